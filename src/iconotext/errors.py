@@ -1,0 +1,60 @@
+"""Every error that iconotext raises on purpose.
+
+    IconotextError
+    ├── DocumentError          a document cannot be read
+    │   ├── UnknownFormatError     no reader for this kind of file
+    │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
+    ├── PictureError           a picture cannot be read; never stops a document
+    │   └── OutsideError           its address leads out of the allowed folder
+    ├── CorpusError            a corpus file breaks the format
+    ├── FeatureError           a backbone is missing or does not fit its use
+    ├── ShapeError             arrays do not fit each other
+    ├── SettingError           a setting has an unknown name or a wrong value
+    └── OutputError            a result cannot be written (the file exists, the disk is full)
+
+A message says what is wrong, where, and what to do about it, in one line.
+"""
+
+
+class IconotextError(Exception):
+    """Base of all errors that iconotext raises on purpose."""
+
+
+class DocumentError(IconotextError):
+    """A document cannot be read."""
+
+
+class UnknownFormatError(DocumentError):
+    """There is no reader for this kind of file."""
+
+
+class HostileDocumentError(DocumentError):
+    """A document passes a limit on size, nesting or unpacking."""
+
+
+class PictureError(IconotextError):
+    """A picture cannot be read. The document keeps it with its ``problem``."""
+
+
+class OutsideError(PictureError):
+    """The address of a picture leads out of the folder it may come from."""
+
+
+class CorpusError(IconotextError):
+    """A corpus file breaks the format; the message names file, line and field."""
+
+
+class FeatureError(IconotextError):
+    """A backbone is missing, or cannot do what is asked of it."""
+
+
+class ShapeError(IconotextError):
+    """Arrays do not fit each other; the message names both shapes."""
+
+
+class SettingError(IconotextError):
+    """A setting has an unknown name or a wrong value."""
+
+
+class OutputError(IconotextError):
+    """A result cannot be written."""

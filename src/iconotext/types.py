@@ -1,0 +1,145 @@
+"""What the stages hand to each other: documents with sentences and images, and the links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatMatrix = NDArray[np.float32]
+
+Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
+"""What a sentence stands in: running text, a heading, a list item, a quotation, a table cell, a caption."""
+
+Evidence = Literal["picture", "caption", "layout", "reference"]
+"""Where knowledge about a link comes from; see ``iconotext.links``."""
+
+EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a document.
+
+    Attributes:
+        text: The sentence, white space collapsed.
+        block: Number of the block (paragraph, heading, list item, table cell) it stands in, counted from 0 in
+            reading order and shared with the images; None where the source has no layout.
+        kind: What the block is.
+        targets: Identifiers within the document that the sentence links to, without the leading ``#``.
+    """
+
+    text: str
+    block: int | None = None
+    kind: Kind = "paragraph"
+    targets: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> bool:
+        """Whether the sentence is a heading."""
+        return self.kind == "heading"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of a document.
+
+    Attributes:
+        source: The address of the picture as the document writes it.
+        file: Where the encoded picture is: a file, or its bytes where it came inside the document or from the
+            network. None where it could not be had.
+        alt: Alternative text, None where there is none.
+        caption: Caption, None where there is none.
+        block: Number of the block it stands in; a picture on its own has a block of its own. None without layout.
+        position: Number of sentences before it in reading order, 0 to the number of sentences. None without layout.
+        anchors: Identifiers by which the document may point at it (its own ``id`` and its figure's).
+        page: Page of a PDF, from 1.
+        box: Place on that page: left, top, right, bottom, as shares of width and height, 0 to 1 from the top left.
+        problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good picture.
+    """
+
+    source: str
+    file: Path | bytes | None = None
+    alt: str | None = None
+    caption: str | None = None
+    block: int | None = None
+    position: int | None = None
+    anchors: tuple[str, ...] = ()
+    page: int | None = None
+    box: tuple[float, float, float, float] | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document: its sentences and its images, each in reading order.
+
+    Attributes:
+        id: Name of the document, unique within a run or a corpus.
+        sentences: In reading order.
+        images: In reading order.
+        source: The file it was read from, or None.
+        title: Title, or None.
+        language: ISO 639-1 code of its language.
+        links: Gold links as (sentence, image) index pairs; None where nobody knows them, () where there are none.
+        split: Part of a corpus: train, validation or test.
+        meta: Anything else the source says.
+    """
+
+    id: str
+    sentences: tuple[Sentence, ...]
+    images: tuple[Image, ...]
+    source: Path | None = None
+    title: str | None = None
+    language: str = "en"
+    links: tuple[tuple[int, int], ...] | None = None
+    split: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_layout(self) -> bool:
+        """Whether blocks and positions are known, so that layout can be evidence."""
+        return all(s.block is not None for s in self.sentences) and all(i.position is not None for i in self.images)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link between a sentence and an image.
+
+    Attributes:
+        sentence: Index into the document's sentences.
+        image: Index into the document's images.
+        score: How strongly the two belong together, the cell of the matrix the links were chosen from: the cosine
+            (-1 to 1) where the picture is the only evidence, else a number from 0 to 1.
+        confidence: Probability, 0 to 1, that the link is right.
+        evidence: What each kind of evidence adds to the log-odds of the link.
+    """
+
+    sentence: int
+    image: int
+    score: float
+    confidence: float
+    evidence: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedDocument:
+    """A document with the links found in it.
+
+    Attributes:
+        document: The document that was linked; images that could not be decoded now have their ``problem``.
+        links: By descending score; ties in the order of image, then sentence.
+        similarity: (sentences, images) float32, the matrix the links were chosen from; 0 in the column of an image
+            that has a problem.
+        model: Name of the model that looked at the pictures.
+    """
+
+    document: Document
+    links: tuple[Link, ...]
+    similarity: FloatMatrix
+    model: str
