@@ -1,0 +1,113 @@
+"""Training documents for the combination: real ones, and real ones disturbed so that every setting is seen.
+
+Cited figures come from one kind of book, where a figure follows the paragraph that cites it and has a caption as well
+as an alt text. The model must not take that for a law, so some copies lose a caption or alt text and some pictures
+move: before their paragraph, into it, some blocks away. Pictures of other documents, at a random place, teach it what
+no link looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from iconotext.types import Document, FloatMatrix, Image
+
+FOREIGN = 0.25
+"""Pictures of other documents put into a document, per picture of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cited:
+    """A document whose ``links`` are the sentences that cite its figures, the marks of the citation removed.
+
+    Attributes:
+        document: With S sentences and V images; images without links are left out of the fit.
+        sentence_vectors: (S, d) texts of the sentences.
+        image_vectors: (V, d) pictures, in the same space.
+    """
+
+    document: Document
+    sentence_vectors: FloatMatrix
+    image_vectors: FloatMatrix
+
+    @property
+    def similarity(self) -> FloatMatrix:
+        """(S, V) cosines."""
+        product: FloatMatrix = self.sentence_vectors @ self.image_vectors.T
+        return product
+
+
+def with_foreign(cited: Cited, others: Sequence[Cited], rng: np.random.Generator, *, share: float = FOREIGN) -> Cited:
+    """The document with images of others after its own, at random positions; they have no links."""
+    document = cited.document
+    sources = [other for other in others if other.document.id != document.id and other.document.images]
+    number = int(rng.binomial(4 * len(document.images), share / 4)) if sources else 0
+    images, vectors = list(document.images), [cited.image_vectors]
+    for _ in range(number):
+        other = sources[rng.integers(len(sources))]
+        k = int(rng.integers(len(other.document.images)))
+        position = int(rng.integers(len(document.sentences) + 1))
+        images.append(replace(other.document.images[k], position=position, block=None))
+        vectors.append(other.image_vectors[k : k + 1])
+    return replace(cited, document=replace(document, images=tuple(images)), image_vectors=np.concatenate(vectors))
+
+
+def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
+    """The document with a share of its cited images moved: before their paragraph, into it, or some blocks away."""
+    document = cited.document
+    if not document.has_layout:
+        return cited
+    blocks = np.array([sentence.block for sentence in document.sentences])
+    starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
+    edges = np.append(starts, len(blocks))
+    images = list(document.images)
+    # One way of setting pictures per document: authors keep to theirs.
+    before, inside = rng.random() < 0.4, rng.random() < 0.5
+    for i, j in document.links or ():
+        if rng.random() >= share:
+            continue
+        k = int(np.searchsorted(starts, i, side="right")) - 1
+        if before:
+            position = int(starts[k])
+        elif inside:
+            position = i + 1
+        else:
+            position = int(edges[np.clip(k + 1 + rng.integers(-3, 4), 0, len(edges) - 1)])
+        images[j] = replace(images[j], position=position, block=None)
+    return replace(cited, document=replace(document, images=tuple(images)))
+
+
+def shortened(cited: Cited, rng: np.random.Generator) -> Cited:
+    """The document with captions taken from three images of ten, alt texts from one of ten, and both from one."""
+
+    def shorten(image: Image) -> Image:
+        draw = rng.random()
+        if draw < 0.4:
+            image = replace(image, caption=None)
+        return replace(image, alt=None, source="") if 0.3 <= draw < 0.5 else image
+
+    document = cited.document
+    return replace(cited, document=replace(document, images=tuple(shorten(image) for image in document.images)))
+
+
+def variants(documents: Sequence[Cited], *, seed: int) -> list[Cited]:
+    """Two disturbed copies of every document: one keeps its layout, one its words or not.
+
+    Args:
+        documents: From any number of books.
+        seed: Of everything random in it.
+
+    Returns:
+        Twice as many documents as came in.
+    """
+    rng = np.random.default_rng(seed)
+    result = []
+    for cited in documents:
+        result.append(with_foreign(cited, documents, rng))
+        result.append(with_foreign(shortened(moved(cited, rng, share=0.6), rng), documents, rng))
+    return result

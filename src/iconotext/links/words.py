@@ -1,0 +1,129 @@
+"""Words of a text, lightly stemmed, and how telling each is within one document."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+# A number with its separators, or a run of letters; scripts without spaces are cut into pairs below.
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;…]\s*[\"'“”‘’)\]]*\s*)[\"'“‘(\[]*$")
+_SUFFIXES = ("ings", "ing", "edly", "ies", "ied", "ed", "es", "ly", "s", "e")
+
+# Function words say nothing in any document, but in one of five sentences their idf would claim otherwise. The words
+# in which captions and alt texts speak of themselves are as empty.
+_EMPTY = frozenset(
+    """a about after also an and are as at be been but by can could did do does for from had has have he her his how if in
+    into is it its may more most no not of on one or other our out over she so some such than that the their them then
+    there these they this those through to up was we were what when where which while who will with would you your
+    image images photo photos photograph photographs picture pictures figure figures fig illustration drawing diagram
+    show shows showing shown depict depicts depicting screenshot caption credit modification work courtesy left right
+    der die das ein eine einer eines und oder ist sind im in den dem des von mit auf für zu nicht auch bild foto
+    le la les un une des du de et ou est sont dans sur pour par avec qui que au aux image photo
+    el los las una uno y o es son en con por para del al se que foto imagen il lo gli di e che per""".split()
+)
+
+
+def stem(word: str) -> str:
+    """Strips the commonest English endings, so that 'baked', 'bakes' and 'baking' meet; numbers stay as they are."""
+    word = word.lower().replace("’", "'").removesuffix("'s")
+    if word[:1].isdigit():
+        return word.replace(",", "")
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)]
+    return word
+
+
+def stems(text: str) -> set[str]:
+    """Stems of the words of a text that say something, and its numbers; pairs of signs where a script has no spaces."""
+    found: set[str] = set()
+    for token in _TOKEN.findall(text):
+        if _UNSPACED.search(token):
+            found.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
+        elif token.lower() not in _EMPTY and (len(token) > 1 or token.isdigit()):
+            found.add(stem(token))
+    return found
+
+
+def names(text: str) -> set[str]:
+    """Stems of what names one thing: capitalised words that do not open a sentence, and numbers of two digits or more."""
+    found: set[str] = set()
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if (token[0].isdigit() and len(token) > 1) or (
+            token[0].isupper()
+            and len(token) > 1
+            and token.lower() not in _EMPTY
+            and not _SENTENCE_START.search(text, 0, match.start())
+        ):
+            found.add(stem(token))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WordIndex:
+    """Which sentences of a document hold a stem, and how rare it is.
+
+    Attributes:
+        postings: Stem to the indices of the sentences that hold it, ascending.
+        lengths: Number of different stems per sentence.
+    """
+
+    postings: dict[str, list[int]]
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, sentences: Sequence[str]) -> WordIndex:
+        """Builds the index over the sentences of one document."""
+        postings: dict[str, list[int]] = {}
+        lengths = []
+        for i, sentence in enumerate(sentences):
+            found = stems(sentence)
+            lengths.append(len(found))
+            for word in found:
+                postings.setdefault(word, []).append(i)
+        return cls(postings, lengths)
+
+    def idf(self, word: str) -> float:
+        """Inverse document frequency as in BM25, over the sentences of this document; above 0."""
+        n = len(self.postings.get(word, ()))
+        return math.log1p((len(self.lengths) - n + 0.5) / (n + 0.5))
+
+
+def file_words(source: str) -> str | None:
+    """The words of a file name, or None where it has none.
+
+    A camera's or a hash's name ('IMG_2351.jpg', '8f1301ba977e.png', 'DSC00042', 'image3') is no text: what counts are
+    runs of at least three letters with a vowel, outside digits, that are not such a word.
+    """
+    name = PurePosixPath(unquote(urlsplit(source).path if "://" in source else source)).name
+    if source.startswith("data:") or not name:
+        return None
+    base = re.sub(r"(?i)(\.(jpe?g|png|gif|webp|avif|svg|bmp|tiff?|heic))+$", "", name)
+    return text_words(base)
+
+
+_CAMERA = re.compile(
+    r"(?i)^(img|image|images|dsc|dscn|dscf|pxl|mvimg|vid|photo|foto|picture|pic|screenshot|screen|shot|scan|fig|figure"
+    r"|whatsapp|signal|untitled|unnamed|download|copy|crop|cropped|resized|scaled|thumb|thumbnail|small|large|full|final"
+    r"|jpe?g|png|gif|webp|cover|banner|header|hero|logo|icon|file|media|asset|tmp|temp|edit|edited|rotated)$"
+)
+_HASH = re.compile(r"(?i)^(?=[0-9a-f-]*\d)[0-9a-f-]{8,}$")
+
+
+def text_words(text: str) -> str | None:
+    """The words of a file name without its ending (an alt text is often no more than that), or None."""
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    parts = " ".join(part for part in re.split(r"[\s_+.~,()\[\]-]+", parts) if not _HASH.match(part))
+    words = [
+        word
+        for word in re.findall(r"(?<![\d])[^\W\d_]{3,}(?![\d]{3})", parts)
+        if not _CAMERA.match(word) and (re.search(r"[aeiouyäöüáéíóúàèâêîôûåæøœ]", word.lower()) or not word.isascii())
+    ]
+    return " ".join(words) or None

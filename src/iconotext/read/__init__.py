@@ -1,0 +1,185 @@
+"""Stage 1, file → Document: one module per format behind one ``read``."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
+from iconotext.read.assemble import assemble
+from iconotext.read.blocks import Flow
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Document
+
+__all__ = ["SUFFIXES", "Failure", "ReadSettings", "find_documents", "read", "read_all"]
+
+Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
+
+SUFFIXES = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdown": "markdown",
+    ".mkd": "markdown",
+    ".qmd": "markdown",
+    ".rmd": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".docx": "docx",
+    ".epub": "epub",
+    ".pdf": "pdf",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that could not be read.
+
+    Attributes:
+        path: The file.
+        error: What is wrong with it.
+    """
+
+    path: Path
+    error: IconotextError
+
+
+def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
+    """Read one document: Markdown, HTML, DOCX, EPUB or PDF. An EPUB comes as one document, all its chapters in order.
+
+    Args:
+        path: The file. Its suffix tells the format, for an unknown suffix its first bytes.
+        settings: Choices such as the language; see ``ReadSettings``.
+
+    Returns:
+        The document. Pictures that cannot be had or make no sense to link are in it with their ``problem``.
+
+    Raises:
+        DocumentError: The file is missing, empty, of an unknown format, broken, or passes a limit.
+
+    Example:
+        >>> document = read("article.md")  # doctest: +SKIP
+    """
+    settings = settings or ReadSettings()
+    book = settings.model_copy(update={"epub": "book"})
+    return next(_read(Path(path), book, within=None, identifier=Path(path).stem))
+
+
+def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
+    """Read many documents, one after the other; folders are walked. A bad one gives a ``Failure`` and stops nothing.
+
+    Ids are made unique within the run: the file's name, with as many of its folders as it takes.
+    """
+    settings = settings or ReadSettings()
+    found = list(find_documents(paths))
+    for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
+        try:
+            yield from _read(path, settings, within=folder, identifier=name)
+        except IconotextError as error:
+            yield Failure(path, error)
+
+
+def find_documents(paths: Iterable[Path | str]) -> Iterator[tuple[Path, Path | None]]:
+    """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
+
+    In a folder every file with a suffix we know counts, hidden folders and ``node_modules`` left out, in order of
+    name. A file that is named itself is always meant, whatever its suffix.
+    """
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        if not path.is_dir():
+            inside = [(path, None)]
+        else:
+            walk = sorted((Path(top), names) for top, names in _walk(path))
+            inside = [(top / n, path) for top, names in walk for n in sorted(names) if Path(n).suffix.lower() in SUFFIXES]
+        for file, folder in inside:
+            resolved = file.resolve()
+            if resolved not in seen:
+                seen.add(resolved)
+                yield file, folder
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        yield top, files
+
+
+def unique_names(paths: Sequence[Path]) -> list[str]:
+    """A name for every file: its stem, with as many folders before and, if need be, the suffix behind as make it unique."""
+    names = [path.stem for path in paths]
+    for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
+        names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])
+    return _longer(names, [path.as_posix().lstrip("/") for path in paths])
+
+
+def _longer(names: list[str], longer: list[str]) -> list[str]:
+    count = Counter(names)
+    return [long if count[name] > 1 else name for name, long in zip(names, longer, strict=True)]
+
+
+def _read(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
+    within = settings.root or within or path.parent
+    format_ = _format(path, settings)
+    try:
+        flows = _reader(format_)(path, settings)
+    except IconotextError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+    for flow in flows:
+        yield assemble(flow, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+
+
+def _format(path: Path, settings: ReadSettings) -> str:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except FileNotFoundError as error:
+        raise DocumentError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not head.strip():
+        raise DocumentError(f"{path}: the file is empty")
+    if size > settings.max_bytes:
+        raise HostileDocumentError(
+            f"{path}: {size / 2**20:.0f} MiB is more than the limit of {settings.max_bytes / 2**20:.0f} MiB:"
+            " raise it with --set max_bytes=..."
+        )
+    format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
+    if format_ is None:
+        raise UnknownFormatError(
+            f"{path}: not a format iconotext reads; give Markdown, HTML, DOCX, EPUB or PDF ({' '.join(SUFFIXES)})"
+        )
+    return format_
+
+
+def _format_of_bytes(head: bytes) -> str | None:
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    if head.startswith(b"PK"):
+        return "epub" if b"application/epub+zip" in head[:128] else "docx" if b"word/" in head else None
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
+    return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
+
+
+def _reader(format_: str) -> Reader:
+    """The reader of a format; each is imported only when a document needs it."""
+    match format_:
+        case "markdown":
+            from iconotext.read.markdown import read_markdown as reader
+        case "html":
+            from iconotext.read.html import read_html as reader
+        case "docx":
+            from iconotext.read.docx import read_docx as reader
+        case "epub":
+            from iconotext.read.epub import read_epub as reader
+        case _:
+            from iconotext.read.pdf import read_pdf as reader
+    return reader

@@ -1,0 +1,117 @@
+"""Where a picture is: from the address in a document to a file that the document may name."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes
+
+from iconotext.errors import OutsideError, PictureError
+from iconotext.read.settings import ReadSettings
+
+REMOTE = re.compile(r"^(?:https?:)?//[^/]", re.IGNORECASE)
+SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
+DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
+
+
+def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
+    """The picture that a document means by an address.
+
+    Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts from ``settings.root``,
+    else from the nearest parent folder of the document in which it exists, never from the root of the machine.
+
+    Raises:
+        OutsideError: It leads out of the allowed folder.
+        PictureError: There is nothing there, or it may not be fetched.
+    """
+    address = address.strip()
+    if address[:5].lower() == "data:":
+        return _inline(address)
+    if REMOTE.match(address) and not _double_slash_path(address, document, settings):
+        if not settings.fetch:
+            raise PictureError("a picture on the web: fetch it with --fetch")
+        from iconotext.read.fetch import fetch
+
+        return fetch(f"https:{address}" if address.startswith("//") else address)
+    if SCHEME.match(address) or DRIVE.match(address):
+        return _absolute(address, settings)
+    folder = document.parent
+    for path in dict.fromkeys((_path_part(address), unquote(_path_part(address)), address)):
+        if "\x00" in path:
+            raise PictureError("its address has a zero byte in it")
+        found = _on_site(path, folder, settings) if path[:1] in "/\\" else _inside(folder / path, within, settings)
+        if found is not None:
+            return found
+    if address.startswith("/") and settings.allow_outside and Path(address).is_file():
+        return Path(address)
+    where = "in no parent folder of the document; name the site's folder with --root" if address[:1] == "/" else "beside the document"
+    raise PictureError(f"not found {where}")
+
+
+def _path_part(address: str) -> str:
+    return re.split(r"[?#]", address, maxsplit=1)[0].replace("\\", "/")
+
+
+def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> bool:
+    """``//images/a.jpg`` is a site path with a slash too many where it exists as one."""
+    return address.startswith("//") and _on_site(unquote(_path_part(address)), document.parent, settings) is not None
+
+
+def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
+    path = path.lstrip("/\\")
+    if settings.root is not None:
+        return _inside(settings.root / path, settings.root, settings)
+    for parent in (folder.absolute(), *folder.absolute().parents):
+        if parent == Path(parent.anchor):
+            return None
+        if _is_file(parent / path):
+            return _inside(parent / path, parent, settings)
+    return None
+
+
+def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
+    """``path`` if it is a file and, links resolved, within ``allowed``; None if it is no file."""
+    try:
+        resolved = path.resolve()
+        if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
+            raise OutsideError(
+                f"outside the folder {allowed.name or allowed}/ that pictures may come from: widen it with --root or allow it"
+                " with --allow-outside"
+            )
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
+        raise PictureError(f"not a usable address: {error}") from error
+    return path if _is_file(path) else None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _absolute(address: str, settings: ReadSettings) -> Path:
+    scheme = SCHEME.match(address)
+    name = scheme[1].lower() if scheme and not DRIVE.match(address) else "file"
+    if name != "file":
+        raise PictureError(f"an address of kind {name}: cannot be read")
+    if not settings.allow_outside:
+        raise OutsideError("an absolute address on this machine: allow it with --allow-outside")
+    path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
+    if not _is_file(path):
+        raise PictureError("not found")
+    return path
+
+
+def _inline(address: str) -> bytes:
+    head, comma, body = address.partition(",")
+    try:
+        if not comma:
+            raise ValueError
+        if head.rstrip().lower().endswith(";base64"):
+            return base64.b64decode(re.sub(r"\s+", "", unquote(body)), validate=True)
+        return unquote_to_bytes(body)
+    except (ValueError, binascii.Error) as error:
+        raise PictureError("a broken data: address") from error

@@ -1,0 +1,103 @@
+"""Blocks → Document: captions to their pictures, text into sentences, addresses into files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from iconotext.errors import PictureError
+from iconotext.read.address import open_address
+from iconotext.read.blocks import Block, Flow, Picture, attach_captions
+from iconotext.read.images import inspect
+from iconotext.read.sentences import detect_language, split_sentences
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Document, Image, Kind, Sentence
+
+WORDS = re.compile(r"\w")
+
+
+def assemble(
+    flow: Flow, *, path: Path, identifier: str, within: Path, settings: ReadSettings
+) -> Document:
+    """Make a document of what a reader found.
+
+    Args:
+        flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting goes
+            before it, detection comes after it).
+        path: The file they come from; relative picture addresses start there.
+        identifier: Id of the document.
+        within: The folder that no picture may leave.
+        settings: See ``ReadSettings``.
+    """
+    kept = attach_captions(flow.blocks)
+    language = settings.language or flow.language or detect_language("\n".join(_sample(kept)))
+    sentences: list[Sentence] = []
+    images: list[Image] = []
+    for number, block in enumerate(kept):
+        first = len(sentences)
+        spans = _spans(block, language)
+        sentences += [
+            Sentence(block.text[start:end], number, block.kind, _targets(block, start, end)) for start, end in spans
+        ]
+        for offset, picture in block.pictures:
+            position = first + sum(start < offset for start, _ in spans)
+            images.append(_image(picture, path, within, settings, block=number, position=position))
+        if settings.captions:
+            sentences += _caption_sentences(block, number, language)
+    title = flow.title or next((s.text for s in sentences if s.heading), None)
+    checked = inspect(images, min_side=settings.min_side, max_pixels=settings.max_pixels)
+    return Document(identifier, tuple(sentences), checked, source=path, title=title, language=language)
+
+
+def _sample(blocks: list[Block]) -> list[str]:
+    running = [block.text for block in blocks if block.kind != "heading"]
+    return running or [block.text for block in blocks]
+
+
+def _spans(block: Block, language: str) -> list[tuple[int, int]]:
+    """Where the sentences of a block are; a heading is one, and a line without a letter or digit none."""
+    if not WORDS.search(block.text):
+        return []
+    if block.kind == "heading":
+        return [(0, len(block.text))]
+    return [(a, b) for a, b in split_sentences(block.text, language) if WORDS.search(block.text[a:b])]
+
+
+def _targets(block: Block, start: int, end: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for a, b, name in block.targets if a < end and b > start))
+
+
+def _caption_sentences(block: Block, number: int, language: str) -> list[Sentence]:
+    kind: Kind = "caption"
+    texts = dict.fromkeys(t for _, p in block.pictures for t in (p.caption, p.alt) if t)
+    return [Sentence(text[a:b], number, kind) for text in texts for a, b in split_sentences(text, language)]
+
+
+def _image(picture: Picture, path: Path, within: Path, settings: ReadSettings, *, block: int, position: int) -> Image:
+    image = Image(
+        source=shown_address(picture.sources[0]),
+        file=picture.file,
+        alt=picture.alt,
+        caption=picture.caption,
+        block=block,
+        position=position,
+        anchors=picture.anchors,
+        page=picture.page,
+        box=picture.box,
+        problem=picture.problem,
+    )
+    if image.file is not None or image.problem is not None:
+        return image
+    problem = None
+    for source in picture.sources:
+        try:
+            return replace(image, source=shown_address(source), file=open_address(source, path, within, settings))
+        except PictureError as error:
+            problem = problem or str(error)
+    return replace(image, problem=problem)
+
+
+def shown_address(source: str) -> str:
+    """An address as results show it: one that carries the picture in itself is cut after its type."""
+    return source if source[:5].lower() != "data:" else source[: min(len(source), 40)].split(",")[0] + ",..."

@@ -1,0 +1,206 @@
+"""What every format is reduced to first: blocks of text in reading order, with the pictures that stand in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from iconotext.types import Kind
+
+SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as a document names it.
+
+    Attributes:
+        sources: Its addresses, the preferred one first (``srcset`` gives several).
+        alt: Alternative text, None where there is none.
+        caption: Caption, None where there is none.
+        anchors: Identifiers by which the document may point at it.
+        file: The picture itself where the reader already has it.
+        page: Page of a PDF, from 1.
+        box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
+        problem: Why it cannot be used, where the reader already knows.
+    """
+
+    sources: tuple[str, ...]
+    alt: str | None = None
+    caption: str | None = None
+    anchors: tuple[str, ...] = ()
+    file: Path | bytes | None = None
+    page: int | None = None
+    box: tuple[float, float, float, float] | None = None
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, heading, list item, quotation, table cell or caption, or a picture on its own.
+
+    Attributes:
+        text: White space collapsed, "" for a picture on its own.
+        kind: What it is. A caption still looks for its picture.
+        pictures: (offset into the text, picture), in reading order.
+        targets: (start, end, identifier): stretches of the text that link to a place in the document.
+        emphasised: Whether all of the text is set in italics, as captions under pictures often are.
+    """
+
+    text: str = ""
+    kind: Kind = "paragraph"
+    pictures: list[tuple[int, Picture]] = field(default_factory=list)
+    targets: list[tuple[int, int, str]] = field(default_factory=list)
+    emphasised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One document as its reader found it.
+
+    Attributes:
+        blocks: In reading order.
+        title: What the document calls itself, or None.
+        language: The language it declares, a lower-case ISO 639 code, or None.
+        name: What to add to the document's id where one file holds several (chapters); "" else.
+    """
+
+    blocks: list[Block]
+    title: str | None = None
+    language: str | None = None
+    name: str = ""
+
+
+class BlockWriter:
+    """Collects the blocks of one document while a reader walks through it."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._parts: list[str] = []
+        self._length = 0
+        self._plain = False  # whether any text of the open block is not in italics
+        self._block = Block()
+
+    @property
+    def offset(self) -> int:
+        """Characters in the open block so far."""
+        return self._length
+
+    def text(self, text: str, *, emphasised: bool = False) -> None:
+        """Add text to the open block, collapsing white space across calls."""
+        collapsed = SPACE.sub(" ", text)
+        if collapsed.startswith(" ") and (not self._parts or self._parts[-1].endswith(" ")):
+            collapsed = collapsed[1:]
+        if not collapsed:
+            return
+        self._parts.append(collapsed)
+        self._length += len(collapsed)
+        if not emphasised and collapsed != " ":
+            self._plain = True
+
+    def picture(self, picture: Picture) -> None:
+        """Put a picture at the present place of the open block."""
+        self._block.pictures.append((self._length, picture))
+
+    def target(self, start: int, identifier: str) -> None:
+        """Mark the text from ``start`` to here as a link to ``identifier``."""
+        if self._length > start:
+            self._block.targets.append((start, self._length, identifier))
+
+    def close(self, kind: Kind = "paragraph") -> Block | None:
+        """End the open block; returns it, or None where there was nothing in it."""
+        block, self._block = self._block, Block()
+        block.text = "".join(self._parts).rstrip()
+        block.kind = kind
+        block.emphasised = bool(block.text) and not self._plain
+        self._parts, self._length, self._plain = [], 0, False
+        if not block.text and not block.pictures:
+            return None
+        self.blocks.append(block)
+        return block
+
+
+LABEL = re.compile(
+    r"^(?:fig(?:ure|\.)?|abb(?:ildung|\.)|image|photo(?:graph)?|picture|plate|illustration|ill\.|bild|foto|figura|afbeelding"
+    r"|рис(?:унок|\.)|図|图|圖|그림)\s*\d+(?:[.\-–]\d+)*[a-z]?\s*(?:[.:|–—-]|$)",
+    re.IGNORECASE,
+)
+"""A paragraph that begins so is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
+
+MAX_CAPTION_WORDS = 60
+
+
+def attach_captions(blocks: Iterable[Block]) -> list[Block]:
+    """Give every caption to its picture and take it out of the text.
+
+    A block is a caption where the format says so, where it begins like "Figure 3:" beside a picture, where it is
+    one short line in italics directly below a picture, or where it repeats the picture's alternative text there. A
+    caption belongs to the picture directly above it that has none yet, else to the one directly below. A caption
+    without a picture (of a table or a listing) becomes a paragraph.
+    """
+    kept: list[Block] = []
+    waiting: Block | None = None  # a caption that stands above its picture
+    for block in blocks:
+        above = _uncaptioned(kept[-1]) if kept and waiting is None else None
+        if block.pictures:
+            _own_line(block)
+            if waiting is not None:
+                if _uncaptioned(block) is not None and not block.text:
+                    _give(block, waiting.text)
+                else:
+                    kept.append(replace(waiting, kind="paragraph"))
+                waiting = None
+            kept.append(block)
+        elif above is not None and _is_caption(block, above):
+            _give(kept[-1], block.text)
+        else:
+            if waiting is not None:
+                kept.append(replace(waiting, kind="paragraph"))
+                waiting = None
+            if block.kind == "caption" or (block.kind == "paragraph" and _labelled(block)):
+                waiting = block
+            else:
+                kept.append(block)
+    if waiting is not None:
+        kept.append(replace(waiting, kind="paragraph"))
+    return kept
+
+
+def _labelled(block: Block) -> bool:
+    return bool(LABEL.match(block.text)) and len(block.text.split()) <= MAX_CAPTION_WORDS
+
+
+def _uncaptioned(block: Block) -> Picture | None:
+    """The last picture of a block that ends with it, if it has no caption yet."""
+    if not block.pictures:
+        return None
+    offset, picture = block.pictures[-1]
+    at_end = offset >= len(block.text)
+    return picture if at_end and picture.caption is None else None
+
+
+def _is_caption(block: Block, above: Picture) -> bool:
+    if block.kind == "caption":
+        return True
+    if block.kind != "paragraph" or len(block.text.split()) > MAX_CAPTION_WORDS:
+        return False
+    repeats = above.alt is not None and block.text.strip(" .:").casefold() == above.alt.strip(" .:").casefold()
+    return block.emphasised or repeats or _labelled(block)
+
+
+def _own_line(block: Block) -> None:
+    """``![](a.jpg)`` with a line in italics below, in one paragraph: that line is the caption."""
+    if block.emphasised and block.pictures[-1][0] == 0 and block.pictures[-1][1].caption is None:
+        _give(block, block.text)
+        block.text, block.targets, block.emphasised = "", [], False
+
+
+def _give(block: Block, caption: str) -> None:
+    """Caption the last run of pictures of a block: two pictures side by side share the line below them."""
+    last = block.pictures[-1][0]
+    block.pictures = [
+        (offset, replace(picture, caption=caption) if offset == last and picture.caption is None else picture)
+        for offset, picture in block.pictures
+    ]

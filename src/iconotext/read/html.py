@@ -1,0 +1,250 @@
+"""HTML → blocks: the main text of a page in reading order, with its pictures and their captions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from lxml import html as lxml_html
+
+from iconotext.errors import DocumentError
+from iconotext.read.blocks import Block, BlockWriter, Flow, Picture
+from iconotext.read.main_text import keep_main_text
+from iconotext.read.sentences import language_code
+from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import decode_text
+from iconotext.types import Kind
+
+Element = Any  # lxml has no types of its own that mypy could check
+
+INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small "
+    "span strike strong sub sup time tt u var wbr img picture source noscript".split()
+)
+SKIPPED = frozenset(
+    "script style template head title meta link iframe object embed canvas audio video map math pre textarea select "
+    "option button svg dialog".split()
+)
+ITALIC = frozenset(("em", "i", "cite"))
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "heading"),
+    **dict.fromkeys(("li", "dt", "dd", "summary"), "item"),
+    **dict.fromkeys(("td", "th"), "cell"),
+    "blockquote": "quote",
+    "figcaption": "caption",
+    "caption": "caption",
+}
+ONE_PICTURE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
+"""Elements whose id names the picture, where they hold only one."""
+CAPTION_CLASS = re.compile(r"(?:^|[\s_-])(?:wp-)?(?:fig|image|img|photo|picture|media)?[_-]?caption(?:[_-]?text)?(?:$|\s)", re.I)
+LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
+LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
+REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+ToTarget = Callable[[str], str | None]
+"""From an ``href`` to the identifier within the document that it points at, or None."""
+
+
+def parse_html(text: str) -> Element:
+    """Parse HTML as a browser would, whatever is wrong with it.
+
+    Raises:
+        DocumentError: There is no element in it at all.
+    """
+    text = REMOVED_CHARACTERS.sub("", text)
+    parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return lxml_html.document_fromstring(text.encode(), parser=parser)
+    except etree.ParserError as error:
+        raise DocumentError("no text in it") from error
+
+
+def same_page(href: str) -> str | None:
+    """The identifier that a link within a page points at: ``#fig-3`` gives ``fig-3``."""
+    return href[1:] if len(href) > 1 and href.startswith("#") else None
+
+
+def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix: str = "") -> list[Block]:
+    """Blocks of an element in reading order.
+
+    Args:
+        root: The element to read; what is not to be read must have been removed.
+        to_target: Which links point into the document, and at what.
+        anchor_prefix: Put before every identifier (EPUB: the chapter, so that those of two chapters differ).
+    """
+    return _Walk(to_target, anchor_prefix).read(root)
+
+
+def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
+    """The main text of an HTML file, as one flow."""
+    del settings  # nothing of it concerns HTML
+    tree = parse_html(decode_text(path, html=True))
+    title = tree.findtext(".//title")
+    language = language_code(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
+    return [Flow(html_blocks(keep_main_text(tree)), title.strip() if title else None, language)]
+
+
+class _Walk:
+    """One pass over an element tree; keeps what is open at the moment."""
+
+    def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
+        self.writer = BlockWriter()
+        self.to_target = to_target
+        self.anchor_prefix = anchor_prefix
+        self.kinds: list[Kind] = ["paragraph"]
+        self.italic = 0
+        self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, what it points at
+        self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
+        self.pending: list[str] = []  # ids of empty elements right before a picture
+        self.breaks = 0  # <br> in a row
+        self.seen_sources: tuple[str, ...] = ()  # of the picture before, if nothing came since: <noscript> repeats it
+
+    def read(self, root: Element) -> list[Block]:
+        walk = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walk:
+            tag = element.tag if isinstance(element.tag, str) else ""
+            if event == "start":
+                if not tag or tag in SKIPPED:
+                    if tag == "svg":
+                        self.drawing(element)
+                    walk.skip_subtree()
+                else:
+                    self.start(tag, element)
+                    self.add(element.text)
+            else:
+                if tag and tag not in SKIPPED:
+                    self.end(tag, element)
+                if element is not root:
+                    self.add(element.tail)
+        self.close()
+        return self.writer.blocks
+
+    def add(self, text: str | None) -> None:
+        if not text:
+            return
+        if text.strip():
+            self.pending, self.seen_sources, self.breaks = [], (), 0
+        self.writer.text(text, emphasised=self.italic > 0)
+
+    def close(self) -> None:
+        offset_links = [(element, 0, target) for element, _, target in self.links]
+        for _, start, target in self.links:  # a link that goes on in the next block counts in both
+            self.writer.target(start, target)
+        self.links = offset_links
+        self.writer.close(self.kinds[-1])
+
+    def start(self, tag: str, element: Element) -> None:
+        identifier = element.get("id") or (element.get("name") if tag == "a" else None)
+        if identifier and not len(element) and not (element.text or "").strip():
+            self.pending.append(identifier)
+        if tag == "br":
+            self.breaks += 1
+            if self.breaks > 1:  # two line breaks are how older pages end a paragraph
+                self.close()
+            else:
+                self.writer.text(" ", emphasised=True)
+            return
+        if tag in ITALIC:
+            self.italic += 1
+        if tag == "img":
+            self.image(element)
+        elif tag == "a":
+            target = self.to_target(element.get("href") or "")
+            if target is not None:
+                self.links.append((element, self.writer.offset, target))
+        if tag not in INLINE:
+            self.close()
+            kind = KINDS.get(tag)
+            if kind is None:
+                kind = "caption" if CAPTION_CLASS.search(element.get("class") or "") else self.kinds[-1]
+            self.kinds.append(kind)
+            if tag == "figure":
+                self.figures.append((element, len(self.writer.blocks)))
+
+    def end(self, tag: str, element: Element) -> None:
+        if tag == "br":
+            return
+        if tag in ITALIC:
+            self.italic -= 1
+        if self.links and self.links[-1][0] is element:
+            _, start, target = self.links.pop()
+            self.writer.target(start, target)
+        if tag not in INLINE:
+            self.close()
+            self.kinds.pop()
+            if tag == "figure":
+                self.finish_figure()
+
+    def finish_figure(self) -> None:
+        """All pictures of a figure share its caption, wherever in it the caption stands."""
+        _, first = self.figures.pop()
+        blocks = self.writer.blocks[first:]
+        captions = [block for block in blocks if block.kind == "caption" and not block.pictures]
+        pictures = [block for block in blocks if block.pictures]
+        if not captions or not pictures:
+            return
+        caption = " ".join(block.text for block in captions)
+        for block in pictures:
+            block.pictures = [(o, replace(p, caption=p.caption or caption)) for o, p in block.pictures]
+            if block.kind == "caption":  # a picture inside <figcaption>
+                block.kind = "paragraph"
+        self.writer.blocks[first:] = [block for block in blocks if block not in captions]
+
+    def drawing(self, element: Element) -> None:
+        """A drawing within a figure is one of its pictures; elsewhere it is an icon of the page."""
+        if self.figures:
+            title = element.findtext("{*}title") or element.get("aria-label")
+            problem = "an SVG drawing inside the page: iconotext links raster pictures (PNG, JPEG, WebP, ...)"
+            self.writer.picture(Picture(("inline.svg",), title, anchors=self.anchors(element), problem=problem))
+
+    def image(self, element: Element) -> None:
+        sources = image_sources(element)
+        if not sources or sources == self.seen_sources:
+            return
+        self.seen_sources = sources
+        alt = re.sub(r"\s+", " ", element.get("alt") or "").strip()
+        self.writer.picture(Picture(sources, alt or None, anchors=self.anchors(element)))
+
+    def anchors(self, element: Element) -> tuple[str, ...]:
+        """Identifiers of a picture: its own, those right before it, those of elements that hold only this one."""
+        found, self.pending = [*self.pending], []
+        node = element
+        while node is not None and (node is element or node.tag in ONE_PICTURE):
+            if node is not element and len(node.findall(".//img")) > 1:
+                break
+            if node.get("id"):
+                found.append(node.get("id"))
+            node = node.getparent()
+        return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
+
+
+def image_sources(element: Element) -> tuple[str, ...]:
+    """Addresses of an ``<img>``, the largest picture first, placeholders of lazy loading left out."""
+    sets = [element.get(name) for name in LAZY_SETS]
+    parent = element.getparent()
+    if parent is not None and parent.tag == "picture":
+        sets += [source.get(name) for source in parent.findall("source") for name in ("srcset", "data-srcset")]
+    sized = sorted((c for s in sets if s for c in _candidates(s)), key=lambda c: -c[0])
+    lazy = [element.get(name) for name in LAZY]
+    plain = element.get("src")
+    if plain and plain.startswith("data:") and (sized or any(lazy)):
+        plain = None
+    addresses = [address for _, address in sized] + [*lazy, plain]
+    return tuple(dict.fromkeys(a.strip() for a in addresses if a and a.strip()))
+
+
+def _candidates(srcset: str) -> list[tuple[float, str]]:
+    """(size, address) of each candidate of a ``srcset``; a width in pixels, or a density times 1000."""
+    found = []
+    for match in re.finditer(r"(\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|$)", srcset):
+        address, number, unit = match.groups()
+        try:
+            size = float(number) if number else 1.0
+        except ValueError:
+            size = 1.0
+        found.append((size if unit == "w" else size * 1000, address))
+    return found
