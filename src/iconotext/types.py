@@ -143,3 +143,13 @@ class LinkedDocument:
     links: tuple[Link, ...]
     similarity: FloatMatrix
     model: str
+
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the result; the suffix says as what: ``.html`` a reading view, ``.json``, ``.jsonl``, ``.md``, ``.parquet``.
+
+        Raises:
+            OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
+        """
+        from iconotext.report import save
+
+        save(self, Path(path), force=force)

@@ -57,6 +57,25 @@ class ImageFeatures:
         return {name: array for name, array in arrays.items() if array is not None}
 
 
+def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False) -> ImageFeatures:
+    """Features of n pictures, all zero, with no problem: to be filled.
+
+    Args:
+        n: Number of pictures.
+        dim: Length of a vector.
+        classes: Number of classes, 0 for no classifier.
+        regions: Whether there are regions.
+    """
+    return ImageFeatures(
+        pooled=np.zeros((n, dim), np.float32),
+        probabilities=np.zeros((n, classes), np.float32) if classes else None,
+        regions=np.zeros((n, REGIONS, dim), np.float16) if regions else None,
+        region_classes=np.zeros((n, REGIONS), np.int16) if regions and classes else None,
+        region_scores=np.zeros((n, REGIONS), np.float16) if regions and classes else None,
+        problems=(None,) * n,
+    )
+
+
 ARRAYS = ("pooled", "probabilities", "regions", "region_classes", "region_scores")
 """The attributes of ``ImageFeatures`` that hold a row for each picture."""
 

@@ -83,7 +83,7 @@ def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
 
 
 def shortened(cited: Cited, rng: np.random.Generator) -> Cited:
-    """The document with captions taken from three images of ten, alt texts from one of ten, and both from one."""
+    """The document with captions taken from three images of ten, all texts from one, alt texts from one more."""
 
     def shorten(image: Image) -> Image:
         draw = rng.random()
@@ -95,19 +95,20 @@ def shortened(cited: Cited, rng: np.random.Generator) -> Cited:
     return replace(cited, document=replace(document, images=tuple(shorten(image) for image in document.images)))
 
 
-def variants(documents: Sequence[Cited], *, seed: int) -> list[Cited]:
-    """Two disturbed copies of every document: one keeps its layout, one its words or not.
+def variants(documents: Sequence[Cited], *, seed: int) -> list[tuple[Cited, float]]:
+    """Two copies of every document: as it is, and disturbed; both with foreign images.
 
     Args:
         documents: From any number of books.
         seed: Of everything random in it.
 
     Returns:
-        Twice as many documents as came in.
+        Twice as many documents as came in, with the weight of their images: a disturbed one counts half.
     """
     rng = np.random.default_rng(seed)
     result = []
     for cited in documents:
-        result.append(with_foreign(cited, documents, rng))
-        result.append(with_foreign(shortened(moved(cited, rng, share=0.6), rng), documents, rng))
+        result.append((with_foreign(cited, documents, rng), 1.0))
+        disturbed = shortened(moved(cited, rng, share=0.6), rng)
+        result.append((with_foreign(disturbed, documents, rng), 0.5))
     return result

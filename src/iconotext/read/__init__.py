@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
-from iconotext.read.assemble import assemble
-from iconotext.read.blocks import Flow
 from iconotext.read.settings import ReadSettings
-from iconotext.types import Document
+
+if TYPE_CHECKING:
+    from iconotext.read.blocks import Flow
+    from iconotext.types import Document
+
+    Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
 __all__ = ["SUFFIXES", "Failure", "ReadSettings", "find_documents", "read", "read_all"]
-
-Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
 SUFFIXES = {
     ".md": "markdown",
@@ -122,10 +124,12 @@ def _longer(names: list[str], longer: list[str]) -> list[str]:
 
 
 def _read(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
+    from iconotext.read.assemble import assemble
+
     within = settings.root or within or path.parent
     format_ = _format(path, settings)
     try:
-        flows = _reader(format_)(path, settings)
+        flows = list(_reader(format_)(path, settings))
     except IconotextError as error:
         if str(path) in str(error):
             raise

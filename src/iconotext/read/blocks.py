@@ -47,6 +47,7 @@ class Block:
         pictures: (offset into the text, picture), in reading order.
         targets: (start, end, identifier): stretches of the text that link to a place in the document.
         emphasised: Whether all of the text is set in italics, as captions under pictures often are.
+        anchors: Identifiers of a caption (bookmarks in it): they become those of its picture.
     """
 
     text: str = ""
@@ -54,6 +55,7 @@ class Block:
     pictures: list[tuple[int, Picture]] = field(default_factory=list)
     targets: list[tuple[int, int, str]] = field(default_factory=list)
     emphasised: bool = False
+    anchors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +150,13 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
             _own_line(block)
             if waiting is not None:
                 if _uncaptioned(block) is not None and not block.text:
-                    _give(block, waiting.text)
+                    _give(block, waiting)
                 else:
                     kept.append(replace(waiting, kind="paragraph"))
                 waiting = None
             kept.append(block)
         elif above is not None and _is_caption(block, above):
-            _give(kept[-1], block.text)
+            _give(kept[-1], block)
         else:
             if waiting is not None:
                 kept.append(replace(waiting, kind="paragraph"))
@@ -193,14 +195,16 @@ def _is_caption(block: Block, above: Picture) -> bool:
 def _own_line(block: Block) -> None:
     """``![](a.jpg)`` with a line in italics below, in one paragraph: that line is the caption."""
     if block.emphasised and block.pictures[-1][0] == 0 and block.pictures[-1][1].caption is None:
-        _give(block, block.text)
+        _give(block, block)
         block.text, block.targets, block.emphasised = "", [], False
 
 
-def _give(block: Block, caption: str) -> None:
+def _give(block: Block, caption: Block) -> None:
     """Caption the last run of pictures of a block: two pictures side by side share the line below them."""
     last = block.pictures[-1][0]
     block.pictures = [
-        (offset, replace(picture, caption=caption) if offset == last and picture.caption is None else picture)
+        (offset, replace(picture, caption=caption.text, anchors=tuple(dict.fromkeys(picture.anchors + caption.anchors))))
+        if offset == last and picture.caption is None
+        else (offset, picture)
         for offset, picture in block.pictures
     ]

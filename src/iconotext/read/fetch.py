@@ -30,7 +30,10 @@ def fetch(address: str) -> bytes:
         body, moved = _get(address, deadline)
         if moved is None:
             return body
-        address = urljoin(address, moved)
+        try:
+            address = urljoin(address, moved)
+        except ValueError as error:
+            raise PictureError("not fetched: redirected to what is no valid address") from error
     raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
 
@@ -61,11 +64,11 @@ def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
     """(body, None), or (nothing, the address it has moved to)."""
     import urllib3
 
-    parts = urlsplit(address)
     try:
+        parts = urlsplit(address)
         port = parts.port or PORTS.get(parts.scheme)
     except ValueError as error:
-        raise PictureError("not fetched: its address has no valid port") from error
+        raise PictureError("not fetched: not a valid address") from error
     if port is None or not parts.hostname:
         raise PictureError(f"not fetched: {parts.scheme or 'an empty scheme'} is neither http nor https")
     host = parts.hostname

@@ -225,9 +225,8 @@ class _Walk:
 def image_sources(element: Element) -> tuple[str, ...]:
     """Addresses of an ``<img>``, the largest picture first, placeholders of lazy loading left out."""
     sets = [element.get(name) for name in LAZY_SETS]
-    parent = element.getparent()
-    if parent is not None and parent.tag == "picture":
-        sets += [source.get(name) for source in parent.findall("source") for name in ("srcset", "data-srcset")]
+    for picture in element.iterancestors("picture"):
+        sets += [source.get(name) for source in picture.iter("source") for name in ("srcset", "data-srcset")]
     sized = sorted((c for s in sets if s for c in _candidates(s)), key=lambda c: -c[0])
     lazy = [element.get(name) for name in LAZY]
     plain = element.get("src")

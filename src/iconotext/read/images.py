@@ -20,8 +20,8 @@ from PIL.ImageFile import ImageFile
 from iconotext.errors import PictureError
 from iconotext.types import Image
 
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
-"""What Pillow may try. Naming them keeps its readers that run other programs (EPS) away from files we were sent."""
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
+"""What Pillow may try. Naming them keeps its readers that run other programs (EPS) away from strange files."""
 
 MAX_PIXELS = 100_000_000
 """Pictures with more pixels are refused: 100 megapixels are 300 MB in memory."""

@@ -25,6 +25,7 @@ LIQUID_TAG = re.compile(r"\{%-?\s*(\w+)(.*?)-?%\}", re.DOTALL)
 CODE_TAGS = re.compile(r"\{%-?\s*(highlight|comment)\b.*?%\}.*?\{%-?\s*end\1\s*-?%\}", re.DOTALL)
 ARGUMENT = re.compile(r"""(?:([\w-]+)\s*=\s*)?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|([^\s"'=]+))""")
 QUOTED = re.compile(r"""^["'](.*?)["']""")
+ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
 WIKI_PICTURE = re.compile(r"!\[\[([^\]|#]+\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))(?:\|([^\]]*))?\]\]", re.IGNORECASE)
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*[.#][^{}\n]*\}|^\{:[^{}\n]*\}\s*$", re.MULTILINE)
 PICTURE_ANCHOR = re.compile(r"(!\[[^\]]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))\{:?[^{}\n]*#([\w:.-]+)[^{}\n]*\}")
@@ -84,6 +85,7 @@ def expand_templates(text: str) -> str:
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
     ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names a
     picture file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
+    MkDocs: icons such as ``:material-pencil:`` are no text.
     """
     if "{" in text:
         text = CODE_TAGS.sub("", text)
@@ -92,6 +94,7 @@ def expand_templates(text: str) -> str:
         text = SHORTCODE.sub(lambda m: "" if m[2] else _figure(m[4], name=m[3]), text)
         text = LIQUID_TAG.sub(_tag, text)
         text = ATTRIBUTE_LIST.sub("", text)
+    text = ICON.sub("", text)
     if "![[" in text:
         text = WIKI_PICTURE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
     return text

@@ -11,22 +11,29 @@ from iconotext.errors import DocumentError
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.I)
 
+# What undeclared files are still written in. Left alone, the detector prefers rarer relatives of these (cp775, cp1250),
+# in which the same bytes are other letters; as browsers do, we take Western European for the likelier one.
+LEGACY = ["cp1252", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
+
 
 def decode_text(path: Path, *, html: bool = False) -> str:
-    """Text of a file: by its byte order mark, what its HTML declares, UTF-8, else a detected encoding.
+    """Text of a file; see ``decode_bytes``."""
+    return decode_bytes(path.read_bytes(), str(path), html=html)
+
+
+def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
+    """Text by its byte order mark, what its HTML declares, UTF-8, else a detected encoding.
 
     Raises:
-        DocumentError: The file holds no text in any encoding.
+        DocumentError: There is no text in it in any encoding; the message begins with ``name``.
     """
-    data = path.read_bytes()
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
     encodings = ["utf-8"]
     if html and (declared := DECLARED.search(data[:4096])):
-        name = (declared[1] or declared[2]).decode("ascii")
         try:
-            encodings.insert(0, codecs.lookup(name).name)
+            encodings.insert(0, codecs.lookup((declared[1] or declared[2]).decode("ascii")).name)
         except LookupError:
             pass
     for encoding in encodings:
@@ -35,10 +42,10 @@ def decode_text(path: Path, *, html: bool = False) -> str:
         except (UnicodeDecodeError, UnicodeError):
             continue
     if b"\x00" in data:
-        raise DocumentError(f"{path}: not a text file (it has zero bytes); save it as UTF-8 text")
+        raise DocumentError(f"{name}: not a text file (it has zero bytes); save it as UTF-8 text")
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data).best()
+    best = from_bytes(data, cp_isolation=LEGACY).best() or from_bytes(data).best()
     if best is None:
-        raise DocumentError(f"{path}: its text encoding cannot be told; save it as UTF-8")
+        raise DocumentError(f"{name}: its text encoding cannot be told; save it as UTF-8")
     return str(best)

@@ -1,0 +1,58 @@
+"""iconotext finds which sentences of a document each of its pictures belongs to.
+
+    >>> from iconotext import Linker, read
+    >>> linked = Linker.load().link(read("article.md"))  # doctest: +SKIP
+    >>> linked.save("article.html")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Imported here and now: the function takes the name of its package, which a later import could not give it.
+from iconotext.read import ReadSettings, read, read_all
+
+if TYPE_CHECKING:
+    from iconotext.corpus.store import read_corpus
+    from iconotext.errors import IconotextError
+    from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+
+__all__ = [
+    "Document",
+    "IconotextError",
+    "Image",
+    "Link",
+    "LinkSettings",
+    "LinkedDocument",
+    "Linker",
+    "ReadSettings",
+    "Sentence",
+    "__version__",
+    "read",
+    "read_all",
+    "read_corpus",
+]
+
+__version__ = "0.1.0"
+
+# The other public names and the module each comes from. They are imported when first used, so that `import iconotext`,
+# and with it every command's help, stays quick.
+_HOMES = {
+    "Document": "types",
+    "IconotextError": "errors",
+    "Image": "types",
+    "Link": "types",
+    "LinkSettings": "pipeline",
+    "LinkedDocument": "types",
+    "Linker": "pipeline",
+    "Sentence": "types",
+    "read_corpus": "corpus.store",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - every public name has a type of its own
+    if name in _HOMES:
+        return getattr(import_module(f"iconotext.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'iconotext' has no attribute {name!r}")

@@ -1,0 +1,75 @@
+"""What all commands share: errors become one line and a status, settings come from ``--set``, progress goes to stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from iconotext.errors import IconotextError, SettingError
+
+Item = TypeVar("Item")
+Settings = TypeVar("Settings", bound=BaseModel)
+
+
+@contextmanager
+def known_errors() -> Iterator[None]:
+    """End the program with status 1 and one line on stderr for every error that we raise on purpose."""
+    try:
+        yield
+    except IconotextError as error:
+        complain(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        complain("stopped; what was written is complete, and the same command goes on from there")
+        sys.exit(130)
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    print(f"iconotext: {message}", file=sys.stderr)
+
+
+def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[str, object]]:
+    """Sort ``name=value`` pairs by the settings they belong to: one dict for each of ``kinds``.
+
+    Raises:
+        SettingError: A pair has no ``=``, or no settings have such a name.
+    """
+    found: list[dict[str, object]] = [{} for _ in kinds]
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        home = next((i for i, kind in enumerate(kinds) if name in kind.model_fields), None)
+        if not equals or home is None:
+            known = sorted(name for kind in kinds for name in kind.model_fields)
+            raise SettingError(f"--set {pair}: give name=value with one of the names {', '.join(known)}")
+        found[home][name] = value.split(",") if name == "evidence" else value
+    return found
+
+
+def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
+    """Settings from what the user gave, where given.
+
+    Raises:
+        SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
+    """
+    try:
+        return kind.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = first["loc"][0] if first["loc"] else kind.__name__
+        raise SettingError(f"{name}: {first['msg'][0].lower() + first['msg'][1:]}, not {first['input']!r}") from error
+
+
+def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
+    """Pass the items on, with a progress bar on stderr if that is a terminal and there is more than one."""
+    if total < 2 or not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=label, total=total, console=Console(stderr=True), transient=True)

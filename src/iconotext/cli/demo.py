@@ -1,0 +1,30 @@
+"""``iconotext demo``: an example article with photographs, linked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Folder to write the article and its linked page to.")] = Path("demo"),
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Write an example article with photographs and link it.
+
+    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`).
+    """
+    with known_errors():
+        from iconotext.cli.link import link_pages
+        from iconotext.demo import write_demo
+        from iconotext.pipeline import LinkSettings
+        from iconotext.read import ReadSettings
+
+        article = write_demo(folder, force=force)
+        link_pages(
+            [article], folder / "linked", model="default", reading=ReadSettings(), linking=LinkSettings(), force=force
+        )

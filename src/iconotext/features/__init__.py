@@ -1,0 +1,89 @@
+"""Pictures and sentences to frozen arrays. Importing this is quick: backbones load PyTorch when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
+from iconotext.features.cache import FeatureCache, cache_folder
+from iconotext.features.cached import cached_image, cached_text
+from iconotext.features.concepts import concept_vectors, imagenet_classes
+
+__all__ = [
+    "DualEncoder",
+    "FeatureCache",
+    "ImageBackbone",
+    "ImageFeatures",
+    "TextBackbone",
+    "cache_folder",
+    "cached_image",
+    "cached_text",
+    "concept_vectors",
+    "imagenet_classes",
+    "load_dual_encoder",
+    "load_image_backbone",
+    "load_text_backbone",
+    "share_space",
+]
+
+
+def load_text_backbone(name: str = "minilm") -> TextBackbone:
+    """A text encoder.
+
+    Args:
+        name: ``minilm``, which comes with the program; else a sentence-transformers model: a local folder, or a name
+            on the Hugging Face hub.
+
+    Raises:
+        FeatureError: There is no such model, or it cannot be fetched.
+    """
+    if name == "minilm":
+        from iconotext.features.minilm import minilm
+
+        return minilm()
+    from iconotext.features.minilm import BertSentences, is_mean_bert
+
+    if is_mean_bert(Path(name)):
+        return BertSentences(Path(name))
+    from iconotext.features.sentence_transformer import load_sentence_transformer
+
+    return load_sentence_transformer(name)
+
+
+def load_image_backbone(name: str = "efficientnet-lite0") -> ImageBackbone:
+    """An image encoder.
+
+    Args:
+        name: ``efficientnet-lite0``, which comes with the program; else a vision model for Hugging Face transformers:
+            a local folder, or a name on the hub.
+
+    Raises:
+        FeatureError: There is no such model, or it cannot be fetched, or it is no vision model.
+    """
+    if name == "efficientnet-lite0":
+        from iconotext.features.efficientnet import EfficientNetBackbone
+
+        return EfficientNetBackbone()
+    from iconotext.features.huggingface import load_vision_model
+
+    return load_vision_model(name)
+
+
+def load_dual_encoder(name: str) -> DualEncoder:
+    """A text and an image encoder of one space.
+
+    Args:
+        name: A local folder or a name on the Hugging Face hub: a CLIP-like model for sentence-transformers (such as
+            ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
+
+    Raises:
+        FeatureError: There is no such model, or it cannot be fetched, or it has no two sides.
+    """
+    from iconotext.features.huggingface import load_clip
+
+    if (Path(name) / "modules.json").is_file() or _looks_like_sentence_transformer(name):
+        from iconotext.features.sentence_transformer import load_clip_like
+
+        return load_clip_like(name)
+    return load_clip(name)

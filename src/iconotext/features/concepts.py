@@ -1,0 +1,56 @@
+"""The concept bridge: what a picture shows, in the words of a classifier, as a vector in the space of the sentences."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import FeatureError, ShapeError, SettingError
+
+if TYPE_CHECKING:
+    from iconotext.features.backbone import ImageFeatures
+    from iconotext.types import FloatMatrix
+
+
+@cache
+def imagenet_classes() -> tuple[str, ...]:
+    """The 1000 ImageNet classes, a different name each, in the order of the usual classifiers."""
+    text = files("iconotext.features").joinpath("imagenet_classes.txt").read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: int = 10) -> FloatMatrix:
+    """Put images among the sentences without training: the mean of their most probable class names' vectors.
+
+    After the object detection baseline of Hessel 2019 (section 3.3 there), which averages word2vec vectors of the K
+    names without weights.
+
+    Args:
+        features: Of n images, with C probabilities each.
+        class_vectors: (C, dim), the names of the classes as text, from any text backbone.
+        k: Number of classes that count, 1 to C.
+
+    Returns:
+        (n, dim) float32, rows of length 1; zero for an image with a problem.
+
+    Raises:
+        FeatureError: The features have no probabilities.
+        ShapeError: The class vectors are not C.
+        SettingError: ``k`` is out of range.
+    """
+    p = features.probabilities
+    if p is None:
+        raise FeatureError("the image backbone has no classifier, which the concept bridge needs: use another one")
+    if len(class_vectors) != p.shape[1]:
+        raise ShapeError(f"class_vectors {class_vectors.shape} do not fit probabilities {p.shape}")
+    if not 1 <= k <= p.shape[1]:
+        raise SettingError(f"k is {k}, expected 1 to {p.shape[1]}")
+    top = np.argpartition(p, -k, axis=1)[:, -k:]  # (n, k)
+    weights = np.zeros_like(p)
+    np.put_along_axis(weights, top, np.take_along_axis(p, top, axis=1), axis=1)
+    vectors = weights @ class_vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

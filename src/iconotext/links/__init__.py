@@ -1,0 +1,93 @@
+"""Evidence to links: which sentences of a document each of its images belongs to, and how sure that is.
+
+Four kinds of evidence, a module each: ``picture``, ``caption``, ``layout``, ``reference``. ``combine`` makes one
+probability of them, ``evidence`` walks a document through all that, ``select`` takes the cells that become links, ``fit``
+finds the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import SettingError
+from iconotext.links.caption import Encode
+from iconotext.links.combine import Coefficients, Combination
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.select import SELECTIONS, Selection, selection
+from iconotext.types import EVIDENCE, Document, Evidence, Link
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
+__all__ = [
+    "MIN_CONFIDENCE",
+    "SELECTIONS",
+    "Coefficients",
+    "Combination",
+    "Encode",
+    "Selection",
+    "link_document",
+    "weigh_evidence",
+]
+
+MIN_CONFIDENCE = 0.1
+"""Below this a cell is no link unless the caller wants it: nine of ten would be wrong."""
+
+
+def link_document(
+    document: Document,
+    picture_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    select: Selection = "top-k",
+    k: int = 3,
+    min_confidence: float = MIN_CONFIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+) -> tuple[tuple[Link, ...], FloatMatrix]:
+    """Links the images of a document to its sentences.
+
+    Args:
+        document: With S sentences and V images; either may be 0.
+        picture_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        encode: Texts to unit vectors, for captions.
+        evidence: The kinds to use, of ``EVIDENCE``.
+        select: Which cells become links: a name from ``SELECTIONS``.
+        k: Sentences per image for 'top-k'.
+        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain.
+        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
+
+    Returns:
+        The links by descending score, ties in the order of image, then sentence; and the (S, V) float32 scores.
+
+    Raises:
+        SettingError: An unknown kind of evidence or selection, k below 1, a confidence outside 0 to 1.
+        ShapeError: A matrix does not fit the document.
+    """
+    choose = selection(select)
+    if not 0.0 <= min_confidence <= 1.0:
+        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
+    found = weigh_evidence(
+        document, picture_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors
+    )
+    takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
+    chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
+    chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+    return tuple(_links(found, zip(*chosen.nonzero(), strict=True))), found.score
+
+
+def _links(found: Combination, cells: Iterable[tuple[np.int64, np.int64]]) -> list[Link]:
+    links = [
+        Link(
+            sentence=int(i),
+            image=int(j),
+            score=float(found.score[i, j]),
+            confidence=float(found.confidence[i, j]),
+            evidence={kind: float(matrix[i, j]) for kind, matrix in found.contributions.items()},
+        )
+        for i, j in cells
+    ]
+    return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))

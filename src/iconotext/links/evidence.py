@@ -1,0 +1,110 @@
+"""The walk from a document to what all kinds of evidence say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import SettingError, ShapeError
+from iconotext.links.caption import Encode, caption_features, texts_of
+from iconotext.links.combine import Coefficients, Combination, combine
+from iconotext.links.layout import layout_features
+from iconotext.links.picture import picture_features
+from iconotext.links.reference import reference_evidence
+from iconotext.types import EVIDENCE, Document, Evidence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+
+def weigh_evidence(
+    document: Document,
+    picture_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> Combination:
+    """Everything known about which sentence belongs to which image.
+
+    Args:
+        document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
+        picture_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        encode: Texts to unit vectors, for captions; called at most once, and not if no image has a text.
+        evidence: The kinds to use. Kinds that the document does not have are left out.
+        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
+        coefficients: Fitted weights, those of the package by default.
+
+    Raises:
+        SettingError: A kind has an unknown name.
+        ShapeError: A matrix does not fit the document.
+    """
+    shape = (len(document.sentences), len(document.images))
+    if unknown := set(evidence) - set(EVIDENCE):
+        raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
+    if picture_similarity is not None and picture_similarity.shape != shape:
+        raise ShapeError(f"picture_similarity is {picture_similarity.shape}, the document {shape} (sentences, images)")
+    if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
+        raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
+
+    good = np.array([j for j, image in enumerate(document.images) if image.problem is None], dtype=np.int64)
+    similarity = None
+    if picture_similarity is not None and "picture" in evidence:
+        similarity = np.asarray(picture_similarity, dtype=np.float32)[:, good]
+    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
+    reference = reference_evidence(document)[:, good] if "reference" in evidence else None
+    sound = replace(document, images=tuple(document.images[j] for j in good))
+    found = combine(
+        fitted_features(sound, similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors),
+        shape=(shape[0], len(good)),
+        has_text=texts_there(sound),
+        reference=reference,
+        picture_similarity=similarity,
+        coefficients=coefficients,
+    )
+    return Combination(
+        {kind: _spread(matrix, good, shape) for kind, matrix in found.contributions.items()},
+        _spread(found.score, good, shape),
+        _spread(found.confidence, good, shape),
+    )
+
+
+def fitted_features(
+    document: Document,
+    picture_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+) -> dict[Evidence, dict[str, FloatMatrix]]:
+    """The features of the kinds whose weights are fitted; arguments as in ``weigh_evidence``, every image takes part.
+
+    Returns:
+        Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
+    """
+    features: dict[Evidence, dict[str, FloatMatrix]] = {}
+    if "picture" in evidence and picture_similarity is not None:
+        features["picture"] = picture_features(picture_similarity)
+    if "caption" in evidence:
+        features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors)
+    if "layout" in evidence:
+        features["layout"] = layout_features(document)
+    return {kind: columns for kind, columns in features.items() if columns}
+
+
+def texts_there(document: Document) -> NDArray[np.bool_]:
+    """(V,) whether an image has a caption, an alt text or a file name that says something."""
+    return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
+
+
+def _spread(matrix: FloatMatrix, columns: NDArray[np.int64], shape: tuple[int, int]) -> FloatMatrix:
+    """The matrix with its columns at their places among columns of 0."""
+    spread = np.zeros(shape, dtype=np.float32)
+    spread[:, columns] = matrix
+    return spread

@@ -1,0 +1,115 @@
+"""Reference evidence: the text itself points at the picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.links.deixis import Pointer, pointer
+from iconotext.links.labels import Label, cited_labels, is_caption, own_labels
+from iconotext.links.layout import Places, places
+
+if TYPE_CHECKING:
+    from iconotext.types import Document, FloatMatrix
+
+EXPLICIT = 1.0
+"""A cross-reference link, or a label with its number: 'Figure 3'."""
+
+DIRECTED = 0.6
+"""'the photo above', and a photo does stand close above."""
+
+VAGUE = 0.3
+"""'in this picture', and a picture stands close."""
+
+_FAR = 1
+"""Text blocks that may stand between a deictic reference and its picture."""
+
+
+def reference_evidence(document: Document) -> FloatMatrix:
+    """How surely each sentence points at each image.
+
+    Args:
+        document: With S sentences and V images. Words like 'above' need its layout, the rest does not.
+
+    Returns:
+        (S, V) float32 of ``EXPLICIT``, ``DIRECTED``, ``VAGUE`` and 0. A caption never points at its own image.
+    """
+    evidence = np.zeros((len(document.sentences), len(document.images)), dtype=np.float32)
+    if evidence.size == 0:
+        return evidence
+    place = places(document) if document.has_layout else None
+    labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
+    anchors: dict[str, list[int]] = {}
+    for j, image in enumerate(document.images):
+        for anchor in image.anchors:
+            anchors.setdefault(anchor, []).append(j)
+
+    for i, sentence in enumerate(document.sentences):
+        explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
+        if not is_caption(sentence.text):
+            for label in cited_labels(sentence.text):
+                explicit.extend(_bearers(document, labels, label, i, place))
+        evidence[i, explicit] = EXPLICIT
+        if not explicit and place is not None and sentence.kind != "caption" and (found := pointer(sentence.text)):
+            evidence[i, _pointed(place, i, found)] = VAGUE if found.direction == "near" else DIRECTED
+        if sentence.kind == "caption":
+            evidence[i, _captioned(document, i)] = 0.0
+    return evidence
+
+
+def _bearers(
+    document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Places | None
+) -> list[int]:
+    """The images that carry a label.
+
+    'Figure 3' means all of 3a, 3b and 3; 'Figure 3a' the one that says so, or else 3. Where several different pictures
+    carry it, because each chapter counts anew, it is the nearest, or none without a layout.
+    """
+    same = [j for j, own in enumerate(labels) if any(o[:2] == cited[:2] for o in own)]
+    if cited.part:
+        exact = [j for j in same if cited in labels[j]]
+        same = exact or [j for j in same if any(o[:2] == cited[:2] and not o.part for o in labels[j])]
+    if len({document.images[j].caption or document.images[j].alt for j in same}) <= 1:
+        return same
+    if all(o.part for j in same for o in labels[j] if o[:2] == cited[:2]) and not _repeats(labels, same):
+        return same
+    if place is None:
+        return []
+    nearest = min(same, key=lambda j: (abs(int(place.position[j]) - sentence), j))
+    return [nearest]
+
+
+def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
+    every = [label for j in images for label in labels[j]]
+    return len(every) != len(set(every))
+
+
+def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
+    """The nearest image on the side a sentence points to, with those beside it where it speaks of several; or none."""
+    after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
+    before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
+    blocks_after = place.above - place.rank[sentence]
+    blocks_before = place.rank[sentence] - place.below
+    after[(blocks_after > _FAR) & ~place.inside[sentence]] = np.iinfo(np.int64).max
+    before[(blocks_before > _FAR) & ~place.inside[sentence]] = np.iinfo(np.int64).max
+    distance = {"below": after, "above": before, "near": np.minimum(after, before)}[found.direction]
+    nearest = int(distance.min())
+    if nearest == np.iinfo(np.int64).max:
+        return []
+    close = np.flatnonzero(distance == nearest)
+    if found.several:
+        return [int(j) for j in close]
+    # Of several pictures between the same two sentences the one next to the pointing sentence is meant.
+    pick = min if place.position[close[0]] > sentence else max
+    return [int(pick(close, key=lambda j: place.order[j]))]
+
+
+def _captioned(document: Document, sentence: int) -> list[int]:
+    """The images whose caption a caption sentence is part of."""
+    text, block = document.sentences[sentence].text, document.sentences[sentence].block
+    return [
+        j
+        for j, image in enumerate(document.images)
+        if (block is not None and image.block == block) or (image.caption is not None and text in image.caption)
+    ]

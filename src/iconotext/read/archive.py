@@ -1,0 +1,180 @@
+"""Zip containers (DOCX, EPUB) opened with limits: a few kilobytes can claim to be, or unpack to, terabytes."""
+
+from __future__ import annotations
+
+import posixpath
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+from lxml import etree
+
+from iconotext.errors import DocumentError, HostileDocumentError
+
+Element = Any  # lxml has no types of its own that mypy could check
+
+MAX_MEMBERS = 20_000
+MAX_RATIO = 200
+"""Unpacked bytes per packed byte: text and markup stay below 30, empty drawings below 100."""
+RATIO_FROM = 8 * 2**20
+"""Below this many unpacked bytes a ratio of any size does no harm."""
+CHUNK = 2**20
+END_OF_DIRECTORY, END_OF_DIRECTORY_64, LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+
+
+class Archive:
+    """The members of an open zip file, read one at a time under one budget."""
+
+    def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
+        self._file = file
+        self._left = max_bytes
+        self._max_bytes = max_bytes
+        self._read: dict[str, bytes] = {}
+        self._members = {_clean(info.filename): info for info in file.infolist() if not info.is_dir()}
+        self._folded = {name.casefold(): name for name in self._members}
+
+    def find(self, name: str) -> str | None:
+        """The member that an address inside the archive means; upper and lower case may differ, ``%20`` is a space."""
+        for candidate in (name, unquote(name)):
+            clean = _clean(candidate)
+            found = clean if clean in self._members else self._folded.get(clean.casefold())
+            if found is not None:
+                return found
+        return None
+
+    def read(self, name: str) -> bytes:
+        """A member's bytes. A second reading costs nothing.
+
+        Raises:
+            HostileDocumentError: It unpacks to more than is allowed.
+            DocumentError: It is missing, damaged, or has a password.
+        """
+        if name not in self._read:
+            info = self._members.get(name)
+            if info is None:
+                raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
+            self._read[name] = self._unpack(info)
+        return self._read[name]
+
+    def xml(self, name: str) -> Element:
+        """The root element of an XML member.
+
+        Raises:
+            DocumentError: As ``read``, or it is not well-formed.
+        """
+        return parse_xml(self.read(name), name)
+
+    def _unpack(self, info: zipfile.ZipInfo) -> bytes:
+        if info.flag_bits & 0x1:
+            raise DocumentError("protected by a password: save it without one")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DocumentError(f"broken: {info.filename} is packed by a method that these files do not use")
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            with self._file.open(info) as stream:
+                while chunk := stream.read(CHUNK):
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if size > self._left:  # counted here, whatever sizes the file declares
+                        raise HostileDocumentError(_too_large(self._max_bytes))
+                    if size > RATIO_FROM and size > MAX_RATIO * max(info.compress_size, 1):
+                        raise HostileDocumentError(_bomb(info.filename))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+            raise DocumentError(f"broken: {info.filename} in it is damaged; download or save it again") from error
+        self._left -= size
+        return b"".join(chunks)
+
+
+@contextmanager
+def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
+    """Open a zip file whose directory passes the limits.
+
+    Raises:
+        HostileDocumentError: Too many members, or they declare to unpack to more than ``max_bytes`` or by too much.
+        DocumentError: No zip file, or a damaged one.
+    """
+    with path.open("rb") as stream:
+        _check_directory(stream)
+        try:
+            file = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, struct.error) as error:
+            raise DocumentError("cut off or damaged: it cannot be unpacked; download or save it again") from error
+        with file:
+            infos = file.infolist()
+            if len(infos) > MAX_MEMBERS:
+                raise HostileDocumentError(f"{len(infos)} files in it are more than the limit of {MAX_MEMBERS}")
+            if sum(info.file_size for info in infos) > max_bytes:
+                raise HostileDocumentError(_too_large(max_bytes))
+            for info in infos:
+                if info.file_size > RATIO_FROM and info.file_size > MAX_RATIO * max(info.compress_size, 1):
+                    raise HostileDocumentError(_bomb(info.filename))
+            yield Archive(file, max_bytes)
+
+
+def parse_xml(data: bytes, name: str) -> Element:
+    """Parse XML without entities, external parts or network.
+
+    Raises:
+        HostileDocumentError: It declares entities, which these formats have no use for.
+        DocumentError: It is not well-formed.
+    """
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise DocumentError(f"broken: {name} in it is no well-formed XML ({reason}); save it again") from error
+    internal = root.getroottree().docinfo.internalDTD
+    if internal is not None and any(True for _ in internal.iterentities()):
+        raise HostileDocumentError(f"{name} in it declares XML entities, which can unpack to terabytes")
+    return root
+
+
+def resolve(base: str, address: str) -> str:
+    """The member that a relative address in the member ``base`` means; ``..`` ends at the archive's root."""
+    return _clean(posixpath.join("/" + posixpath.dirname(base), address.replace("\\", "/")))
+
+
+def _clean(name: str) -> str:
+    return posixpath.normpath("/" + name.replace("\\", "/")).lstrip("/")
+
+
+def _check_directory(stream: BinaryIO) -> None:
+    """Refuse a directory of millions of entries before ``zipfile`` makes an object of each."""
+    size = stream.seek(0, 2)
+    start = max(0, size - 65_600)  # the end record, after it a comment of up to 65,535 bytes
+    stream.seek(start)
+    tail = stream.read()
+    stream.seek(0)
+    at = tail.rfind(END_OF_DIRECTORY)
+    if at < 0 or len(tail) < at + 22:
+        raise DocumentError("cut off or damaged: it cannot be unpacked; download or save it again")
+    directory: int = struct.unpack("<L", tail[at + 12 : at + 16])[0]
+    locator = tail[max(0, at - 20) : at]
+    if locator.startswith(LOCATOR_64) and len(locator) == 20:
+        # Where the locator says, and right before it: versions of zipfile differ in which of the two they take.
+        for place in (struct.unpack("<Q", locator[8:16])[0], start + at - 20 - 56):
+            stream.seek(max(0, min(place, size)))
+            record = stream.read(56)
+            if record.startswith(END_OF_DIRECTORY_64) and len(record) == 56:
+                directory = max(directory, struct.unpack("<Q", record[40:48])[0])
+        stream.seek(0)
+    # An entry has 46 bytes and a name; 1 KiB for each is far more than any program writes.
+    if directory > MAX_MEMBERS * 1024:
+        raise HostileDocumentError(f"its list of files is {directory / 2**20:.0f} MiB long: more than {MAX_MEMBERS} files")
+
+
+def _too_large(max_bytes: int) -> str:
+    return f"unpacks to more than the limit of {max_bytes / 2**20:.0f} MiB: raise it with --set max_bytes=..."
+
+
+def _bomb(name: str) -> str:
+    return f"{name} in it unpacks to more than {MAX_RATIO} times its size: no document does"

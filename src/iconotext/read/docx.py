@@ -1,0 +1,522 @@
+"""DOCX → blocks: the body of a Word file in reading order, with its pictures, captions and cross-references.
+
+The XML is walked directly: python-docx opens the zip without limits, gives no text boxes, fields, bookmarks or VML
+pictures, and does not open the "strict" variant. Namespaces are ignored throughout, since the strict variant has others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.archive import Archive, Element, open_archive, resolve
+from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, Picture
+from iconotext.read.sentences import language_code
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Kind
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OFF = frozenset(("0", "false", "off", "none"))
+DRAWINGS = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
+WRITTEN_BY_WORD = re.compile(r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.I)
+HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
+CAPTION = re.compile(
+    r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"
+    r"|billedtekst|bildtext|bildunterschrift)$"
+)
+TABLE_LABEL = re.compile(r"tab|list|equation|gleichung|formel|quadro", re.IGNORECASE)
+QUOTE = re.compile(r"^(?:intense quote|quote|quotations?|block ?text|block ?quote|zitat|citation)$")
+ITEM = re.compile(r"^(?:list\b|definition|compact list)")
+CODE = re.compile(r"^(?:source ?code|html preformatted|preformatted text|macro text|macro)$")
+CONTENTS = re.compile(r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$")
+REFERENCE = re.compile(r"^\s*(?:PAGE)?REF\s+\"?([^\s\"\\]+)", re.IGNORECASE)
+LOCAL_LINK = re.compile(r"^\s*HYPERLINK\s+.*?\\l\s+\"([^\"]+)\"", re.IGNORECASE)
+SEQUENCE = re.compile(r"^\s*SEQ\s+\"?([^\s\"\\]+)", re.IGNORECASE)
+WRAPPERS = frozenset("ins moveTo smartTag customXml sdt sdtContent dir bdo hyperlink fldSimple".split())
+"""Elements around paragraphs or runs whose content counts as if they were not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a paragraph or character style, with those it is based on, says."""
+
+    kind: Kind | None = None
+    italic: bool = False
+    left_out: bool = False
+
+
+@dataclass(slots=True)
+class OpenField:
+    """A field (``REF``, ``SEQ``, ...) whose end has not come yet."""
+
+    instruction: str = ""
+    in_result: bool = False
+    start: int = 0
+
+
+@dataclass(slots=True)
+class OpenParagraph:
+    """What is known of a paragraph while its runs are read."""
+
+    style: Style
+    anchors: list[str] = field(default_factory=list)
+    sequence: str | None = None  # what its SEQ field counts: "Figure", "Table"
+    boxes: list[tuple[int, Element]] = field(default_factory=list)  # (offset, content of a text box)
+    breaks: int = 0
+
+
+def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A Word file (.docx), as one flow. Headers, footers, comments, notes, contents lists and deletions are left out.
+
+    Raises:
+        HostileDocumentError: It passes a limit; see ``open_archive``.
+        DocumentError: It is no Word file, damaged, or has a password.
+    """
+    with path.open("rb") as file:
+        if file.read(8) == OLE:
+            raise DocumentError(f"{path}: a .doc file or one with a password: save it as .docx without a password")
+    with open_archive(path, settings.max_bytes) as archive:
+        main = _main_part(archive)
+        body = next((child for child in archive.xml(main) if local(child) == "body"), None)
+        if body is None:
+            raise DocumentError(f"{path}: no Word document: {main} in it has no body")
+        relations = _relations(archive, main)
+        styles, language = _styles(archive, relations)
+        walk = Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
+        walk.container(body, "paragraph")
+        title = _title(archive)
+    return [Flow(_without_title_page(walk.writer.blocks), title, language)]
+
+
+def local(element: Element) -> str:
+    """Name of an element without its namespace; "" for what is no element."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def attribute(element: Element, name: str) -> str | None:
+    """Attribute by its name without namespace, the first one of that name."""
+    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
+
+
+def child(element: Element | None, *names: str) -> Element | None:
+    """The element that a path of local names leads to, None where there is none."""
+    for name in names:
+        element = next((e for e in element if local(e) == name), None) if element is not None else None
+    return element
+
+
+def is_on(properties: Element | None, name: str) -> bool | None:
+    """Whether a switch such as ``<w:i/>`` is on, off, or (None) not there."""
+    switch = child(properties, name)
+    return None if switch is None else (attribute(switch, "val") or "1").lower() not in OFF
+
+
+def _main_part(archive: Archive) -> str:
+    relations = archive.xml("_rels/.rels") if archive.find("_rels/.rels") else ()
+    for relation in relations:
+        if (relation.get("Type") or "").endswith("/officeDocument"):
+            found = archive.find(resolve("", relation.get("Target") or ""))
+            if found is not None and found.endswith(".xml"):
+                return found
+    found = archive.find("word/document.xml")
+    if found is None:
+        raise DocumentError("no Word document: word/document.xml is missing in it")
+    return found
+
+
+def _relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
+    """Relations of a part: id → (last word of the type, target; ``:`` before one outside the file)."""
+    folder, _, name = part.rpartition("/")
+    found = archive.find(f"{folder}/_rels/{name}.rels")
+    relations = {}
+    for relation in archive.xml(found) if found else ():
+        target = relation.get("Target") or ""
+        outside = (relation.get("TargetMode") or "").lower() == "external"
+        kind = (relation.get("Type") or "").rpartition("/")[2]
+        relations[relation.get("Id") or ""] = (kind, ":" + target if outside else resolve(part, target))
+    return relations
+
+
+def _title(archive: Archive) -> str | None:
+    found = archive.find("docProps/core.xml")
+    if found is None:
+        return None
+    try:
+        title = child(archive.xml(found), "title")
+    except HostileDocumentError:
+        raise
+    except DocumentError:
+        return None  # broken metadata is no reason to refuse the text
+    text = " ".join((title.text or "").split()) if title is not None else ""
+    return text or None
+
+
+def _styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
+    """Every style by its id, "" for the default of paragraphs, and the language that the file is set in."""
+    part = next((archive.find(target) for kind, target in relations.values() if kind == "styles"), None)
+    if part is None:
+        return {"": Style()}, None
+    root = archive.xml(part)
+    elements = {attribute(e, "styleId") or "": e for e in root if local(e) == "style"}
+    styles = {identifier: _style(identifier, elements) for identifier in elements}
+    default = next(
+        (i for i, e in elements.items() if attribute(e, "type") == "paragraph" and attribute(e, "default") in ("1", "true")),
+        None,
+    )
+    styles[""] = styles.get(default or "", Style())
+    declared = child(root, "docDefaults", "rPrDefault", "rPr", "lang")
+    language = language_code(attribute(declared, "val") or "") if declared is not None else None
+    # English is what every template says, whatever the text is: it says nothing, and detection decides.
+    return styles, None if language == "en" else language
+
+
+def _style(identifier: str, elements: dict[str, Element]) -> Style:
+    """What a style says, following ``basedOn``: the nearest answer to each question counts."""
+    kind: Kind | None = None
+    italic: bool | None = None
+    left_out = False
+    seen: set[str] = set()
+    key: str | None = identifier
+    while key in elements and key not in seen:
+        seen.add(key)
+        element = elements[key]
+        named = child(element, "name")
+        name = ((attribute(named, "val") if named is not None else None) or key).lower()
+        properties = child(element, "pPr")
+        left_out = left_out or bool(CODE.match(name) or CONTENTS.match(name))
+        kind = kind or _kind_of_name(name) or _kind_of_properties(properties)
+        italic = is_on(child(element, "rPr"), "i") if italic is None else italic
+        based = child(element, "basedOn")
+        key = attribute(based, "val") if based is not None else None
+    return Style(kind, bool(italic), left_out)
+
+
+def _kind_of_name(name: str) -> Kind | None:
+    if HEADING.match(name):
+        return "heading"
+    if CAPTION.search(name) and name != "captioned figure":
+        return "paragraph" if TABLE_LABEL.search(name) else "caption"
+    if QUOTE.match(name):
+        return "quote"
+    return "item" if ITEM.match(name) else None
+
+
+def _kind_of_properties(properties: Element | None) -> Kind | None:
+    """What the numbers of a paragraph or its style say: an outline level makes a heading, numbering an item."""
+    if properties is None:
+        return None
+    level = child(properties, "outlineLvl")
+    if level is not None and (attribute(level, "val") or "9") in "012345678":
+        return "heading"
+    numbering = child(properties, "numPr", "numId")
+    return "item" if numbering is not None and attribute(numbering, "val") != "0" else None
+
+
+class Walk:
+    """One pass over the body; keeps what is open at the moment."""
+
+    def __init__(self, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> None:
+        self.archive = archive
+        self.relations = targets
+        self.styles = styles
+        self.writer = BlockWriter()
+        self.pending: list[str] = []  # bookmarks between paragraphs: they name what comes next
+        self.fields: list[OpenField] = []
+        self.paragraph = OpenParagraph(Style())
+
+    def container(self, element: Element, kind: Kind) -> None:
+        """Body, table cell, text box: paragraphs, tables, and what stands around them."""
+        for part in element:
+            name = local(part)
+            if name == "p":
+                self.read_paragraph(part, kind)
+            elif name == "tbl":
+                self.table(part, kind)
+            elif name == "bookmarkStart":
+                self.pending.append(attribute(part, "name") or "")
+            elif name in WRAPPERS and not _is_contents_list(part):
+                self.container(part, kind)
+            elif name == "AlternateContent":
+                self.container(_alternative(part), kind)
+
+    def table(self, element: Element, kind: Kind) -> None:
+        cells = [cell for row in _children(element, "tr") if not _is_deleted(row) for cell in _children(row, "tc")]
+        for cell in cells:
+            merge = child(cell, "tcPr", "vMerge")
+            if merge is None or attribute(merge, "val") == "restart":  # a cell that goes on from above counts once
+                self.container(cell, kind if len(cells) == 1 else "cell")  # a single cell is a frame around text
+
+    def read_paragraph(self, element: Element, kind: Kind) -> None:
+        properties = child(element, "pPr")
+        named = child(properties, "pStyle")
+        style = self.styles.get((attribute(named, "val") or "") if named is not None else "", self.styles[""])
+        if style.left_out:
+            return
+        if style.kind is None or style.kind == "item":
+            style = replace(style, kind=_kind_of_properties(properties) or style.kind)
+        outer, self.paragraph = self.paragraph, OpenParagraph(style, anchors=self.pending)
+        self.pending = []
+        first = len(self.writer.blocks)
+        for open_field in self.fields:  # a field that goes on from the paragraph before
+            open_field.start = 0
+        self.runs(element, italic=style.italic)
+        self.close(kind, style)
+        self.finish(first, kind)
+        self.paragraph = outer
+
+    def close(self, kind: Kind, style: Style) -> None:
+        for open_field in self.fields:
+            self.point(open_field)
+            open_field.start = 0
+        own = style.kind
+        sequence = self.paragraph.sequence
+        if sequence is not None:
+            own = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
+        self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own)
+
+    def finish(self, first: int, kind: Kind) -> None:
+        """Give the blocks of a paragraph their anchors, part pictures from captions, add its text boxes."""
+        paragraph, blocks = self.paragraph, self.writer.blocks[first:]
+        anchors = [name for name in dict.fromkeys(paragraph.anchors) if name and name != "_GoBack"]
+        if anchors and not blocks:
+            self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its picture
+        if anchors and blocks:
+            for block in blocks:
+                block.anchors = tuple(anchors)
+                block.pictures = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.pictures]
+        blocks = [part for block in blocks for part in _part_caption(block)]
+        before = [self.inside(box, kind) for offset, box in paragraph.boxes if offset == 0]
+        after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
+        captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
+        if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].pictures:
+            # A floating picture with its caption in a text box beside it: the two leave the running text together.
+            floating = Block(pictures=[(0, picture) for _, picture in blocks[0].pictures], anchors=blocks[0].anchors)
+            blocks[0].pictures, blocks[0].anchors = [], ()
+            before.insert(0, [floating])
+            before, after = [*before, *after], []
+        elif captioned and blocks and blocks[-1].pictures and not blocks[-1].text:
+            before, after = [], [*before, *after]
+        ordered = [*(b for part in before for b in part), *blocks, *(b for part in after for b in part)]
+        self.writer.blocks[first:] = ordered
+
+    def inside(self, box: Element, kind: Kind) -> list[Block]:
+        """The blocks of a text box."""
+        writer, fields = self.writer, self.fields
+        self.writer, self.fields = BlockWriter(), []
+        self.container(box, kind)
+        blocks = self.writer.blocks
+        self.writer, self.fields = writer, fields
+        return blocks
+
+    def runs(self, element: Element, *, italic: bool) -> None:
+        """Runs and what may stand around them within a paragraph."""
+        for part in element:
+            name = local(part)
+            if name == "r":
+                self.run(part, italic=italic)
+            elif name == "bookmarkStart":
+                self.paragraph.anchors.append(attribute(part, "name") or "")
+            elif name == "hyperlink":
+                self.hyperlink(part, italic=italic)
+            elif name == "fldSimple":
+                self.fields.append(OpenField(attribute(part, "instr") or "", True, self.writer.offset))
+                self.runs(part, italic=italic)
+                self.end_field()
+            elif name in WRAPPERS:
+                self.runs(part, italic=italic)
+            elif name == "AlternateContent":
+                self.runs(_alternative(part), italic=italic)
+
+    def hyperlink(self, element: Element, *, italic: bool) -> None:
+        start = self.writer.offset
+        self.runs(element, italic=italic)
+        outside = self.relations.get(attribute(element, "id") or "", "")
+        target = attribute(element, "anchor") or (outside[2:] if outside.startswith(":#") else None)
+        if target:
+            self.writer.target(start, target)
+
+    def run(self, element: Element, *, italic: bool) -> None:
+        properties = child(element, "rPr")
+        if is_on(properties, "vanish"):
+            return
+        named = child(properties, "rStyle")
+        if named is not None:
+            italic = italic or self.styles.get(attribute(named, "val") or "", Style()).italic
+        own = is_on(properties, "i")
+        self.content(element, italic=italic if own is None else own)
+
+    def content(self, element: Element, *, italic: bool) -> None:
+        """What stands in a run."""
+        for part in element:
+            match local(part):
+                case "t":
+                    self.add(part.text or "", italic=italic)
+                case "tab" | "ptab":
+                    self.add(" ", italic=True)
+                case "br" | "cr":
+                    self.line_break()
+                case "noBreakHyphen":
+                    self.add("-", italic=italic)
+                case "fldChar":
+                    self.field_mark(attribute(part, "fldCharType") or "")
+                case "instrText":
+                    if self.fields and not self.fields[-1].in_result:
+                        self.fields[-1].instruction += part.text or ""
+                case "ruby":
+                    base = child(part, "rubyBase")
+                    if base is not None:
+                        self.runs(base, italic=italic)
+                case "drawing" | "pict" | "object":
+                    self.drawing(part)
+                case "AlternateContent":
+                    self.content(_alternative(part), italic=italic)
+
+    def add(self, text: str, *, italic: bool) -> None:
+        if any(not open_field.in_result for open_field in self.fields):
+            return
+        if text.strip():
+            self.paragraph.breaks = 0
+        self.writer.text(text, emphasised=italic)
+
+    def line_break(self) -> None:
+        """One break is a space; two in a row end a paragraph, as on web pages."""
+        self.paragraph.breaks += 1
+        if self.paragraph.breaks > 1:
+            self.close("paragraph", self.paragraph.style)
+        else:
+            self.writer.text(" ", emphasised=True)
+
+    def field_mark(self, mark: str) -> None:
+        if mark == "begin":
+            self.fields.append(OpenField())
+        elif mark == "separate" and self.fields:
+            self.fields[-1].in_result = True
+            self.fields[-1].start = self.writer.offset
+        elif mark == "end" and self.fields:
+            self.end_field()
+
+    def end_field(self) -> None:
+        self.point(self.fields[-1])
+        self.fields.pop()
+
+    def point(self, open_field: OpenField) -> None:
+        """Note what the field, with its result so far, says about the paragraph."""
+        if open_field.in_result and (found := (REFERENCE.match(open_field.instruction) or LOCAL_LINK.match(open_field.instruction))):
+            self.writer.target(open_field.start, found[1])
+        if (counted := SEQUENCE.match(open_field.instruction)) is not None:
+            self.paragraph.sequence = counted[1]
+
+    def drawing(self, element: Element, alt: str | None = None) -> None:
+        """Pictures and text boxes of a drawing, whatever groups and canvases are around them."""
+        name = local(element)
+        if name == "txbxContent":
+            self.paragraph.boxes.append((self.writer.offset, element))
+            return
+        if name == "AlternateContent":
+            self.drawing(_alternative(element), alt)
+            return
+        if name in ("inline", "anchor"):
+            properties = child(element, "docPr")
+            if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
+                return
+            alt = _alt(properties) or alt
+        elif name in ("shape", "rect", "roundrect", "oval"):  # VML
+            alt = attribute(element, "alt") or alt
+        elif name == "pic":
+            self.picture(element, alt)
+            return
+        elif name == "imagedata":
+            self.vml_picture(element, alt)
+            return
+        for part in element:
+            self.drawing(part, alt)
+
+    def picture(self, element: Element, alt: str | None) -> None:
+        blip = child(element, "blipFill", "blip")
+        if blip is None:
+            return
+        if alt is None:  # in a group each picture may say for itself what it shows
+            own = _alt(child(element, "nvPicPr", "cNvPr"))
+            alt = own if own and " " in own else None  # pandoc puts the file's name there
+        self.put(attribute(blip, "embed") or attribute(blip, "link"), alt)
+
+    def vml_picture(self, element: Element, alt: str | None) -> None:
+        self.put(attribute(element, "id") or attribute(element, "href"), alt or attribute(element, "title"))
+
+    def put(self, relation: str | None, alt: str | None) -> None:
+        target = self.relations.get(relation or "")
+        if target is None:
+            picture = Picture((relation or "picture",), alt, problem="the file names it and does not hold it")
+        elif target.startswith(":"):
+            picture = Picture((target[1:],), alt)
+        else:
+            picture = self.embedded(target, alt)
+        self.paragraph.breaks = 0
+        self.writer.picture(picture)
+
+    def embedded(self, target: str, alt: str | None) -> Picture:
+        if DRAWINGS.search(target):
+            problem = "a Windows metafile (EMF, WMF): iconotext links raster pictures; put it in as PNG"
+            return Picture((target,), alt, problem=problem)
+        found = self.archive.find(target)
+        if found is None:
+            return Picture((target,), alt, problem="the file names it and does not hold it")
+        try:
+            return Picture((found,), alt, file=self.archive.read(found))
+        except HostileDocumentError:
+            raise
+        except DocumentError as error:
+            return Picture((found,), alt, problem=str(error))
+
+
+def _children(element: Element, name: str) -> list[Element]:
+    """Rows of a table or cells of a row, also those wrapped in content controls or revisions."""
+    found = []
+    for part in element:
+        if local(part) == name:
+            found.append(part)
+        elif local(part) in WRAPPERS:
+            found += _children(part, name)
+    return found
+
+
+def _is_deleted(row: Element) -> bool:
+    return child(row, "trPr", "del") is not None
+
+
+def _is_contents_list(element: Element) -> bool:
+    gallery = child(element, "sdtPr", "docPartObj", "docPartGallery")
+    return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
+
+
+def _alternative(element: Element) -> Element:
+    """The one branch of ``mc:AlternateContent`` to read: the first choice, else the fallback."""
+    return next((part for part in element if local(part) in ("Choice", "Fallback") and len(part)), ())
+
+
+def _alt(properties: Element | None) -> str | None:
+    if properties is None:
+        return None
+    text = WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "")
+    return " ".join((text or attribute(properties, "title") or "").split()) or None
+
+
+def _part_caption(block: Block) -> list[Block]:
+    """Picture and caption in one paragraph, parted by a line break, become two blocks."""
+    if not block.pictures or not block.text or not (block.kind == "caption" or LABEL.match(block.text)):
+        return [block]
+    pictures = Block(pictures=[(0, picture) for _, picture in block.pictures])
+    caption = replace(block, kind="caption", pictures=[])
+    above = block.pictures[0][0] < len(block.text) / 2  # the picture stands above its caption
+    return [pictures, caption] if above else [caption, pictures]
+
+
+def _without_title_page(blocks: list[Block]) -> list[Block]:
+    """A title that the first heading repeats (file converters write both) counts once."""
+    for number, block in enumerate(blocks[1:4], 1):
+        if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
+            return [*blocks[1:number], *blocks[number:]] if not blocks[0].pictures else blocks
+    return blocks

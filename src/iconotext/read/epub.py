@@ -1,0 +1,252 @@
+"""EPUB → blocks: the chapters of a book in the order of its spine, each read as HTML."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml import etree
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.archive import Archive, Element, open_archive, resolve
+from iconotext.read.blocks import Block, Flow, Picture
+from iconotext.read.html import html_blocks, parse_html
+from iconotext.read.sentences import language_code
+from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import decode_bytes
+
+PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"))
+PAGE_NAME = re.compile(r"\.x?html?$", re.IGNORECASE)
+FONT_SCRAMBLING = frozenset(("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"))
+NOT_TEXT = frozenset(
+    "toc landmarks page-list pagebreak loi lot lov loa index titlepage halftitlepage footnote footnotes endnote endnotes"
+    " rearnote rearnotes noteref".split()
+)
+"""Values of ``epub:type`` of what is no running text: lists of places, page marks, title pages, notes and their marks."""
+NOT_TEXT_ROLES = frozenset(f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref"))
+ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What the package file (OPF) says of a book.
+
+    Attributes:
+        title: Title, or None.
+        language: Its code, or None.
+        chapters: Members that are read, in order.
+        encrypted: Members that cannot be read.
+        labels: What the table of contents calls a member.
+    """
+
+    title: str | None
+    language: str | None
+    chapters: list[str]
+    encrypted: frozenset[str]
+    labels: dict[str, str]
+
+
+def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A book, as one flow or as one per chapter (``settings.epub``).
+
+    Chapters without text and pictures are left out.
+
+    Raises:
+        HostileDocumentError: It passes a limit; see ``open_archive``.
+        DocumentError: It is no EPUB, damaged, or its chapters are encrypted.
+    """
+    with open_archive(path, settings.max_bytes) as archive:
+        package = read_package(archive)
+        chapters = [chapter for name in package.chapters if (chapter := _chapter(archive, package, name)) is not None]
+    if not chapters:
+        raise DocumentError("no chapter of it has any text or pictures")
+    if settings.epub == "book":
+        return [Flow([block for flow in chapters for block in flow.blocks], package.title, package.language)]
+    width = max(2, len(str(len(chapters))))
+    return [
+        replace(flow, name=f"/{number:0{width}d}-{_slug(flow.title or flow.name) or _slug(flow.name)}")
+        for number, flow in enumerate(chapters, 1)
+    ]
+
+
+def read_package(archive: Archive) -> Package:
+    """Find and read the package file.
+
+    Raises:
+        DocumentError: There is none, it names no chapters, or they are encrypted.
+    """
+    opf = _package_name(archive)
+    root = archive.xml(opf)
+    encrypted = frozenset(_encrypted(archive))
+    items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
+    nav = next((i for i in items.values() if "nav" in (i.get("properties") or "").split()), None)
+    contents = {
+        archive.find(resolve(opf, unquote((r.get("href") or "").partition("#")[0])))
+        for r in root.iterfind("{*}guide/{*}reference")
+        if (r.get("type") or "").lower() == "toc"
+    }
+    spine = root.find("{*}spine")
+    chapters = []
+    for reference in spine.iterfind("{*}itemref") if spine is not None else ():
+        item = items.get(reference.get("idref"))
+        if item is None or item is nav or (reference.get("linear") or "").lower() == "no":
+            continue
+        found = archive.find(resolve(opf, item.get("href") or ""))
+        kind = (item.get("media-type") or "").lower()
+        if found is not None and found not in contents and (kind in PAGES or PAGE_NAME.search(found)):
+            chapters.append(found)
+    if not chapters:
+        raise DocumentError(f"broken: {opf} in it names no chapter that is there; download or save it again")
+    if any(name in encrypted for name in chapters):
+        raise DocumentError("protected by DRM: its chapters are encrypted, and only its seller's program can open them")
+    title = " ".join((root.findtext("{*}metadata/{*}title") or "").split())
+    language = language_code(root.findtext("{*}metadata/{*}language") or "")
+    ncx = items.get(spine.get("toc") or "") if spine is not None else None
+    labels = {**_labels(archive, opf, ncx), **_labels(archive, opf, nav)}
+    return Package(title or None, language, list(dict.fromkeys(chapters)), encrypted, labels)
+
+
+def _package_name(archive: Archive) -> str:
+    container = archive.find("META-INF/container.xml")
+    names = []
+    if container is not None:
+        names = [r.get("full-path") or "" for r in archive.xml(container).iterfind("{*}rootfiles/{*}rootfile")]
+    found = next((found for name in names if (found := archive.find(name)) is not None), None)
+    if found is None:
+        raise DocumentError("no EPUB: META-INF/container.xml in it is missing, or names no package file that is there")
+    return found
+
+
+def _encrypted(archive: Archive) -> Iterator[str]:
+    """Members that are encrypted; scrambled fonts do not count."""
+    found = archive.find("META-INF/encryption.xml")
+    for data in archive.xml(found).iter("{*}EncryptedData") if found is not None else ():
+        method = data.find("{*}EncryptionMethod")
+        if method is not None and method.get("Algorithm") in FONT_SCRAMBLING:
+            continue
+        for reference in data.iter("{*}CipherReference"):
+            member = archive.find(reference.get("URI") or "")
+            if member is not None:
+                yield member
+
+
+def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
+    """What a table of contents (EPUB 3 ``nav`` or EPUB 2 NCX) calls each member; the first entry of a member counts."""
+    found = archive.find(resolve(opf, item.get("href") or "")) if item is not None else None
+    if found is None:
+        return {}
+    labels: dict[str, str] = {}
+    try:
+        if found.lower().endswith(".ncx"):
+            points = archive.xml(found).iter("{*}navPoint")
+            entries = [(p.find("{*}content"), p.findtext("{*}navLabel/{*}text") or "") for p in points]
+            pairs = [(e.get("src") or "", text) for e, text in entries if e is not None]
+        else:
+            tree = parse_html(decode_bytes(archive.read(found), found, html=True))
+            pairs = [(a.get("href") or "", a.text_content()) for a in tree.iterfind(".//nav//a")]
+    except HostileDocumentError:
+        raise
+    except DocumentError:
+        return {}  # a broken table of contents costs names, not text
+    for address, text in pairs:
+        member = archive.find(resolve(found, address.partition("#")[0]))
+        if member is not None and text.strip():
+            labels.setdefault(member, " ".join(text.split()))
+    return labels
+
+
+def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
+    """One chapter, named by its file; None where there is neither text nor a picture in it."""
+    try:
+        tree = parse_html(decode_bytes(archive.read(name), name, html=True))
+    except DocumentError as error:
+        if str(error) == "no text in it":
+            return None
+        raise
+    title = tree.findtext(".//title")
+    _remove_furniture(tree)
+    _unwrap_drawings(tree)
+    blocks = html_blocks(tree, to_target=lambda href: _target(archive, name, href), anchor_prefix=f"{name}#")
+    for block in blocks:
+        block.pictures = [(offset, _picture(archive, package, name, picture)) for offset, picture in block.pictures]
+    if not blocks:
+        return None
+    heading = next((block.text for block in blocks if block.kind == "heading" and block.text), None)
+    title = heading or package.labels.get(name) or " ".join((title or "").split()) or None
+    language = language_code(tree.get("lang") or tree.get("xml:lang") or "") or package.language
+    return Flow(blocks, title, language, PAGE_NAME.sub("", posixpath.basename(name)))
+
+
+def _remove_furniture(tree: Element) -> None:
+    for element in list(tree.iter(etree.Element)):
+        types = set((element.get("epub:type") or "").lower().split()) | set((element.get("role") or "").lower().split())
+        if element.tag == "nav" or element.get("hidden") is not None or types & (NOT_TEXT | NOT_TEXT_ROLES):
+            if element.tag in ("html", "body"):  # a whole title page: its pictures (the cover) stay
+                keep = [e for e in element.iter("img", "svg")]
+                element.text = None
+                for part in list(element):
+                    element.remove(part)
+                element.extend(keep)
+                for part in keep:
+                    part.tail = None
+            elif element.getparent() is not None:
+                element.drop_tree()
+
+
+def _unwrap_drawings(tree: Element) -> None:
+    """``<svg><image href="cover.jpg"/></svg>``, which makes a cover fill the screen, is a picture like any other."""
+    for svg in list(tree.iter("svg")):
+        images = [e for e in svg.iter("image", "img") if e.get("xlink:href") or e.get("href")]
+        if len(images) != 1 or svg.getparent() is None:
+            continue
+        image = svg.makeelement("img", src=images[0].get("xlink:href") or images[0].get("href"))
+        title = svg.findtext(".//title") or svg.findtext(".//desc") or svg.get("aria-label")
+        if title:
+            image.set("alt", title)
+        for attribute in ("id", "class"):
+            if svg.get(attribute):
+                image.set(attribute, svg.get(attribute))
+        image.tail = svg.tail
+        svg.getparent().replace(svg, image)
+
+
+def _target(archive: Archive, chapter: str, href: str) -> str | None:
+    """What a link points at: ``chapter.xhtml#fig1`` gives ``OEBPS/chapter.xhtml#fig1``."""
+    address, _, fragment = href.partition("#")
+    if not fragment or ELSEWHERE.match(address):
+        return None
+    found = archive.find(resolve(chapter, address)) if address else chapter
+    return None if found is None else f"{found}#{unquote(fragment)}"
+
+
+def _picture(archive: Archive, package: Package, chapter: str, picture: Picture) -> Picture:
+    """The picture with its bytes; one from elsewhere as it is."""
+    if picture.problem is not None:
+        return picture
+    problem = None
+    for source in picture.sources:
+        if ELSEWHERE.match(source):
+            continue
+        found = archive.find(resolve(chapter, re.split("[?#]", source, maxsplit=1)[0]))
+        if found is None:
+            problem = problem or "not in the book: its address leads to no file in it"
+        elif found in package.encrypted:
+            problem = "encrypted in the book"
+        else:
+            try:
+                return replace(picture, sources=(found,), file=archive.read(found))
+            except HostileDocumentError:
+                raise
+            except DocumentError as error:
+                problem = str(error)
+    outside = tuple(source for source in picture.sources if ELSEWHERE.match(source))
+    return replace(picture, sources=outside) if outside else replace(picture, problem=problem)
+
+
+def _slug(text: str) -> str:
+    """A title as part of a name: letters and digits, everything else a hyphen."""
+    return re.sub(r"[\W_]+", "-", text.casefold()).strip("-")[:60].rstrip("-")

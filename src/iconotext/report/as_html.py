@@ -1,0 +1,335 @@
+"""Linked documents as pages to read: the text, its pictures beside it, and a thread from each to its sentences.
+
+A page is one file. It asks the network for nothing, and its Content-Security-Policy lets run only the one script that
+we wrote; text of the document comes in through Jinja's escaping alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.report.embedded import Embedded, embed
+from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.readable import percent, readable
+from iconotext.report.write import write_text
+from iconotext.types import EVIDENCE, Image, Kind, Link, LinkedDocument
+
+if TYPE_CHECKING:
+    import jinja2
+
+HUES = 6
+"""Colours of the threads, ``hue-0`` to ``hue-5`` in the style sheet; the next picture takes the next one."""
+
+CARD_SIDE = 360
+"""Pixels of the longer side of a picture on the index page."""
+
+_RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One document on the index page.
+
+    Attributes:
+        href: Its page, relative to the index.
+        title: Its title.
+        language: ISO 639-1 code.
+        sentences: How many it has.
+        pictures: How many it has.
+        links: How many were found.
+        picture: The picture with the strongest link; None without links.
+    """
+
+    href: str
+    title: str
+    language: str
+    sentences: int
+    pictures: int
+    links: int
+    picture: Embedded | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A sentence on the page; ``images`` and ``hue`` are those of its links, strongest first."""
+
+    number: int
+    text: str
+    space: str
+    images: tuple[int, ...]
+    hue: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A picture on the page."""
+
+    number: int
+    source: str
+    alt: str | None
+    caption: str | None
+    hue: int
+    note: str
+    embedded: Embedded
+    repeats: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A block on the page and the pictures that stand after it."""
+
+    spans: tuple[_Span, ...]
+    figures: tuple[_Figure, ...]
+
+
+def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
+    """The reading view of one document, a whole HTML page.
+
+    Args:
+        linked: The document; its files are read for the pictures. One that cannot be read shows why instead.
+        index: Address of the page that lists this one among others, or None.
+    """
+    document = linked.document
+    by_image = links_by_image(linked)
+    shown = [i for i, image in enumerate(document.images) if i in by_image or image.problem is None]
+    embedded = embed(document.images, shown)
+    figures = _figures(linked, by_image, embedded)
+    flow = blocks(document.sentences)
+    after = placed(flow, {image: links[0] for image, links in by_image.items()})
+    spans = _spans(linked)
+    passages = [
+        (block.kind, _Passage(tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, []))))
+        for n, block in enumerate(flow)
+    ]
+    heading = passages.pop(0)[1] if flow and _is_title(linked, flow[0]) else None
+    runs: list[tuple[Kind, list[_Passage]]] = [
+        (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
+    ]
+    return _page(
+        "reading.html",
+        title=readable(title(document)),
+        heading=heading,
+        language=document.language,
+        direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
+        runs=runs,
+        left=[(figures[i], readable(unlinked_reason(x))) for i, x in enumerate(document.images) if i not in by_image],
+        sentences=len(document.sentences),
+        pictures=len(document.images),
+        links=len(linked.links),
+        model=readable(linked.model),
+        index=index,
+        data=_data(linked),
+        script=_asset("reading.js"),
+        script_hash=_hash(_asset("reading.js")),
+    )
+
+
+def index_page(cards: Sequence[Card]) -> str:
+    """A page that leads to the pages of several documents, in the order given."""
+    return _page("index.html", title="Linked documents", cards=cards, script_hash=None)
+
+
+def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
+    """Write the page of one document.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    write_text(path, reading_page(linked), force=force)
+
+
+def write_pages(documents: Iterable[LinkedDocument], folder: Path, *, force: bool = False) -> list[Path]:
+    """Write a page for each document and, where there are several, ``index.html`` that lists them.
+
+    Args:
+        documents: May be a generator; two documents at most are in memory.
+        folder: Made if need be.
+        force: Replace pages that are there.
+
+    Returns:
+        The pages in the order of the documents; the index, if there is one, comes last.
+
+    Raises:
+        OutputError: A file exists and ``force`` is not set, or it cannot be written.
+    """
+    taken = {"index"}
+    pages: list[Path] = []
+    cards: list[Card] = []
+    waiting = iter(documents)
+    linked = next(waiting, None)
+    following = next(waiting, None)
+    several = following is not None
+    while linked is not None:
+        page = folder / f"{page_name(linked.document.id, taken)}.html"
+        write_text(page, reading_page(linked, index="index.html" if several else None), force=force)
+        pages.append(page)
+        if several:
+            cards.append(_card(linked, page.name))
+        linked, following = following, next(waiting, None)
+    if several:
+        pages.append(folder / "index.html")
+        write_text(pages[-1], index_page(cards), force=force)
+    return pages
+
+
+def page_name(identifier: str, taken: set[str]) -> str:
+    """A file name without suffix for a document, fit for every file system and not yet taken; it is added to those.
+
+    Names that differ only in upper and lower case count as the same, as some file systems see it.
+    """
+    plain = unicodedata.normalize("NFC", readable(identifier))
+    base = re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:60].rstrip("-._") or "document"
+    name, number = base, 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{base}-{number}"
+    taken.add(name.casefold())
+    return name
+
+
+def _card(linked: LinkedDocument, href: str) -> Card:
+    document = linked.document
+    picture = None
+    if linked.links:
+        best = linked.links[0].image
+        picture = embed(document.images, [best], longer_side=CARD_SIDE)[best]
+    return Card(
+        href=href,
+        title=readable(title(document)),
+        language=document.language,
+        sentences=len(document.sentences),
+        pictures=len(document.images),
+        links=len(linked.links),
+        picture=picture,
+    )
+
+
+def _is_title(linked: LinkedDocument, block: Block) -> bool:
+    """Whether the document opens with its own title, which the page then shows once."""
+    texts = [linked.document.sentences[i].text for i in block.sentences]
+    return block.kind == "heading" and " ".join(texts) == linked.document.title
+
+
+def _spans(linked: LinkedDocument) -> list[_Span]:
+    of_sentence: dict[int, list[Link]] = {}
+    for link in linked.links:
+        of_sentence.setdefault(link.sentence, []).append(link)
+    spans = []
+    for number, sentence in enumerate(linked.document.sentences):
+        links = of_sentence.get(number, [])
+        images = tuple(link.image for link in links)
+        note = ", ".join(f"picture {link.image + 1} ({percent(link.confidence)})" for link in links)
+        text = readable(sentence.text)
+        spans.append(_Span(number, text, space_after(text), images, images[0] % HUES if images else 0, note))
+    return spans
+
+
+def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: dict[int, Embedded]) -> list[_Figure]:
+    first: dict[str, int] = {}
+    figures = []
+    for number, image in enumerate(linked.document.images):
+        picture = embedded.get(number) or Embedded(None, problem=image.problem)
+        # The same picture twice is in the file once: the script shows the first one's data in the second's place.
+        original = number if picture.digest is None else first.setdefault(picture.digest, number)
+        figures.append(
+            _Figure(
+                number=number,
+                source=_shown_source(image),
+                alt=_readable(image.alt),
+                caption=_readable(image.caption),
+                hue=number % HUES,
+                note=_note(by_image.get(number, [])),
+                embedded=picture,
+                repeats=None if original == number else original,
+            )
+        )
+    return figures
+
+
+def _note(links: list[Link]) -> str:
+    if not links:
+        return "not linked"
+    count = f"{len(links)} sentences, the surest" if len(links) > 1 else "1 sentence,"
+    return f"{count} {percent(max(link.confidence for link in links))}"
+
+
+def _shown_source(image: Image) -> str:
+    return "a picture within the document" if image.source.startswith("data:") else readable(image.source)
+
+
+def _readable(text: str | None) -> str | None:
+    return readable(text) if text else None
+
+
+def _data(linked: LinkedDocument) -> str:
+    """What the script needs to know, as JSON that cannot end the element it stands in."""
+    kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
+    data: dict[str, Any] = {
+        "kinds": kinds,
+        "links": [
+            [link.sentence, link.image, *map(_finite, (link.score, link.confidence)), _weights(link, kinds)]
+            for link in linked.links
+        ],
+        "images": [
+            {
+                "source": _shown_source(image),
+                "alt": _readable(image.alt),
+                "caption": _readable(image.caption),
+                "page": image.page,
+            }
+            for image in linked.document.images
+        ],
+    }
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _weights(link: Link, kinds: Sequence[Any]) -> list[float]:
+    return [_finite(link.evidence.get(kind, 0.0)) for kind in kinds]
+
+
+def _finite(value: float) -> float:
+    """Four digits are more than a thread can show; what is not a number shows as nothing."""
+    return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0
+
+
+def _page(template: str, **context: Any) -> str:
+    style = _asset("reading.css")
+    page = _environment().get_template(template).render(style=style, style_hash=_hash(style), **context)
+    return page if page.endswith("\n") else page + "\n"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    """A file of ours, with the line ends that the browser hashes."""
+    text = (resources.files("iconotext.report") / "templates" / name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

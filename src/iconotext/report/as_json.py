@@ -1,0 +1,86 @@
+"""Linked documents as JSON: the format described in the documentation as "Linked document"."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from iconotext.report.readable import encodable
+from iconotext.types import Image, Link, LinkedDocument, Sentence
+
+
+def json_object(linked: LinkedDocument) -> dict[str, Any]:
+    """One linked document as what ``json.dumps`` takes.
+
+    Numbers keep six significant digits, so that a file does not grow by digits that mean nothing; one that is not
+    finite becomes None, since JSON has no word for it. Lone surrogates become U+FFFD.
+    """
+    document = linked.document
+    return {
+        "id": encodable(document.id),
+        "source": None if document.source is None else encodable(str(document.source)),
+        "title": _text(document.title),
+        "language": document.language,
+        "model": encodable(linked.model),
+        "sentences": [_sentence(sentence) for sentence in document.sentences],
+        "images": [_image(image) for image in document.images],
+        "links": [_link(link) for link in linked.links],
+        "similarity": [[_number(cell) for cell in row] for row in linked.similarity.tolist()],
+    }
+
+
+def json_text(documents: Sequence[LinkedDocument]) -> str:
+    """One document as one object, several (or none) as a list of them; ends with a newline."""
+    objects = [json_object(linked) for linked in documents]
+    return _dump(objects[0] if len(objects) == 1 else objects) + "\n"
+
+
+def json_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
+    """One line for each document, newline included; nothing is held longer than its line."""
+    for linked in documents:
+        yield _dump(json_object(linked)) + "\n"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _sentence(sentence: Sentence) -> dict[str, Any]:
+    return {
+        "text": encodable(sentence.text),
+        "block": sentence.block,
+        "heading": sentence.heading,
+        "kind": sentence.kind,
+    }
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {
+        "source": encodable(image.source),
+        "alt": _text(image.alt),
+        "caption": _text(image.caption),
+        "block": image.block,
+        "position": image.position,
+        "page": image.page,
+        "problem": _text(image.problem),
+    }
+
+
+def _link(link: Link) -> dict[str, Any]:
+    return {
+        "sentence": int(link.sentence),
+        "image": int(link.image),
+        "score": _number(link.score),
+        "confidence": _number(link.confidence),
+        "evidence": {kind: _number(weight) for kind, weight in link.evidence.items()},
+    }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else encodable(text)
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,0 +1,112 @@
+"""Linked documents as one Parquet table, one row for each link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from iconotext.report.flow import links_by_image
+from iconotext.report.readable import encodable
+from iconotext.report.write import opened
+from iconotext.types import EVIDENCE, LinkedDocument
+
+COLUMNS = {
+    "document": "string",
+    "source": "string",
+    "title": "string",
+    "language": "string",
+    "model": "string",
+    "image": "int32",
+    "image_source": "string",
+    "alt": "string",
+    "caption": "string",
+    "problem": "string",
+    "sentence": "int32",
+    "text": "string",
+    "kind": "string",
+    "block": "int32",
+    "score": "float",
+    "confidence": "float",
+    **{f"evidence_{kind}": "float" for kind in EVIDENCE},
+}
+"""Columns and their types; all but ``document`` and ``model`` may be null."""
+
+ROWS_AT_ONCE = 50_000
+"""Rows held in memory before they are written, about 30 MB."""
+
+
+def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
+    """The rows of one document: each image with its links, in the order of the images, the strongest link first.
+
+    An image without links gives one row without a sentence, a document without images one without an image: who
+    counts documents or pictures in the table misses none.
+    """
+    document = linked.document
+    head = {
+        "document": document.id,
+        "source": None if document.source is None else str(document.source),
+        "title": document.title,
+        "language": document.language,
+        "model": linked.model,
+    }
+    by_image = links_by_image(linked)
+    for i, image in enumerate(document.images):
+        shown = {
+            "image": i,
+            "image_source": image.source,
+            "alt": image.alt,
+            "caption": image.caption,
+            "problem": image.problem,
+        }
+        for link in by_image.get(i, []):
+            sentence = document.sentences[link.sentence]
+            yield {
+                **head,
+                **shown,
+                "sentence": link.sentence,
+                "text": sentence.text,
+                "kind": sentence.kind,
+                "block": sentence.block,
+                "score": link.score,
+                "confidence": link.confidence,
+                **{f"evidence_{kind}": link.evidence.get(kind) for kind in EVIDENCE},
+            }
+        if i not in by_image:
+            yield {**head, **shown}
+    if not document.images:
+        yield head
+
+
+def write_parquet(documents: Iterable[LinkedDocument], path: Path, *, force: bool = False) -> None:
+    """Write the rows of all documents to one file, a batch at a time.
+
+    Args:
+        documents: May be a generator; at most ``ROWS_AT_ONCE`` rows and one document are in memory.
+        path: The file; its folder is made if need be.
+        force: Replace a file that is there.
+
+    Raises:
+        OutputError: The file exists, or cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])
+    with opened(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in _batches(documents):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+
+
+def _batches(documents: Iterable[LinkedDocument]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for linked in documents:
+        batch += [
+            {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
+            for row in rows(linked)
+        ]
+        if len(batch) >= ROWS_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,67 @@
+"""Linked documents as a table for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from iconotext.report.flow import links_by_image, title, unlinked_reason
+from iconotext.report.readable import percent, readable, shortened
+from iconotext.types import LinkedDocument
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+BAR = 8
+"""Width of a full bar of confidence, in characters."""
+
+
+def table(documents: Iterable[LinkedDocument]) -> Table:
+    """Every picture with its strongest sentence, the confidence as a bar, and the totals at the foot.
+
+    Text of the documents stands in ``rich.text.Text``, so that no markup or control sequence in it has an effect.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
+    for name in ("Picture", "Belongs to", "Confidence"):
+        found.add_column(name, overflow="ellipsis" if name == "Picture" else "fold", no_wrap=name != "Belongs to")
+    counts = [0, 0, 0, 0]
+    shown = list(documents)
+    for linked in shown:
+        by_image = links_by_image(linked)
+        if len(shown) > 1:
+            found.add_row(Text(readable(title(linked.document)), style="bold"))
+        for i, image in enumerate(linked.document.images):
+            name = Text(shortened(readable(image.source), 40))
+            if i in by_image:
+                best = by_image[i][0]
+                more = len(by_image[i]) - 1
+                belongs = Text(shortened(readable(linked.document.sentences[best.sentence].text), 90))
+                belongs.append(f" (and {more} more)" if more else "", style="dim")
+                found.add_row(name, belongs, bar(best.confidence))
+            else:
+                name.stylize("dim")
+                style = "dim red" if image.problem else "dim"
+                found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
+        sizes = (1, len(linked.document.sentences), len(linked.document.images), len(linked.links))
+        counts = [count + size for count, size in zip(counts, sizes, strict=True)]
+    found.columns[0].footer = Text(_count(counts[2], "picture"))
+    found.columns[1].footer = Text(f"{_count(counts[1], 'sentence')} in {_count(counts[0], 'document')}")
+    found.columns[2].footer = Text(_count(counts[3], "link"))
+    return found
+
+
+def bar(confidence: float) -> Text:
+    """A confidence, 0 to 1, as a bar and a number, coloured by how far it can be trusted."""
+    from rich.text import Text
+
+    length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0
+    colour = "green" if confidence >= 0.7 else "yellow" if confidence >= 0.4 else "red"
+    return Text.assemble(("━" * length, colour), ("─" * (BAR - length), "dim"), f" {percent(confidence):>5}")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,103 @@
+"""Pictures made small enough to travel inside a page, as data URIs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import PictureError
+from iconotext.read.images import decode
+from iconotext.types import Image
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Pixels
+
+LONGER_SIDE = 900
+"""Pixels of the longer side of a picture in a page: sharp enough to look at closely, about 100 kB."""
+
+QUALITY = 80
+FLAT_COLOURS = 256
+"""A picture with no more colours than this is a drawing or a screenshot: PNG keeps it sharp, and often smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A picture in a page.
+
+    Attributes:
+        uri: Data URI; None where the picture could not be decoded.
+        width: Of the encoded picture, pixels.
+        height: Of the encoded picture, pixels.
+        problem: Why there is no picture, None where there is one.
+    """
+
+    uri: str | None
+    width: int = 0
+    height: int = 0
+    problem: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """Name of the content: the same for the same picture."""
+        return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]
+
+
+def embed(
+    images: Sequence[Image],
+    wanted: Iterable[int],
+    *,
+    longer_side: int = LONGER_SIDE,
+    decoder: Callable[..., Pixels] = decode,
+) -> dict[int, Embedded]:
+    """Encode some of a document's images for a page, several at a time.
+
+    Args:
+        images: The images of the document.
+        wanted: Numbers of those that the page shows; no other is read.
+        longer_side: At most so many pixels; smaller pictures keep their size.
+        decoder: As ``iconotext.read.images.decode``.
+
+    Returns:
+        Number of the image to what became of it. A picture that cannot be decoded has a ``problem`` instead.
+    """
+    numbers = list(wanted)
+    workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
+    with ThreadPoolExecutor(workers) as pool:  # Pillow lets other threads run while it decodes and encodes
+        found = pool.map(lambda i: _embed(images[i].file, longer_side, decoder), numbers)
+        return dict(zip(numbers, found, strict=True))
+
+
+def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., Pixels]) -> Embedded:
+    if file is None:
+        return Embedded(None, problem="there is no file of this picture")
+    try:
+        picture = decoder(file, at_least=longer_side)
+    except (PictureError, OSError) as error:
+        # The page may be passed on: where the file was on this machine is nobody's business.
+        return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
+    picture.thumbnail((longer_side, longer_side), reducing_gap=2.0)
+    data, kind = _smallest(picture)
+    uri = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    return Embedded(uri, picture.width, picture.height)
+
+
+def _smallest(picture: Pixels) -> tuple[bytes, str]:
+    """The encoded picture and its type."""
+    photograph = _encoded(picture, "JPEG", quality=QUALITY, optimize=True, progressive=True)
+    if picture.getcolors(FLAT_COLOURS) is None:
+        return photograph, "jpeg"
+    drawing = _encoded(picture.quantize(FLAT_COLOURS), "PNG", optimize=True)
+    return (drawing, "png") if len(drawing) <= len(photograph) else (photograph, "jpeg")
+
+
+def _encoded(picture: Pixels, kind: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return file.getvalue()

@@ -1,0 +1,109 @@
+"""Write files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from iconotext.errors import OutputError
+
+
+@contextmanager
+def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears under its name only when the block ends without an error.
+
+    The bytes go to a temporary file in the same folder, which is removed on any error. Someone who reads or kills the
+    program meanwhile finds the old file, or none, never half of the new one. Two writers do not mix: with ``force``
+    the last one counts, without it the first.
+
+    Args:
+        path: The file; its folder is made if need be. Something that is neither file nor folder, such as a pipe or
+            ``/dev/stdout``, is written to directly.
+        force: Replace a file that is there.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open("wb") as stream:
+                yield stream
+            return
+        _refuse(path, force)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
+        try:
+            with _create(temporary, like=path) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _publish(temporary, path, force)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = False) -> None:
+    """Write bytes, or chunks of them, as ``opened`` does."""
+    with opened(path, force=force) as file:
+        for chunk in [data] if isinstance(data, bytes) else data:
+            file.write(chunk)
+
+
+def write_text(path: Path, text: str | Iterable[str], *, force: bool = False) -> None:
+    """Write text, or pieces of it, in UTF-8 as ``opened`` does; line ends stay as they are."""
+    write_bytes(path, (piece.encode() for piece in ([text] if isinstance(text, str) else text)), force=force)
+
+
+def _refuse(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder")
+    if not force and os.path.lexists(path):
+        raise _exists(path)
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError(f"{path} exists already; --force replaces it")
+
+
+def _create(temporary: Path, *, like: Path) -> BinaryIO:
+    """Open a new file with the rights of the one it will replace, else those the user's umask gives."""
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    with contextlib.suppress(OSError, AttributeError):  # no such file, or a system without such rights
+        os.fchmod(descriptor, stat.S_IMODE(like.stat().st_mode))
+    return os.fdopen(descriptor, "wb")
+
+
+def _publish(temporary: Path, path: Path, force: bool) -> None:
+    """Give the finished file its name, in one step that another program cannot come between."""
+    if force:
+        os.replace(temporary, path)
+        return
+    try:
+        os.link(temporary, path)  # unlike a rename, this fails where the name is taken
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError:  # a file system without hard links: take the name first, then put the file in its place
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise _exists(path) from None
+        os.replace(temporary, path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlast a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,32 @@
+"""What tests of every stage use: small pictures and small documents, made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+MakePicture = Callable[..., Path]
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> MakePicture:
+    """Write a picture of noise, different for every seed: ``picture("img/a.png", seed=1)``."""
+
+    def make(name: str = "a.png", *, seed: int = 0, size: tuple[int, int] = (80, 72)) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+        return path
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the feature cache of the person who runs it."""
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image as PillowImage
+
+from iconotext.errors import OutsideError, PictureError
+from iconotext.read import ReadSettings, read
+from iconotext.read.address import open_address
+
+
+@pytest.fixture
+def site(tmp_path, picture):
+    picture("secret.png", seed=9)
+    picture("site/img/a b.png")
+    picture("site/docs/local.png", seed=1)
+    return tmp_path / "site" / "docs" / "page.md"
+
+
+def opened(address: str, page: Path, **settings: object) -> Path | bytes:
+    chosen = ReadSettings.model_validate(settings)
+    return open_address(address, page, chosen.root or page.parent, chosen)
+
+
+def test_relative_and_site_addresses(site):
+    assert opened("local.png?v=3#x", site) == site.parent / "local.png"
+    assert opened("./local.png", site) == site.parent / "local.png"
+    # the nearest parent folder in which it exists
+    assert opened("/img/a%20b.png", site) == site.parent.parent / "img" / "a b.png"
+    assert opened("/img//a b.png", site) == site.parent.parent / "img" / "a b.png"
+    assert opened("//img/a b.png", site) == site.parent.parent / "img" / "a b.png"
+    assert opened("/docs/local.png", site, root=site.parent.parent) == site.parent / "local.png"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["../../secret.png", "../img/a%20b.png", "%2e%2e/img/a%20b.png", "..\\img\\a b.png", "/../secret.png", "/img/../../secret.png"],
+)
+def test_outside_the_folder_is_refused(site, address):
+    with pytest.raises(PictureError):
+        opened(address, site)
+
+
+def test_outside_names_the_way_out(site):
+    with pytest.raises(OutsideError, match="--root.*--allow-outside"):
+        opened("../../secret.png", site)
+    assert opened("../img/a%20b.png", site, root=site.parent.parent)
+    assert opened("../../secret.png", site, allow_outside=True)
+    with pytest.raises(OutsideError):
+        opened("../../secret.png", site, root=site.parent.parent)
+
+
+def test_absolute_addresses(site, tmp_path):
+    secret = tmp_path / "secret.png"
+    for address in (secret.as_uri(), f"file:{secret}", "C:\\pictures\\a.png"):
+        with pytest.raises(OutsideError):
+            opened(address, site)
+    assert opened(secret.as_uri(), site, allow_outside=True) == secret
+    assert opened(str(secret), site, allow_outside=True) == secret
+    with pytest.raises(PictureError, match="not found"):
+        opened(str(secret), site)  # a site path, and never the root of the machine
+
+
+def test_symbolic_links_do_not_lead_out(site, tmp_path):
+    (site.parent / "link.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(OutsideError):
+        opened("link.png", site)
+    (site.parent / "loop.png").symlink_to(site.parent / "loop.png")
+    with pytest.raises(PictureError):
+        opened("loop.png", site)
+
+
+@pytest.mark.parametrize("address", ["gone.png", "/gone.png", "a\x00b.png", "x" * 5000, "javascript:alert(1)", "ftp://x.example/a.png", ""])
+def test_addresses_that_lead_nowhere(site, address):
+    with pytest.raises(PictureError):
+        opened(address, site)
+
+
+def test_inline_pictures(site):
+    buffer = io.BytesIO()
+    PillowImage.new("RGB", (70, 70), "red").save(buffer, "PNG")
+    address = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    assert opened(address, site) == buffer.getvalue()
+    with pytest.raises(PictureError, match="broken data"):
+        opened("data:image/png;base64,@@@", site)
+    site.write_text(f"Text.\n\n![x]({address})")
+    assert [(i.source, i.problem) for i in read(site).images] == [("data:image/png;base64,...", None)]
+
+
+def test_remote_pictures_stay_where_they_are(site):
+    for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
+        with pytest.raises(PictureError, match="--fetch"):
+            opened(address, site)

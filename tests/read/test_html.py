@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iconotext import Document, read
+from iconotext.read.html import image_sources, parse_html
+
+
+def page(tmp_path: Path, body: str, head: str = "") -> Document:
+    path = tmp_path / "page.html"
+    path.write_text(f"<!DOCTYPE html><html lang='en'><head>{head}</head><body>{body}</body></html>", encoding="utf-8")
+    return read(path)
+
+
+def texts(document: Document) -> list[str]:
+    return [sentence.text for sentence in document.sentences]
+
+
+def test_sentences_keep_block_kind_and_order(tmp_path):
+    document = page(
+        tmp_path,
+        "<h1>Bread &amp; butter</h1><p>One. Two\n is  <b>bold</b>.</p><ul><li>First.</li><li>Second.<ul><li>Inner.</li></ul></li></ul>"
+        "<blockquote><p>Said.</p></blockquote><table><tr><th>Head</th><td>Cell one.</td></tr></table>",
+    )
+    assert [(s.text, s.kind, s.block) for s in document.sentences] == [
+        ("Bread & butter", "heading", 0),
+        ("One.", "paragraph", 1),
+        ("Two is bold.", "paragraph", 1),
+        ("First.", "item", 2),
+        ("Second.", "item", 3),
+        ("Inner.", "item", 4),
+        ("Said.", "quote", 5),
+        ("Head", "cell", 6),
+        ("Cell one.", "cell", 7),
+    ]
+    assert document.title == "Bread & butter"
+    assert document.language == "en"
+
+
+def test_picture_inside_a_paragraph_keeps_its_place(tmp_path, picture):
+    picture("a.png")
+    document = page(tmp_path, "<p>Before it. Still before <img src='a.png' alt=' a  cat '> and after. Last.</p>")
+    (image,) = document.images
+    assert texts(document) == ["Before it.", "Still before and after.", "Last."]
+    # two sentences begin before the picture
+    assert (image.block, image.position, image.alt, image.problem) == (0, 2, "a cat", None)
+
+
+def test_figure_gives_caption_and_anchor(tmp_path, picture):
+    picture("a.png")
+    picture("b.png", seed=1)
+    document = page(
+        tmp_path,
+        "<p>See <a href='#fig-1'>Figure 1</a>. Nothing here.</p>"
+        "<figure id='fig-1'><div><img src='a.png' id='one'><img src='b.png'></div><figcaption>Figure 1: Two <i>things</i>.</figcaption></figure>"
+        "<p>After.</p>",
+    )
+    assert texts(document) == ["See Figure 1.", "Nothing here.", "After."]
+    assert document.sentences[0].targets == ("fig-1",)
+    assert document.sentences[1].targets == ()
+    first, second = document.images
+    assert first.caption == second.caption == "Figure 1: Two things."
+    assert "one" in first.anchors
+    assert first.position == 2
+    assert first.block == 1
+
+
+def test_caption_above_the_picture_and_caption_of_a_table(tmp_path, picture):
+    picture("a.png")
+    document = page(
+        tmp_path,
+        "<p>Figure 2. Above.</p><p><img src='a.png'></p><table><caption>Prices.</caption><tr><td>1 euro</td></tr></table>",
+    )
+    assert document.images[0].caption == "Figure 2. Above."
+    assert texts(document) == ["Prices.", "1 euro"]
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "<p><em>A red tram.</em></p>",
+        "<p class='wp-caption-text'>A red tram.</p>",
+        "<div class='image-caption'>A red tram.</div>",
+        "<p>A red tram.</p>",  # repeats the alternative text
+    ],
+)
+def test_what_counts_as_a_caption(tmp_path, picture, below):
+    picture("a.png")
+    document = page(tmp_path, f"<p>Text.</p><p><img src='a.png' alt='A red tram'></p>{below}<p>More.</p>")
+    assert document.images[0].caption == "A red tram."
+    assert texts(document) == ["Text.", "More."]
+
+
+def test_main_text_only(tmp_path, picture):
+    for number, name in enumerate(("logo", "a", "ad", "rel")):
+        picture(f"{name}.png", seed=number)
+    article = "".join(f"<p>Paragraph {n} tells a long story about trams in the old town, in full sentences.</p>" for n in range(8))
+    document = page(
+        tmp_path,
+        "<div class='cookie-banner'><p>We use cookies to improve your experience. Accept all?</p><button>OK</button></div>"
+        "<header><a href='/'><img src='logo.png'></a><nav><ul><li><a href='/a'>Home</a></li><li><a href='/b'>About us</a></li></ul></nav></header>"
+        "<div id='page'><div class='sidebar'><h3>Popular</h3><p>Read this other thing.</p><img src='ad.png'></div>"
+        f"<div class='content'><h1>Trams</h1>{article}<figure><img src='a.png'><figcaption>A tram.</figcaption></figure>"
+        "<ul class='share-buttons'><li><a href='https://x.example'>Tweet</a></li><li><a href='https://f.example'>Like</a></li></ul></div>"
+        "<section class='related-posts'><h2>Related</h2><p><a href='/x'>Buses</a><img src='rel.png'></p></section></div>"
+        "<footer><p>Copyright 2020 by nobody. All rights reserved.</p></footer>",
+        head="<title>Trams | A site</title>",
+    )
+    assert [i.source for i in document.images] == ["a.png"]
+    assert texts(document)[0] == "Trams"
+    assert len(document.sentences) == 9
+    assert document.title == "Trams | A site"
+
+
+def test_main_element_is_believed(tmp_path):
+    document = page(
+        tmp_path,
+        "<div><p>Skip to content now please.</p></div><main><h1>T</h1><p>The real text, which is much longer than all of the rest"
+        " of the page taken together.</p></main><div><p>Imprint and so on.</p></div>",
+    )
+    assert texts(document)[0] == "T"
+    assert len(document.sentences) == 2
+
+
+def test_a_page_that_is_all_menu_words_keeps_its_text(tmp_path):
+    document = page(tmp_path, "<div class='content with-sidebar'><p>All the text there is.</p></div>")
+    assert texts(document) == ["All the text there is."]
+
+
+@pytest.mark.parametrize(
+    ("markup", "wanted"),
+    [
+        ("<img src='a.jpg'>", ("a.jpg",)),
+        ("<img src='a.jpg' srcset='b.jpg 480w, c.jpg 1200w'>", ("c.jpg", "b.jpg", "a.jpg")),
+        ("<img srcset='b.jpg, c.jpg 2x'>", ("c.jpg", "b.jpg")),
+        ("<img src='data:image/gif;base64,R0lGOD' data-src='real.jpg'>", ("real.jpg",)),
+        ("<img src='spinner.gif' data-lazy-src='real.jpg'>", ("real.jpg", "spinner.gif")),
+        ("<picture><source srcset='big.webp 2000w'><img src='a.jpg'></picture>", ("big.webp", "a.jpg")),
+        ("<img alt='nothing'>", ()),
+    ],
+)
+def test_addresses_of_an_image(markup, wanted):
+    assert image_sources(parse_html(markup).find(".//img")) == wanted
+
+
+def test_the_first_address_that_exists_is_taken(tmp_path, picture):
+    picture("small.png")
+    document = page(tmp_path, "<p>T.</p><img src='small.png' srcset='gone-2x.png 2x'>")
+    assert [(i.source, i.problem) for i in document.images] == [("small.png", None)]
+
+
+def test_noscript_copy_of_a_lazy_image_counts_once(tmp_path, picture):
+    picture("a.png")
+    document = page(tmp_path, "<p>T.</p><img data-src='a.png'><noscript><img src='a.png'></noscript>")
+    assert len(document.images) == 1
+
+
+def test_inline_drawings_are_listed_in_figures_only(tmp_path):
+    svg = "<svg><title>Sales</title><text>12 %</text></svg>"
+    document = page(tmp_path, f"<p>Text {svg} more.</p><figure>{svg}<figcaption>Sales rise.</figcaption></figure>")
+    assert texts(document) == ["Text more."]
+    (image,) = document.images
+    assert image.caption == "Sales rise."
+    assert "SVG" in (image.problem or "")
+
+
+def test_scripts_styles_and_code_are_no_text(tmp_path):
+    document = page(tmp_path, "<p>Yes.</p><script>var a = 'No.';</script><style>p{}</style><pre>No = 1.</pre><!-- No. --><p>Use <code>x</code>.</p>")
+    assert texts(document) == ["Yes.", "Use x."]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"), [("utf-8", ""), ("latin-1", "<meta charset='latin-1'>"), ("cp1252", ""), ("utf-16", ""), ("utf-8-sig", "")]
+)
+def test_encodings(tmp_path, encoding, declared):
+    path = tmp_path / "page.html"
+    text = "Der Müller führt die Mühle über dem Fluss. " * 20
+    path.write_bytes(f"<html><head>{declared}</head><body><p>{text}</p></body></html>".encode(encoding))
+    document = read(path)
+    assert document.sentences[0].text == "Der Müller führt die Mühle über dem Fluss."
+    assert document.language == "de"
+
+
+def test_right_to_left_and_cjk(tmp_path):
+    document = page(tmp_path, "<p>مرحبا بك في البيت. كيف حالك اليوم؟</p>", head="")
+    assert len(document.sentences) == 2
+    path = tmp_path / "日本 語.html"
+    path.write_text("<html lang='ja-JP'><body><p>これは犬です。猫もいます。</p></body></html>", encoding="utf-8")
+    document = read(path)
+    assert document.language == "ja"
+    assert texts(document) == ["これは犬です。", "猫もいます。"]
+    assert document.id == "日本 語"
+
+
+def test_very_deep_nesting_is_no_crash(tmp_path):
+    path = tmp_path / "deep.html"
+    path.write_text("<div>" * 20_000 + "<p>Deep.</p>")
+    read(path)

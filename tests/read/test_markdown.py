@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from iconotext import read
+from iconotext.read.markdown import expand_templates, split_front_matter
+
+
+@pytest.fixture
+def document(tmp_path):
+    def make(text: str, name: str = "a.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return read(path)
+
+    return make
+
+
+def test_markdown_with_everything(document, picture):
+    for number, name in enumerate("abcd"):
+        picture(f"img/{name}.png", seed=number)
+    found = document(
+        "---\ntitle: Trams\nlang: en-GB\n---\n\n# Heading one\n\nFirst *sentence*. Second [link](http://x.example) here.\n\n"
+        "![A tram](img/a.png)\n*The old tram.*\n\n- item one\n- item two\n\n> Quoted text.\n\n"
+        "![ref alt][pic]\n\n<figure><img src='img/c.png'><figcaption>In HTML.</figcaption></figure>\n\n"
+        "<!-- ![hidden](img/d.png) and hidden text -->\n\n| a | b |\n|---|---|\n| c one | d two |\n\n```\ncode here\n```\n\n"
+        "Text[^1].\n\n[^1]: A footnote.\n\n[pic]: img/b.png 'Title'\n"
+    )
+    assert found.title == "Trams"
+    assert found.language == "en"
+    assert [(i.source, i.alt, i.caption, i.problem) for i in found.images] == [
+        ("img/a.png", "A tram", "The old tram.", None),
+        ("img/b.png", "ref alt", None, None),
+        ("img/c.png", None, "In HTML.", None),
+    ]
+    assert [s.text for s in found.sentences][:6] == [
+        "Heading one", "First sentence.", "Second link here.", "item one", "item two", "Quoted text.",
+    ]  # fmt: skip
+    assert [s.kind for s in found.sentences if s.text in ("a", "c one")] == ["cell", "cell"]
+    assert not any("hidden" in s.text or "code" in s.text for s in found.sentences)
+    assert [i.position for i in found.images] == [3, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("source", "address", "alt", "caption"),
+    [
+        ("![x]({{ site.baseurl }}/img/a.png)", "/img/a.png", "x", None),
+        ("![x]({{ '/img/a.png' | relative_url }})", "/img/a.png", "x", None),
+        ("![x]({% link img/a.png %})", "/img/a.png", "x", None),
+        ('{% include image.html url="/img/a.png" description="A tram" %}', "/img/a.png", None, "A tram"),
+        ('{% include figure image_path="img/a.png" alt="this" caption="that" %}', "img/a.png", "this", "that"),
+        ('{{< figure src="img/a.png" title="That \\"tram\\"" >}}', "img/a.png", None, 'That "tram"'),
+        ('{{% figure src="img/a.png" alt="x" /%}}', "img/a.png", "x", None),
+        ('{{< fig-res res="img/a.png" alt="An alt." caption="Not much left..." >}}', "img/a.png", "An alt.", "Not much left..."),
+        ("{% asset_img img/a.png A red tram %}", "img/a.png", "A red tram", None),
+        ("{% img left /img/a.png 300 200 %}", "/img/a.png", None, None),
+        ("![[img/a.png|A tram]]", "img/a.png", "A tram", None),
+        ("![[img/a.png|300]]", "img/a.png", None, None),
+        ("![x](<img/a.png>)", "img/a.png", "x", None),
+        ("![x](img/a.png){: .center #fig-a width=300}", "img/a.png", "x", None),
+    ],
+)
+def test_picture_tags_of_site_generators(document, picture, source, address, alt, caption):
+    picture("img/a.png")
+    found = document(f"Words before.\n\n{source}\n\nWords after.\n")
+    (image,) = found.images
+    assert (image.source, image.alt, image.caption, image.problem) == (address, alt, caption, None)
+    assert [s.text for s in found.sentences] == ["Words before.", "Words after."]
+    assert image.position == 1
+    assert image.anchors == (("fig-a",) if "#fig-a" in source else ())
+
+
+def test_other_tags_vanish():
+    text = "A{% assign x = 1 %} {{ page.title }}b {{< youtube abc >}}{% highlight py %}code{% endhighlight %}c."
+    assert expand_templates(text) == "A b c."
+    assert expand_templates("Press :material-pencil: to edit at 10:30.") == "Press  to edit at 10:30."
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "head"),
+    [
+        ("---\na: 1\n---\nText", "Text", {"a": 1}),
+        ('+++\ntitle = "T"\n+++\nText', "Text", {"title": "T"}),
+        ("---\n: [broken\n---\nText", "Text", {}),
+        ("---\nJust a rule\n---\nText", "---\nJust a rule\n---\nText", {}),
+        ("No head", "No head", {}),
+    ],
+)
+def test_front_matter(text, rest, head):
+    assert split_front_matter(text) == (rest, head)
+
+
+def test_admonitions_and_line_breaks(document):
+    found = document("!!! note\n    Take care here.\n\nOne line\nbroken in two.\n")
+    assert [s.text for s in found.sentences] == ["Note", "Take care here.", "One line broken in two."]

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iconotext import Document, IconotextError, ReadSettings, read, read_all
+from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
+from iconotext.read import SUFFIXES, Failure, find_documents, unique_names
+from iconotext.read.sentences import detect_language, language_code, split_sentences
+
+
+def test_bad_files(tmp_path):
+    with pytest.raises(DocumentError, match="no such file"):
+        read(tmp_path / "gone.md")
+    (tmp_path / "empty.md").write_bytes(b" \n")
+    with pytest.raises(DocumentError, match="empty"):
+        read(tmp_path / "empty.md")
+    (tmp_path / "a.xyz").write_bytes(b"whatever")
+    with pytest.raises(UnknownFormatError, match="DOCX"):
+        read(tmp_path / "a.xyz")
+    (tmp_path / "binary.md").write_bytes(b"\x00\xff\xfe\x81" * 50)
+    with pytest.raises(DocumentError, match="not a text file"):
+        read(tmp_path / "binary.md")
+    (tmp_path / "large.md").write_text("x" * 100)
+    with pytest.raises(HostileDocumentError, match="max_bytes"):
+        read(tmp_path / "large.md", ReadSettings(max_bytes=10))
+    with pytest.raises(DocumentError, match="cannot be read"):
+        read(tmp_path)
+    for error_path in ("gone.md", "empty.md", "binary.md"):
+        with pytest.raises(DocumentError, match=error_path):  # every message names the file
+            read(tmp_path / error_path)
+
+
+def test_format_by_first_bytes(tmp_path):
+    (tmp_path / "page").write_text("<!doctype html><p>Hello there.</p>")
+    assert read(tmp_path / "page").sentences[0].text == "Hello there."
+
+
+def test_folders_are_walked_and_failures_do_not_stop(tmp_path, picture):
+    for name in ("b/one.md", "a/one.md", ".hidden/no.md", "node_modules/no.md", "a/two.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("A sentence.")
+    (tmp_path / "a" / "broken.md").write_bytes(b"")
+    picture("img/x.png")
+    (tmp_path / "b" / "one.md").write_text("A.\n\n![](../img/x.png)")  # may reach all of the folder that was given
+    found = list(read_all([tmp_path, tmp_path / "a" / "one.md", tmp_path / "gone.md"]))
+    assert [d.id for d in found if isinstance(d, Document)] == ["a/one", "two", "b/one"]
+    assert [f.path.name for f in found if isinstance(f, Failure)] == ["broken.md", "gone.md"]
+    assert [i.problem for d in found if isinstance(d, Document) for i in d.images] == [None]
+
+
+def test_names_are_unique():
+    paths = [Path(p) for p in ("x/a/i.md", "x/b/i.md", "x/b/i.html", "x/j.md")]
+    assert unique_names(paths) == ["a/i", "x/b/i.md", "x/b/i.html", "j"]
+    assert list(find_documents([])) == []
+
+
+def test_captions_can_be_sentences(tmp_path, picture):
+    picture("a.png")
+    path = tmp_path / "a.html"
+    path.write_text("<p>Before.</p><figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure><p>After.</p>")
+    document = read(path, ReadSettings(captions=True))
+    assert [(s.text, s.kind) for s in document.sentences] == [
+        ("Before.", "paragraph"), ("It sits.", "caption"), ("It sleeps.", "caption"), ("A cat.", "caption"), ("After.", "paragraph"),
+    ]  # fmt: skip
+    assert document.images[0].position == 1
+
+
+def test_a_document_without_text_or_pictures(tmp_path, picture):
+    picture("a.png")
+    (tmp_path / "a.md").write_text("![](a.png)")
+    assert read(tmp_path / "a.md").sentences == ()
+    (tmp_path / "b.md").write_text("Only text.")
+    assert read(tmp_path / "b.md").images == ()
+    (tmp_path / "c.html").write_text("<!-- nothing -->")
+    with pytest.raises(DocumentError, match="no text"):
+        read(tmp_path / "c.html")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The cat sat on the mat and it was happy with this.", "en"),
+        ("Die Katze saß auf der Matte und war damit sehr zufrieden.", "de"),
+        ("Le chat était assis sur le tapis et il en était content.", "fr"),
+        ("Кошка сидела на коврике и была довольна.", "ru"),
+        ("猫はマットの上に座っていました。", "ja"),
+        ("Tram 5", "en"),
+        ("", "en"),
+    ],
+)
+def test_language(text, language):
+    assert detect_language(text) == language
+
+
+def test_declared_languages():
+    assert [language_code(code) for code in ("pt-BR", "EN", "de_AT", "", "english")] == ["pt", "en", "de", None, None]
+
+
+@given(st.text(max_size=300), st.sampled_from(["en", "de", "ja", "ar", "zz"]))
+def test_sentences_are_ordered_pieces_of_the_text(text, language):
+    end = 0
+    covered = []
+    for start, stop in split_sentences(text, language):
+        assert end <= start < stop <= len(text)
+        assert text[start:stop] == text[start:stop].strip()
+        covered.append(text[start:stop])
+        end = stop
+    assert "".join("".join(covered).split()) == "".join(text.split())  # nothing but white space is lost
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=400), st.sampled_from(sorted(SUFFIXES)))
+def test_any_bytes_give_a_document_or_one_of_our_errors(tmp_path, data, suffix):
+    path = tmp_path / f"any{suffix}"
+    path.write_bytes(data)
+    try:
+        document = read(path)
+    except IconotextError as error:
+        assert str(path) in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert all(s.text.strip() for s in document.sentences)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<p>", "</p>", "<figure>", "</figure>", "<figcaption>", "</figcaption>", "<img src='x.png'>", "Word one. ", "<table><tr><td>",
+             "<a href='#x'>", "</a>", "<i>", "</i>", "<br>", "<!--", "-->", "<li>", "{{", "}}", "{%", "![", "](", ")", "\n\n", "# ", "&#0;", "é"]
+        ),
+        max_size=40,
+    ),
+    st.sampled_from([".md", ".html"]),
+)  # fmt: skip
+def test_any_markup_gives_consistent_positions(tmp_path, pieces, suffix):
+    path = tmp_path / f"any{suffix}"
+    path.write_text("x" + "".join(pieces), encoding="utf-8")
+    try:
+        document = read(path)
+    except IconotextError:
+        return
+    blocks = [s.block or 0 for s in document.sentences]
+    assert blocks == sorted(blocks)
+    positions = [i.position or 0 for i in document.images]
+    assert positions == sorted(positions)
+    assert all(0 <= p <= len(document.sentences) for p in positions)
+    assert document.has_layout

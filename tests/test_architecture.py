@@ -1,0 +1,85 @@
+"""The shape of the project: who may import whom, what is public, what starts quickly."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iconotext
+
+SOURCE = Path(iconotext.__file__).parent
+
+# A module imports only from what stands above it; names on one line are one layer of several folders.
+LAYERS = [
+    "errors",
+    "types",
+    "recipe",
+    "read",
+    "corpus",
+    "features",
+    "embed",
+    "similarity",
+    "links",
+    "report",
+    "objectives",
+    "evaluate",
+    "demo",
+    "train",
+    "retrieve",
+    "pipeline",
+    "scale",
+    "cli",
+    "web",
+]
+
+# The one step backwards: LinkedDocument.save hands itself to the report, so that three lines of Python are enough.
+EXCEPTIONS = {("types.py", "report")}
+
+
+def imported(path: Path) -> set[str]:
+    """Second parts of the names ``iconotext.x`` that a module imports, inside functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "iconotext" else [f"iconotext.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("iconotext.")}
+    return found
+
+
+def test_modules_import_only_from_above():
+    wrong = []
+    for path in SOURCE.rglob("*.py"):
+        relative = path.relative_to(SOURCE)
+        layer = relative.parts[0].removesuffix(".py")
+        if layer == "__init__":
+            continue
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | {"__version__"}
+        wrong += [(str(relative), name) for name in imported(path) - allowed if (str(relative), name) not in EXCEPTIONS]
+    assert wrong == []
+
+
+def test_public_names():
+    assert iconotext.__all__ == sorted(iconotext.__all__)
+    for name in iconotext.__all__:
+        assert getattr(iconotext, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = iconotext.nothing
+
+
+@pytest.mark.parametrize("statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.pipeline, iconotext.links"])
+def test_start_up_stays_quick(statement):
+    heavy = ("torch", "transformers", "sentence_transformers", "scipy", "sklearn", "pyarrow", "trafilatura", "lxml", "docx", "PIL")
+    code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_modules_stay_small():
+    lengths = {path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert {path: n for path, n in lengths.items() if n > 600} == {}
