@@ -18,7 +18,7 @@ from PIL import Image
 
 from iconotext import read
 
-WORDS = "the baker kneads a soft dough of flour water salt and wild yeast while trams pass below her window".split()
+WORDS = "the baker kneads a soft dough of flour and water with salt while the trams pass by her window in the street".split()
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def markdown(chance: random.Random) -> str:
     """A page of 10 sections of 5 sentences."""
     parts = []
     for section in range(10):
-        sentences = [" ".join(chance.choices(WORDS, k=14)).capitalize() + "." for _ in range(5)]
+        sentences = [" ".join(chance.choices(WORDS, k=14)).capitalize() + " today." for _ in range(5)]
         sentences[1] = sentences[1].replace("a", "*a*", 1)
         sentences[2] = f"[A link](http://page.example) and {sentences[2][0].lower()}{sentences[2][1:]}"
         parts.append(f"## Section {section}\n\n" + "\n".join(sentences[:3]) + "\n\n- " + "\n- ".join(sentences[3:]))

@@ -91,8 +91,14 @@ class Linker:
         Raises:
             FeatureError: There is no such model, or it cannot be loaded.
         """
-        from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
-        from iconotext.features.cache import FeatureCache, cached_image, cached_text
+        from iconotext.features import (
+            FeatureCache,
+            cached_image,
+            cached_text,
+            load_dual_encoder,
+            load_image_backbone,
+            load_text_backbone,
+        )
 
         settings = settings or LinkSettings()
         text: TextBackbone
@@ -121,24 +127,23 @@ class Linker:
         from iconotext.links import link_document
         from iconotext.similarity.cosine import cosine_similarity
 
-        similarity = None
+        cosines = sentence_vectors = None
         if "picture" in self.settings.evidence:
             usable = [number for number, image in enumerate(document.images) if image.file and not image.problem]
             features = self.image.encode([document.images[number].file or b"" for number in usable])
             document = _with_problems(document, usable, features)
-            similarity = cosine_similarity(
-                self.text.encode([sentence.text for sentence in document.sentences]),
-                self._image_vectors(document, usable, features),
-            )
+            sentence_vectors = self.text.encode([sentence.text for sentence in document.sentences])
+            cosines = cosine_similarity(sentence_vectors, self._image_vectors(document, usable, features))
         return link_document(
             document,
-            similarity,
+            cosines,
             self.text.encode,
             evidence=self.settings.evidence,
             select=self.settings.select,
             k=self.settings.k,
             min_confidence=self.settings.min_confidence,
             model=self.name,
+            sentence_vectors=sentence_vectors,
         )
 
     def link_all(self, documents: Iterable[Document | Failure]) -> Iterator[LinkedDocument | Failure]:

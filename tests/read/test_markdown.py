@@ -31,7 +31,7 @@ def test_markdown_with_everything(document, picture):
     assert found.language == "en"
     assert [(i.source, i.alt, i.caption, i.problem) for i in found.images] == [
         ("img/a.png", "A tram", "The old tram.", None),
-        ("img/b.png", "ref alt", None, None),
+        ("img/b.png", "ref alt", "Title", None),
         ("img/c.png", None, "In HTML.", None),
     ]
     assert [s.text for s in found.sentences][:6] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
@@ -80,10 +79,12 @@ def load_dual_encoder(name: str) -> DualEncoder:
     Raises:
         FeatureError: There is no such model, or it cannot be fetched, or it has no two sides.
     """
-    from iconotext.features.huggingface import load_clip
+    from iconotext.features.hub import has_file
 
-    if (Path(name) / "modules.json").is_file() or _looks_like_sentence_transformer(name):
+    if has_file(name, "modules.json"):  # the layout of sentence-transformers
         from iconotext.features.sentence_transformer import load_clip_like
 
         return load_clip_like(name)
+    from iconotext.features.huggingface import load_clip
+
     return load_clip(name)

@@ -66,7 +66,7 @@ class Bert:
 
     def _layer(self, x: Tensor, mask: Tensor | None, name: str) -> Tensor:
         query, key, value = (
-            self._linear(x, f"{name}.attention.self.{part}").unflatten(2, (self.heads, -1)).transpose(1, 2)
+            self._linear(x, f"{name}.attention.self.{part}").view(*x.shape[:2], self.heads, -1).transpose(1, 2)
             for part in ("query", "key", "value")
         )  # (n, heads, t, dim / heads)
         seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)

@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +92,8 @@ class FeatureCache:
             By digest, read-only. What is missing or damaged is left out.
         """
         found: dict[bytes, NDArray[Any]] = {}
-        with self._guarded(writing=False) as connection:
-            if connection is None:
-                return found
+
+        def read(connection: sqlite3.Connection) -> None:
             for start in range(0, len(contents), _AT_ONCE):
                 some = contents[start : start + _AT_ONCE]
                 query = f"{_SELECT}({','.join('?' * len(some))})"
@@ -102,6 +101,9 @@ class FeatureCache:
                     array = _unpacked(*stored)
                     if array is not None:
                         found[content] = array
+
+        if self._reads:
+            self._guarded(read, writing=False)
         return found
 
     def put(self, arrays: Mapping[bytes, NDArray[Any]], *, backbone: str, kind: str) -> None:
@@ -109,22 +111,23 @@ class FeatureCache:
         if not self._writes or not arrays:
             return
         rows = [(content, backbone, kind, *_packed(array)) for content, array in arrays.items()]
-        with self._guarded(writing=True) as connection:
-            if connection is not None:
-                with connection:  # one transaction
-                    connection.executemany(_INSERT, rows)
+
+        def write(connection: sqlite3.Connection) -> None:
+            with connection:  # one transaction
+                connection.executemany(_INSERT, rows)
+
+        self._guarded(write, writing=True)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again."""
         with self._lock:
             self._drop()
 
-    @contextmanager
-    def _guarded(self, *, writing: bool) -> Iterator[sqlite3.Connection | None]:
-        """A connection, or None where there can be none. Database errors in the body end here."""
+    def _guarded(self, work: Callable[[sqlite3.Connection], None], *, writing: bool) -> None:
+        """Do something with the database; what goes wrong there goes no further than the log."""
         with self._lock:
             try:
-                yield self._open() if self._reads else None
+                work(self._open())
             except sqlite3.Error as error:
                 if _is_damage(error):
                     self._set_aside(error)

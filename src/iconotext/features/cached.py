@@ -101,7 +101,12 @@ class _CachedImage:
         return replace(features, problems=tuple(problems))
 
     def _fill(
-        self, arrays: dict[str, NDArray[Any]], start: int, files: Sequence[Picture], keys: list[bytes | None], regions: bool
+        self,
+        arrays: dict[str, NDArray[Any]],
+        start: int,
+        files: Sequence[Picture],
+        keys: list[bytes | None],
+        regions: bool,
     ) -> list[str | None]:
         """Fill the rows of some files, from ``start`` on, and return their problems."""
         wanted = list({key for key in keys if key is not None})

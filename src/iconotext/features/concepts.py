@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import FeatureError, ShapeError, SettingError
+from iconotext.errors import FeatureError, SettingError, ShapeError
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import ImageFeatures

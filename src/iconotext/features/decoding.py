@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from iconotext.errors import PictureError
 from iconotext.features.backbone import ImageFeatures, Picture
@@ -20,51 +18,53 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
+P = TypeVar("P")  # one picture, ready for its network
+
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; what bounds memory, however many pictures there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PixelBatch:
+class PixelBatch(Generic[P]):
     """Some pictures that are ready for the network.
 
     Attributes:
         rows: Their positions among all files.
-        pixels: (len(rows), ...), what ``prepare`` made of each.
+        pixels: What ``prepare`` made of each.
         problems: Position and problem of those that could not be read.
     """
 
     rows: list[int]
-    pixels: NDArray[Any]
+    pixels: list[P]
     problems: dict[int, str]
 
 
 def pixel_batches(
     files: Sequence[Picture],
-    prepare: Callable[[Pillow.Image], NDArray[Any]],
+    prepare: Callable[[Pillow.Image], P],
     *,
     at_least: int,
     batch_size: int,
     threads: int | None = None,
-) -> Iterator[PixelBatch]:
+) -> Iterator[PixelBatch[P]]:
     """Decode and prepare files in order, at most ``AHEAD`` batches beyond the one in use.
 
     Args:
         files: Encoded pictures or where they are.
-        prepare: From an RGB picture to an array of a shape common to all.
+        prepare: From an RGB picture to what the network wants; runs on the threads.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         batch_size: Files in a batch; one with broken pictures holds fewer.
         threads: Threads that decode, by default one a core.
     """
 
-    def ready(file: Picture) -> NDArray[Any] | str:
+    def ready(file: Picture) -> P | PictureError:
         try:
             return prepare(decode(file, at_least=at_least))
         except PictureError as error:
-            return str(error)
+            return error
 
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="iconotext-decode")
-    waiting: deque[tuple[int, Future[NDArray[Any] | str]]] = deque()
+    waiting: deque[tuple[int, Future[P | PictureError]]] = deque()
     to_do = iter(enumerate(files))
     try:
         while True:
@@ -77,29 +77,29 @@ def pixel_batches(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _gather(futures: Sequence[tuple[int, Future[NDArray[Any] | str]]]) -> PixelBatch:
-    rows, pixels, problems = [], [], {}
+def _gather(futures: Sequence[tuple[int, Future[P | PictureError]]]) -> PixelBatch[P]:
+    batch: PixelBatch[P] = PixelBatch([], [], {})
     for row, future in futures:
         result = future.result()
-        if isinstance(result, str):
-            problems[row] = result
+        if isinstance(result, PictureError):
+            batch.problems[row] = str(result)
         else:
-            rows.append(row)
-            pixels.append(result)
-    return PixelBatch(rows, np.stack(pixels) if pixels else np.empty((0,)), problems)
+            batch.rows.append(row)
+            batch.pixels.append(result)
+    return batch
 
 
 def encode_pictures(
     blank: ImageFeatures,
-    batches: Iterator[PixelBatch],
-    forward: Callable[[NDArray[Any]], Mapping[str, NDArray[np.generic]]],
+    batches: Iterator[PixelBatch[P]],
+    forward: Callable[[list[P]], Mapping[str, NDArray[Any]]],
 ) -> ImageFeatures:
     """Run a network over batches.
 
     Args:
         blank: Features of all files, zero so far; its arrays are filled in place.
         batches: From ``pixel_batches``.
-        forward: From (b, ...) pixels to arrays of b rows, named as the attributes of ``ImageFeatures``.
+        forward: From what ``prepare`` made of b pictures to arrays of b rows, named as in ``ImageFeatures``.
     """
     problems = list(blank.problems)
     arrays: Mapping[str, NDArray[Any]] = blank.arrays()

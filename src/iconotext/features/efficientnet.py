@@ -58,8 +58,8 @@ class EfficientNetBackbone:
             return blank
         network, device = self._network
 
-        def forward(pixels: NDArray[Any]) -> dict[str, NDArray[Any]]:
-            return _forward(network, pixels, device, regions)
+        def forward(pixels: list[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
+            return _forward(network, np.stack(pixels), device, regions)
 
         batches = pixel_batches(files, prepare, at_least=int(SIDE / CROP), batch_size=image_batch(device))
         return encode_pictures(blank, batches, forward)
@@ -79,9 +79,7 @@ def prepare(picture: Pillow.Image) -> NDArray[np.uint8]:
     left, top = (width - side) / 2, (height - side) / 2
     # Cropping within the resize is one pass over the pixels. reducing_gap first shrinks large pictures by whole
     # numbers, which is quick and, at 2, changes values by about 1 of 255.
-    small = picture.resize(
-        (SIDE, SIDE), Resampling.BICUBIC, box=(left, top, left + side, top + side), reducing_gap=2.0
-    )
+    small = picture.resize((SIDE, SIDE), Resampling.BICUBIC, box=(left, top, left + side, top + side), reducing_gap=2.0)
     return np.asarray(small)
 
 

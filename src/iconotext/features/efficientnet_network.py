@@ -84,8 +84,8 @@ class EfficientNetLite0(nn.Module):
     def forward(self, pixels: Tensor) -> Tensor:
         """(b, 224, 224, 3) values 0 to 255 to a feature map (b, 1280, 7, 7), never negative."""
         x = pixels.permute(0, 3, 1, 2).float().sub_(127.0).div_(128.0)  # channels last, as torch calls it
-        x = self.head(self.blocks(self.stem(x)))
-        return x
+        features: Tensor = self.head(self.blocks(self.stem(x)))
+        return features
 
     def classify(self, features: Tensor) -> Tensor:
         """(..., 1280) to probabilities (..., 1000)."""
@@ -94,7 +94,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def load_network(weights: Path) -> EfficientNetLite0:
-    """The network with pretrained weights, in memory format channels last, ready to look.
+    """The network with pretrained weights, ready to look.
 
     Raises:
         KeyError, RuntimeError: The file holds other weights.
@@ -111,7 +111,10 @@ def load_network(weights: Path) -> EfficientNetLite0:
         for ours, conv, norm in parts:
             folded |= _folded(state, f"blocks.{i}.{ours}", f"_blocks.{i}.{conv}", f"_blocks.{i}.{norm}")
     network.load_state_dict(folded, assign=True)
-    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    for parameter in network.parameters():
+        if parameter.ndim == 4:  # weights of convolutions: channels last, as the pixels come
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    return network.eval().requires_grad_(False)
 
 
 def _folded(state: Mapping[str, Tensor], ours: str, conv: str, norm: str) -> dict[str, Tensor]:

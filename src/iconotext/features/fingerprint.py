@@ -5,7 +5,16 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-WEIGHTS_AND_SETTINGS = ("*.json", "*.safetensors", "*.bin", "*.model", "*.txt", "*/*.json", "*/*.safetensors", "*/*.bin")
+WEIGHTS_AND_SETTINGS = (
+    "*.json",
+    "*.safetensors",
+    "*.bin",
+    "*.model",
+    "*.txt",
+    "*/*.json",
+    "*/*.safetensors",
+    "*/*.bin",
+)
 
 
 def folder_name(folder: Path) -> str:

@@ -1,8 +1,8 @@
 """Evidence to links: which sentences of a document each of its images belongs to, and how sure that is.
 
 Four kinds of evidence, a module each: ``picture``, ``caption``, ``layout``, ``reference``. ``combine`` makes one
-probability of them, ``evidence`` walks a document through all that, ``select`` takes the cells that become links, ``fit``
-finds the weights.
+probability of them, ``evidence`` walks a document through all that, ``select`` takes the cells that become
+links, ``fit`` finds the weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iconotext.links.caption import Encode
 from iconotext.links.combine import Coefficients, Combination
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.select import SELECTIONS, Selection, selection
-from iconotext.types import EVIDENCE, Document, Evidence, Link
+from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -46,8 +46,9 @@ def link_document(
     select: Selection = "top-k",
     k: int = 3,
     min_confidence: float = MIN_CONFIDENCE,
+    model: str = "",
     sentence_vectors: FloatMatrix | None = None,
-) -> tuple[tuple[Link, ...], FloatMatrix]:
+) -> LinkedDocument:
     """Links the images of a document to its sentences.
 
     Args:
@@ -58,10 +59,11 @@ def link_document(
         select: Which cells become links: a name from ``SELECTIONS``.
         k: Sentences per image for 'top-k'.
         min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain.
+        model: Name of the model that looked at the pictures, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
 
     Returns:
-        The links by descending score, ties in the order of image, then sentence; and the (S, V) float32 scores.
+        The document with its links, and the (S, V) scores they were chosen from.
 
     Raises:
         SettingError: An unknown kind of evidence or selection, k below 1, a confidence outside 0 to 1.
@@ -70,13 +72,12 @@ def link_document(
     choose = selection(select)
     if not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
-    found = weigh_evidence(
-        document, picture_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors
-    )
+    found = weigh_evidence(document, picture_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
-    return tuple(_links(found, zip(*chosen.nonzero(), strict=True))), found.score
+    links = _links(found, zip(*chosen.nonzero(), strict=True))
+    return LinkedDocument(document, tuple(links), found.score, model)
 
 
 def _links(found: Combination, cells: Iterable[tuple[np.int64, np.int64]]) -> list[Link]:

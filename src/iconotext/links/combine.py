@@ -17,8 +17,8 @@ they are right.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -79,9 +79,14 @@ class Combination:
     confidence: FloatMatrix
 
 
-def subset_name(kinds: tuple[Evidence, ...] | list[Evidence] | set[Evidence]) -> str:
+def subset_name(kinds: Collection[Evidence]) -> str:
     """The name of a combination in ``coefficients.json``: 'picture+layout'."""
     return "+".join(kind for kind in FITTED if kind in kinds)
+
+
+def dump_coefficients(coefficients: Mapping[str, Coefficients]) -> str:
+    """The text of ``coefficients.json``."""
+    return json.dumps({name: asdict(entry) for name, entry in coefficients.items()}, indent=1, sort_keys=True) + "\n"
 
 
 @cache
@@ -135,7 +140,7 @@ def combine(
     confidence = _share(log_odds)
     if reference is not None:
         explicit = reference >= EXPLICIT
-        confidence[explicit] = 1.0 - (1.0 - confidence[explicit]) * np.float32(1.0 - EXPLICIT_PRECISION)
+        confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
     only_picture = kinds == ["picture"] and reference is None and picture_similarity is not None
     score = picture_similarity if only_picture and picture_similarity is not None else _logistic(log_odds)
     return Combination(contributions, score, confidence)
@@ -183,5 +188,4 @@ def _share(log_odds: FloatMatrix) -> FloatMatrix:
 def _logistic(x: FloatMatrix) -> FloatMatrix:
     """1 / (1 + exp(-x)), without overflow."""
     tail = np.exp(-np.abs(x))
-    result: FloatMatrix = np.where(x >= 0, 1.0, tail) / (1.0 + tail)
-    return result
+    return np.asarray(np.where(x >= 0, 1.0, tail) / (1.0 + tail), dtype=np.float32)

@@ -20,10 +20,14 @@ class Pointer(NamedTuple):
     several: bool
 
 
-_EN = r"(?:photo(?:graph)?|picture|image|figure|illustration|diagram|drawing|screenshot|painting|sketch|pic|map|chart|graph)"
+_EN = (
+    r"(?:photo(?:graph)?|picture|image|figure|illustration|diagram|drawing|screenshot|painting|sketch|pic|map|chart"
+    r"|graph)"
+)
 _DE = r"(?:bild|foto|abbildung|grafik|aufnahme|zeichnung|karte|screenshot|skizze)"
 _FR = r"(?:photo(?:graphie)?|image|figure|illustration|schéma|carte|dessin|graphique)"
 _ES = r"(?:foto(?:grafía)?|imagen|figura|ilustración|dibujo|mapa|gráfico)"
+_HERE = r"(?:here|(?:at|on the|to the) (?:left|right))"
 _SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
 
 _PATTERNS: tuple[tuple[Direction, str], ...] = (
@@ -36,8 +40,14 @@ _PATTERNS: tuple[tuple[Direction, str], ...] = (
     ("below", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?below\b"),
     ("near", rf"\b(?:adjacent|accompanying|opposite)\s+{_EN}(?P<s>s)?\b"),
     ("near", rf"\b(?:in|on|from)\s+(?:this|these)\s+{_EN}(?P<s>s)?\b"),
-    ("near", rf"\b(?:see|can see|look at|as in|shown in)\s+(?:it\s+)?(?:(?:in|on)\s+)?(?:the|this|these)\s+{_EN}(?P<s>s)?\b"),
-    ("near", rf"\(\s*(?:see\s+)?(?:{_EN}(?P<s>s)?|{_SHOWN})(?:\s+(?:here|at (?:left|right)|on the (?:left|right)))?\s*\)"),
+    (
+        "near",
+        rf"\b(?:see|can see|look at|as in|shown in)\s+(?:it\s+)?(?:(?:in|on)\s+)?(?:the|this|these)\s+{_EN}(?P<s>s)?\b",
+    ),
+    (
+        "near",
+        rf"\(\s*(?:see\s+)?(?:{_EN}(?P<s>s)?|{_SHOWN})(?:\s+(?:here|at (?:left|right)|on the (?:left|right)))?\s*\)",
+    ),
     ("near", rf"\b(?:{_EN}(?P<s>s)?|{_SHOWN})\s+(?:here|at (?:left|right)|on the (?:left|right))\b"),
     ("above", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?oben\b"),
     ("above", rf"\b(?:obige|obenstehende|vorherige|vorige)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),

@@ -106,7 +106,6 @@ def fit_subset(examples: Sequence[Example], kinds: tuple[Evidence, ...]) -> Coef
     return Coefficients(round(null, 4), {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})
 
 
-
 def fit_logit(
     features: FloatMatrix,
     groups: NDArray[np.int64],
@@ -164,5 +163,7 @@ def fit_logit(
         value = float((weight * (np.log(total) - np.log(right))).sum() + ridge / 2 * w @ w)
         return value, gradient.astype(np.float64)
 
-    result = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7})
+    result = minimize(
+        loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7}
+    )
     return result.x[:-1] / spread, float(result.x[-1])

@@ -21,10 +21,10 @@ class Label(NamedTuple):
     part: str = ""
 
 
-# Longest first within a family, since the first that fits is taken. `+` marks forms that announce several numbers.
+# Words of a family; a number must follow, so that a short form does not stop a longer one from being found.
 _FAMILIES: dict[str, str] = {
-    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?|afb\.?"
-    r"|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil",
+    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
+    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil",
     "photo": r"photographs?|photos?|fotos?|fotografías?|фото",
     "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
     "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)|tabel(?:len)?",
@@ -45,7 +45,15 @@ _PLURAL = re.compile(
 _NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–]\d+)*|[IVX]{1,6}(?![\w])"
 _PART = r"(?:\s?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
 _ITEM = rf"(?P<number>{_NUMBER})(?P<part>{_PART})?"
-_EAST = {"图": "figure", "図": "figure", "圖": "figure", "그림": "figure", "写真": "photo", "表": "table", "照片": "photo"}
+_EAST = {
+    "图": "figure",
+    "図": "figure",
+    "圖": "figure",
+    "그림": "figure",
+    "写真": "photo",
+    "表": "table",
+    "照片": "photo",
+}
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 _START = re.compile(
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s+)?"
@@ -62,9 +70,10 @@ _JOIN = re.compile(
 # 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': somebody else's figure.
 _ELSEWHERE_AFTER = re.compile(
     r"[\s,]*\(?(?:of|in|from|by|aus|von|de|dans|en|di|da|из|в)\s+(?:the\s+|their\s+|his\s+|her\s+|its\s+|our\s+)?"
-    r"(?:\[|\(?(?-i:[A-ZÀ-Þ])[\w’'-]+(?:,?\s+(?:(?:and|&|und|et|y)\s+)?(?-i:[A-Z])[\w’'-]+)*\s*(?:et al|\(?(?:1[89]|20)\d\d)"
+    r"(?:\[|\(?(?-i:[A-ZÀ-Þ])[\w’'-]+(?:,?\s+(?:(?:and|&|und|et|y)\s+)?(?-i:[A-Z])[\w’'-]+)*\s*"
+    r"(?:et al|\(?(?:1[89]|20)\d\d)"
     r"|ref(?:s?\.|erences?)|(?:(?:previous|original|earlier|companion|first|second|online|supplementary)\s+)*"
-    r"(?:chapter|appendix|volume|vol\.|supplement|supporting|paper|article|book|textbook|report|thesis|study)\b(?!\s+we\b))",
+    r"(?:chapter|appendix|volume|vol\.|supplement|supporting|paper|article|book|textbook|report|thesis|study)\b)",
     re.IGNORECASE,
 )
 _ELSEWHERE_BEFORE = re.compile(
@@ -138,6 +147,7 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
 
 
 def _family(start: re.Match[str]) -> str:
+    """The family whose word a match holds."""
     return next(family for family in _FAMILIES if start.group(family))
 
 

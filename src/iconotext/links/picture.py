@@ -34,5 +34,6 @@ def picture_features(similarity: FloatMatrix) -> dict[str, FloatMatrix]:
 def _over_spread(centred: FloatMatrix) -> FloatMatrix:
     """Divides columns of mean 0 by their standard deviation, and cuts at 4; flat columns stay 0."""
     spread = np.sqrt(np.square(centred).mean(axis=0, keepdims=True))
-    scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > _FLAT)
-    return np.clip(scaled, -4.0, 4.0, out=scaled)
+    scaled: FloatMatrix = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > _FLAT)
+    np.clip(scaled, -4.0, 4.0, out=scaled)
+    return scaled

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.types import Document, FloatMatrix, Image
 
 FOREIGN = 0.25
@@ -42,19 +44,33 @@ class Cited:
         return product
 
 
-def with_foreign(cited: Cited, others: Sequence[Cited], rng: np.random.Generator, *, share: float = FOREIGN) -> Cited:
-    """The document with images of others after its own, at random positions; they have no links."""
+def with_foreign(
+    cited: Cited, others: Sequence[Cited], rng: np.random.Generator, *, share: float = FOREIGN, inside: float = 0.0
+) -> Cited:
+    """The document with images of others after its own; they have no links.
+
+    They stand between two blocks, and a share of ``inside`` within one: were it otherwise than with the document's own
+    images, the place would tell that an image is foreign.
+    """
     document = cited.document
     sources = [other for other in others if other.document.id != document.id and other.document.images]
     number = int(rng.binomial(4 * len(document.images), share / 4)) if sources else 0
     images, vectors = list(document.images), [cited.image_vectors]
+    _, edges = _edges(document)
     for _ in range(number):
         other = sources[rng.integers(len(sources))]
         k = int(rng.integers(len(other.document.images)))
-        position = int(rng.integers(len(document.sentences) + 1))
+        position = int(rng.integers(len(document.sentences) + 1) if rng.random() < inside else rng.choice(edges))
         images.append(replace(other.document.images[k], position=position, block=None))
         vectors.append(other.image_vectors[k : k + 1])
     return replace(cited, document=replace(document, images=tuple(images)), image_vectors=np.concatenate(vectors))
+
+
+def _edges(document: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(S,) block of every sentence, and the positions where blocks begin or end; without layout every position."""
+    blocks = np.array([i if s.block is None else s.block for i, s in enumerate(document.sentences)], dtype=np.int64)
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1) != 0)
+    return blocks, np.append(starts, len(blocks))
 
 
 def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
@@ -62,9 +78,8 @@ def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
     document = cited.document
     if not document.has_layout:
         return cited
-    blocks = np.array([sentence.block for sentence in document.sentences])
-    starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
-    edges = np.append(starts, len(blocks))
+    blocks, edges = _edges(document)
+    starts = edges[:-1]
     images = list(document.images)
     # One way of setting pictures per document: authors keep to theirs.
     before, inside = rng.random() < 0.4, rng.random() < 0.5
@@ -72,13 +87,16 @@ def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
         if rng.random() >= share:
             continue
         k = int(np.searchsorted(starts, i, side="right")) - 1
+        block = None
         if before:
             position = int(starts[k])
         elif inside:
-            position = i + 1
+            # Half of them right after the sentence, the rest anywhere: many hang at the head or end of a paragraph.
+            position = i + 1 if rng.random() < 0.5 else int(rng.integers(edges[k], edges[k + 1] + 1))
+            block = int(blocks[i])
         else:
             position = int(edges[np.clip(k + 1 + rng.integers(-3, 4), 0, len(edges) - 1)])
-        images[j] = replace(images[j], position=position, block=None)
+        images[j] = replace(images[j], position=position, block=block)
     return replace(cited, document=replace(document, images=tuple(images)))
 
 
@@ -110,5 +128,5 @@ def variants(documents: Sequence[Cited], *, seed: int) -> list[tuple[Cited, floa
     for cited in documents:
         result.append((with_foreign(cited, documents, rng), 1.0))
         disturbed = shortened(moved(cited, rng, share=0.6), rng)
-        result.append((with_foreign(disturbed, documents, rng), 0.5))
+        result.append((with_foreign(disturbed, documents, rng, inside=0.2), 0.5))
     return result

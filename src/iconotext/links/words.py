@@ -17,16 +17,17 @@ _SUFFIXES = ("ings", "ing", "edly", "ies", "ied", "ed", "es", "ly", "s", "e")
 
 # Function words say nothing in any document, but in one of five sentences their idf would claim otherwise. The words
 # in which captions and alt texts speak of themselves are as empty.
-_EMPTY = frozenset(
-    """a about after also an and are as at be been but by can could did do does for from had has have he her his how if in
-    into is it its may more most no not of on one or other our out over she so some such than that the their them then
-    there these they this those through to up was we were what when where which while who will with would you your
-    image images photo photos photograph photographs picture pictures figure figures fig illustration drawing diagram
-    show shows showing shown depict depicts depicting screenshot caption credit modification work courtesy left right
-    der die das ein eine einer eines und oder ist sind im in den dem des von mit auf für zu nicht auch bild foto
-    le la les un une des du de et ou est sont dans sur pour par avec qui que au aux image photo
-    el los las una uno y o es son en con por para del al se que foto imagen il lo gli di e che per""".split()
-)
+_EMPTY_WORDS = """
+a about after also an and are as at be been but by can could did do does for from had has have he her his how
+if in into is it its may more most no not of on one or other our out over she so some such than that the their
+them then there these they this those through to up was we were what when where which while who will with
+would you your image images photo photos photograph photographs picture pictures figure figures fig
+illustration drawing diagram show shows showing shown depict depicts depicting screenshot caption credit
+modification work courtesy left right der die das ein eine einer eines und oder ist sind im den dem des von
+mit auf für zu nicht auch bild foto le la les un une du de et ou est sont dans sur pour par avec qui que au
+aux el los las una uno y o es son en con por para del al se imagen il lo gli di e che per
+"""
+_EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
 def stem(word: str) -> str:
@@ -52,7 +53,7 @@ def stems(text: str) -> set[str]:
 
 
 def names(text: str) -> set[str]:
-    """Stems of what names one thing: capitalised words that do not open a sentence, and numbers of two digits or more."""
+    """Stems of what names one thing: capitalised words that do not open a sentence, numbers of two digits or more."""
     found: set[str] = set()
     for match in _TOKEN.finditer(text):
         token = match.group()
@@ -72,28 +73,34 @@ class WordIndex:
 
     Attributes:
         postings: Stem to the indices of the sentences that hold it, ascending.
-        lengths: Number of different stems per sentence.
+        size: Number of sentences.
     """
 
     postings: dict[str, list[int]]
-    lengths: list[int]
+    size: int
 
     @classmethod
     def of(cls, sentences: Sequence[str]) -> WordIndex:
         """Builds the index over the sentences of one document."""
         postings: dict[str, list[int]] = {}
-        lengths = []
         for i, sentence in enumerate(sentences):
-            found = stems(sentence)
-            lengths.append(len(found))
-            for word in found:
+            for word in sorted(stems(sentence)):
                 postings.setdefault(word, []).append(i)
-        return cls(postings, lengths)
+        return cls(postings, len(sentences))
 
     def idf(self, word: str) -> float:
         """Inverse document frequency as in BM25, over the sentences of this document; above 0."""
         n = len(self.postings.get(word, ()))
-        return math.log1p((len(self.lengths) - n + 0.5) / (n + 0.5))
+        return math.log1p((self.size - n + 0.5) / (n + 0.5))
+
+    def weights(self) -> list[float]:
+        """Sum of the idf of every sentence's stems."""
+        weights = [0.0] * self.size
+        for word, holders in self.postings.items():
+            idf = self.idf(word)
+            for i in holders:
+                weights[i] += idf
+        return weights
 
 
 def file_words(source: str) -> str | None:

@@ -70,7 +70,7 @@ def _targets(block: Block, start: int, end: int) -> tuple[str, ...]:
 
 def _caption_sentences(block: Block, number: int, language: str) -> list[Sentence]:
     kind: Kind = "caption"
-    texts = dict.fromkeys(t for _, p in block.pictures for t in (p.caption, p.alt) if t)
+    texts = dict.fromkeys(t for _, p in block.pictures for t in (p.caption or p.title, p.alt) if t)
     return [Sentence(text[a:b], number, kind) for text in texts for a, b in split_sentences(text, language)]
 
 
@@ -79,7 +79,7 @@ def _image(picture: Picture, path: Path, within: Path, settings: ReadSettings, *
         source=shown_address(picture.sources[0]),
         file=picture.file,
         alt=picture.alt,
-        caption=picture.caption,
+        caption=picture.caption or (picture.title if picture.title != picture.alt else None),
         block=block,
         position=position,
         anchors=picture.anchors,

@@ -20,6 +20,7 @@ class Picture:
         sources: Its addresses, the preferred one first (``srcset`` gives several).
         alt: Alternative text, None where there is none.
         caption: Caption, None where there is none.
+        title: Title, which serves as caption where there is no other (Markdown has no place for one).
         anchors: Identifiers by which the document may point at it.
         file: The picture itself where the reader already has it.
         page: Page of a PDF, from 1.
@@ -30,6 +31,7 @@ class Picture:
     sources: tuple[str, ...]
     alt: str | None = None
     caption: str | None = None
+    title: str | None = None
     anchors: tuple[str, ...] = ()
     file: Path | bytes | None = None
     page: int | None = None
@@ -208,3 +210,11 @@ def _give(block: Block, caption: Block) -> None:
         else (offset, picture)
         for offset, picture in block.pictures
     ]
+
+
+def drop_repeated_title(blocks: list[Block]) -> list[Block]:
+    """A title that the first heading repeats counts once: converters write the one above the other."""
+    for block in blocks[1:4]:
+        if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
+            return blocks if blocks[0].pictures else blocks[1:]
+    return blocks

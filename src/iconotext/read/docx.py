@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, Picture
+from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, Picture, drop_repeated_title
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
@@ -87,7 +87,7 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
         walk = Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
         walk.container(body, "paragraph")
         title = _title(archive)
-    return [Flow(_without_title_page(walk.writer.blocks), title, language)]
+    return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]
 
 
 def local(element: Element) -> str:
@@ -512,11 +512,3 @@ def _part_caption(block: Block) -> list[Block]:
     caption = replace(block, kind="caption", pictures=[])
     above = block.pictures[0][0] < len(block.text) / 2  # the picture stands above its caption
     return [pictures, caption] if above else [caption, pictures]
-
-
-def _without_title_page(blocks: list[Block]) -> list[Block]:
-    """A title that the first heading repeats (file converters write both) counts once."""
-    for number, block in enumerate(blocks[1:4], 1):
-        if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
-            return [*blocks[1:number], *blocks[number:]] if not blocks[0].pictures else blocks
-    return blocks

@@ -12,7 +12,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from iconotext.errors import DocumentError
-from iconotext.read.blocks import Block, BlockWriter, Flow, Picture
+from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, Picture
 from iconotext.read.main_text import keep_main_text
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -189,7 +189,7 @@ class _Walk:
             return
         caption = " ".join(block.text for block in captions)
         for block in pictures:
-            block.pictures = [(o, replace(p, caption=p.caption or caption)) for o, p in block.pictures]
+            block.pictures = [(o, replace(p, caption=caption)) for o, p in block.pictures]
             if block.kind == "caption":  # a picture inside <figcaption>
                 block.kind = "paragraph"
         self.writer.blocks[first:] = [block for block in blocks if block not in captions]
@@ -206,8 +206,8 @@ class _Walk:
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt = re.sub(r"\s+", " ", element.get("alt") or "").strip()
-        self.writer.picture(Picture(sources, alt or None, anchors=self.anchors(element)))
+        alt, title = (SPACE.sub(" ", element.get(name) or "").strip() or None for name in ("alt", "title"))
+        self.writer.picture(Picture(sources, alt, title=title, anchors=self.anchors(element)))
 
     def anchors(self, element: Element) -> tuple[str, ...]:
         """Identifiers of a picture: its own, those right before it, those of elements that hold only this one."""

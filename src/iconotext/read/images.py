@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image as Pillow
+from PIL import UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from iconotext.errors import PictureError
@@ -65,9 +66,7 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         raise PictureError(f"{file}: {error}") from error
 
 
-def inspect(
-    images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS
-) -> tuple[Image, ...]:
+def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
     """Say which images take no part, from their headers alone.
 
     Args:
@@ -145,7 +144,7 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
                     yield picture
             except PictureError:
                 raise
-            except Pillow.UnidentifiedImageError as error:
+            except UnidentifiedImageError as error:
                 raise PictureError(_foreign(head)) from error
             except Pillow.DecompressionBombError as error:
                 raise PictureError("too many pixels to decode: scale it down") from error

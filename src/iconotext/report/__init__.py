@@ -1,20 +1,27 @@
 """Stage 6, links → something to look at: JSON, Markdown, Parquet, a table for the terminal, pages to read."""
 
 from iconotext.report.as_html import index_page, reading_page, write_page, write_pages
-from iconotext.report.as_json import json_lines, json_object, json_text
-from iconotext.report.as_markdown import markdown
+from iconotext.report.as_json import json_array, json_lines, json_object, json_text
+from iconotext.report.as_markdown import markdown, markdown_pages
 from iconotext.report.as_parquet import write_parquet
-from iconotext.report.as_table import table
-from iconotext.report.write import opened, write_bytes, write_text
+from iconotext.report.as_table import count, overview, table
+from iconotext.report.by_suffix import save
+from iconotext.report.write import opened, refuse, write_bytes, write_text
 
 __all__ = [
+    "count",
     "index_page",
+    "json_array",
     "json_lines",
     "json_object",
     "json_text",
     "markdown",
+    "markdown_pages",
     "opened",
+    "overview",
     "reading_page",
+    "refuse",
+    "save",
     "table",
     "write_bytes",
     "write_page",

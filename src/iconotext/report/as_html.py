@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 HUES = 6
 """Colours of the threads, ``hue-0`` to ``hue-5`` in the style sheet; the next picture takes the next one."""
 
+LONGEST_WORD = 16
+"""Characters at the end of a sentence that may be kept on one line; a narrow phone shows some 35."""
+
 CARD_SIDE = 360
 """Pixels of the longer side of a picture on the index page."""
 
@@ -62,10 +65,11 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A sentence on the page; ``images`` and ``hue`` are those of its links, strongest first."""
+    """A sentence on the page, its end apart; ``images`` and ``hue`` are those of its links, strongest first."""
 
     number: int
     text: str
+    end: str
     space: str
     images: tuple[int, ...]
     hue: int
@@ -232,8 +236,16 @@ def _spans(linked: LinkedDocument) -> list[_Span]:
         images = tuple(link.image for link in links)
         note = ", ".join(f"picture {link.image + 1} ({percent(link.confidence)})" for link in links)
         text = readable(sentence.text)
-        spans.append(_Span(number, text, space_after(text), images, images[0] % HUES if images else 0, note))
+        cut = _last_word(text)
+        hue = images[0] % HUES if images else 0
+        spans.append(_Span(number, text[:cut], text[cut:], space_after(text), images, hue, note))
     return spans
+
+
+def _last_word(text: str) -> int:
+    """Where the last word begins, to which the number of the picture clings; a very long one may break before it."""
+    start = text.rfind(" ") + 1
+    return start if len(text) - start <= LONGEST_WORD else len(text) - 1
 
 
 def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: dict[int, Embedded]) -> list[_Figure]:
@@ -261,7 +273,7 @@ def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: 
 def _note(links: list[Link]) -> str:
     if not links:
         return "not linked"
-    count = f"{len(links)} sentences, the surest" if len(links) > 1 else "1 sentence,"
+    count = f"{len(links)} sentences, up to" if len(links) > 1 else "1 sentence,"
     return f"{count} {percent(max(link.confidence for link in links))}"
 
 
@@ -305,7 +317,7 @@ def _finite(value: float) -> float:
     return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0
 
 
-def _page(template: str, **context: Any) -> str:
+def _page(template: str, **context: object) -> str:
     style = _asset("reading.css")
     page = _environment().get_template(template).render(style=style, style_hash=_hash(style), **context)
     return page if page.endswith("\n") else page + "\n"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iconotext.report.readable import encodable
 from iconotext.types import Image, Link, LinkedDocument, Sentence
+
+if TYPE_CHECKING:
+    from iconotext.read import Failure
 
 
 def json_object(linked: LinkedDocument) -> dict[str, Any]:
@@ -37,10 +40,32 @@ def json_text(documents: Sequence[LinkedDocument]) -> str:
     return _dump(objects[0] if len(objects) == 1 else objects) + "\n"
 
 
-def json_lines(documents: Iterable[LinkedDocument]) -> Iterator[str]:
-    """One line for each document, newline included; nothing is held longer than its line."""
-    for linked in documents:
-        yield _dump(json_object(linked)) + "\n"
+def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
+    """The pieces of a list with one object for each document, as they come; ends with a newline."""
+    separator = "[\n"
+    for result in results:
+        yield separator + _dump(_any_object(result))
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
+    """One line for each document, newline included; nothing is held longer than its line.
+
+    A document that failed gives an object with ``id``, ``source`` and ``error``, so that no line is missing.
+    """
+    for result in results:
+        yield _dump(_any_object(result)) + "\n"
+
+
+def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
+    if isinstance(result, LinkedDocument):
+        return json_object(result)
+    return {
+        "id": encodable(result.path.stem),
+        "source": encodable(str(result.path)),
+        "error": encodable(str(result.error)),
+    }
 
 
 def _dump(value: object) -> str:

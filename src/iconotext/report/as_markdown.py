@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
@@ -33,6 +34,14 @@ def markdown(linked: LinkedDocument) -> str:
         parts += [_picture(document, document.images[image], by_image[image]) for image in after.get(number, [])]
     parts += _unlinked(document, by_image)
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_pages(documents: Iterable[LinkedDocument]) -> Iterator[str]:
+    """Every document as ``markdown`` gives it, with a rule between two."""
+    rule = ""
+    for linked in documents:
+        yield rule + markdown(linked)
+        rule = "\n---\n\n"
 
 
 def escape(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from iconotext.report.flow import links_by_image, title, unlinked_reason
@@ -15,6 +16,59 @@ if TYPE_CHECKING:
 
 BAR = 8
 """Width of a full bar of confidence, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much a document holds.
+
+    Attributes:
+        name: Its title.
+        sentences: How many it has.
+        pictures: How many it has.
+        linked: How many of those have a link.
+        links: How many were found.
+        problems: How many pictures have a problem.
+    """
+
+    name: str
+    sentences: int
+    pictures: int
+    linked: int
+    links: int
+    problems: int
+
+
+def count(linked: LinkedDocument) -> Counts:
+    """Count a linked document, so that it need not stay in memory for its line in the table."""
+    document = linked.document
+    return Counts(
+        name=title(document),
+        sentences=len(document.sentences),
+        pictures=len(document.images),
+        linked=len({link.image for link in linked.links}),
+        links=len(linked.links),
+        problems=sum(image.problem is not None for image in document.images),
+    )
+
+
+def overview(counts: Sequence[Counts]) -> Table:
+    """A line with the numbers of each document, and the totals at the foot."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
+    found.add_column("Document", overflow="fold", footer=_number(len(counts), "document"))
+    for name, key in (("Sentences", "sentences"), ("Pictures", "pictures"), ("linked", "linked"), ("Links", "links")):
+        total = sum(getattr(each, key) for each in counts)
+        found.add_column(name, justify="right", no_wrap=True, footer=f"{total:,}")
+    problems = sum(each.problems for each in counts)
+    found.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
+    for each in counts:
+        name = Text(shortened(readable(each.name), 60))
+        numbers = (each.sentences, each.pictures, each.linked, each.links)
+        found.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{each.problems or ''}", style="dim red"))
+    return found
 
 
 def table(documents: Iterable[LinkedDocument]) -> Table:
@@ -48,9 +102,9 @@ def table(documents: Iterable[LinkedDocument]) -> Table:
                 found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
         sizes = (1, len(linked.document.sentences), len(linked.document.images), len(linked.links))
         counts = [count + size for count, size in zip(counts, sizes, strict=True)]
-    found.columns[0].footer = Text(_count(counts[2], "picture"))
-    found.columns[1].footer = Text(f"{_count(counts[1], 'sentence')} in {_count(counts[0], 'document')}")
-    found.columns[2].footer = Text(_count(counts[3], "link"))
+    found.columns[0].footer = Text(_number(counts[2], "picture"))
+    found.columns[1].footer = Text(f"{_number(counts[1], 'sentence')} in {_number(counts[0], 'document')}")
+    found.columns[2].footer = Text(_number(counts[3], "link"))
     return found
 
 
@@ -63,5 +117,5 @@ def bar(confidence: float) -> Text:
     return Text.assemble(("━" * length, colour), ("─" * (BAR - length), "dim"), f" {percent(confidence):>5}")
 
 
-def _count(number: int, thing: str) -> str:
+def _number(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

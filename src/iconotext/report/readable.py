@@ -31,11 +31,11 @@ def shortened(text: str, length: int) -> str:
 
 
 def percent(confidence: float) -> str:
-    """A confidence, 0 to 1, as a whole percentage; never 0 % or 100 % for what is neither."""
+    """A confidence, 0 to 1, as a whole percentage; 0 % and 100 % only for what is just that."""
     if not math.isfinite(confidence):
         return "?"
     if 0 < confidence < 0.01:
-        return "<1 %"
+        return "<1\u00a0%"
     if 0.99 < confidence < 1:
-        return ">99 %"
-    return f"{confidence:.0%}".replace("%", " %")
+        return ">99\u00a0%"
+    return f"{confidence:.0%}".replace("%", "\u00a0%")

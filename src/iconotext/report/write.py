@@ -35,7 +35,7 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             with path.open("wb") as stream:
                 yield stream
             return
-        _refuse(path, force)
+        refuse(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
         try:
@@ -63,10 +63,15 @@ def write_text(path: Path, text: str | Iterable[str], *, force: bool = False) ->
     write_bytes(path, (piece.encode() for piece in ([text] if isinstance(text, str) else text)), force=force)
 
 
-def _refuse(path: Path, force: bool) -> None:
+def refuse(path: Path, force: bool) -> None:
+    """Raise what ``opened`` would raise for this path, before the work that makes its content.
+
+    Raises:
+        OutputError: The path is a folder, or the file exists and ``force`` is not set.
+    """
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder")
-    if not force and os.path.lexists(path):
+    if not force and os.path.lexists(path) and (path.is_file() or not path.exists()):
         raise _exists(path)
 
 

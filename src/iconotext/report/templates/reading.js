@@ -7,6 +7,7 @@
   const beside = matchMedia("screen and (min-width: 44rem)"); // as in the style sheet
   const HUES = 6, SVG = "http://www.w3.org/2000/svg";
   const SPACE = 28; // pixels between two pictures
+  const LARGEST = 14, SMALLEST = 7.5; // rem; how high a picture beside the text may be
   const NEAR = 300; // pixels beyond the window in which threads are drawn all the same
   const NAMES = {
     picture: "What the picture shows", caption: "Caption and alt text",
@@ -25,15 +26,23 @@
   const sentences = new Map([...reading.querySelectorAll("[data-sentence]")].map((e) => [+e.dataset.sentence, e]));
   const pictures = new Map([...reading.querySelectorAll("[data-picture]")].map((e) => [+e.dataset.picture, e]));
   const strongest = links.reduce((most, link) => Math.max(most, ...link.evidence.map(Math.abs)), 1e-9);
+  const mirrored = reading.dir === "rtl"; // the pictures stand on the left
   let minimum = 0;
   const shows = (link) => link.confidence * 100 >= minimum;
-  const percent = (p) => p > 0 && p < .01 ? "<1 %" : p > .99 && p < 1 ? ">99 %" : `${Math.round(p * 100)} %`;
+  const percent = (p) => p > 0 && p < .01 ? "<1\u00a0%" : p > .99 && p < 1 ? ">99\u00a0%" : `${Math.round(p * 100)}\u00a0%`;
   const hue = (image) => `var(--c${image % HUES})`;
 
   document.documentElement.classList.add("js");
   reading.classList.toggle("linked", links.length > 0);
   for (const copy of document.querySelectorAll("img[data-same]"))
     copy.src = document.querySelector(`[data-open="${copy.dataset.same}"] img`).src;
+
+  // The size of a picture must not depend on whether it has been decoded yet.
+  for (const picture of document.querySelectorAll(".frame img")) {
+    const ratio = picture.getAttribute("width") / picture.getAttribute("height");
+    picture.parentElement.style.setProperty("--ratio", ratio);
+    picture.parentElement.style.setProperty("--natural", `${picture.getAttribute("width")}px`);
+  }
 
   // --- Where everything is. All is measured before anything is moved, so the browser lays the page out once.
 
@@ -71,6 +80,18 @@
       for (const link of links) link.drawn = link.y = null;
       return;
     }
+    // Where the pictures would need more room than the text has, all of them become smaller.
+    reading.style.removeProperty("--room");
+    reading.classList.remove("crowded");
+    let frames = 0, others = 0;
+    for (const element of pictures.values()) {
+      frames += element.firstElementChild.offsetHeight;
+      others += element.offsetHeight - element.firstElementChild.offsetHeight + SPACE;
+    }
+    const share = (.9 * document.getElementById("text").offsetHeight - others) / frames;
+    if (share < 1) reading.style.setProperty("--room", `${Math.max(SMALLEST, LARGEST * share).toFixed(1)}rem`);
+    reading.classList.toggle("crowded", LARGEST * share < SMALLEST);
+
     const base = reading.getBoundingClientRect();
     const column = document.getElementById("text").getBoundingClientRect();
     const places = new Map();
@@ -91,21 +112,20 @@
 
     for (const item of items) item.element.style.setProperty("--top", `${Math.round(item.top)}px`);
     reading.style.setProperty("--least", `${Math.ceil(end)}px`);
-    const mirrored = getComputedStyle(reading).direction === "rtl";
-    const [from, to] = mirrored
-      ? [column.left - base.left - 16, (item) => item.width]
-      : [column.right - base.left + 16, (item) => base.width - item.width];
+    const [toward, from, to] = mirrored
+      ? [-1, column.left - base.left - 16, (item) => item.width]
+      : [1, column.right - base.left + 16, (item) => base.width - item.width];
     for (const item of items) {
       // Threads reach the picture along its edge in the order of the sentences, so that they do not cross there.
       const own = [...byImage.get(item.number)].sort((a, b) => a.sentence - b.sentence);
       own.forEach((link, n) => {
         const { top, bottom } = places.get(link.sentence);
         const y = (top + bottom) / 2, target = item.top + item.tall * (n + 1) / (own.length + 1);
-        const x = to(item), bend = (x - from) * .55;
+        const x = to(item) - toward * 6, start = from + toward * (1 + 5 * link.confidence) / 2, bend = (x - start) * .55;
         link.y = [Math.min(top, target), Math.max(bottom, target)];
         link.ends = [y, target];
         link.tick = `M${from} ${top}V${bottom}`;
-        link.path = `M${from} ${y}C${from + bend} ${y} ${x - bend} ${target} ${x - (mirrored ? -6 : 6)} ${target}`;
+        link.path = `M${start} ${y}C${start + bend} ${y} ${x - bend} ${target} ${x} ${target}`;
       });
     }
     for (const link of links) {
@@ -209,7 +229,6 @@
     const sentence = event.target.closest("a[data-sentence]"), picture = event.target.closest("[data-picture]");
     if (!sentence && !picture) return;
     if (event.key === "Escape") return event.target.blur();
-    const mirrored = getComputedStyle(reading).direction === "rtl";
     const toPicture = mirrored ? "ArrowLeft" : "ArrowRight", toSentence = mirrored ? "ArrowRight" : "ArrowLeft";
     const [link] = linksOf(event.target);
     let target = null;
@@ -327,5 +346,8 @@
   document.fonts?.ready.then(once(arrange));
   addEventListener("scroll", once(draw), { passive: true });
   addEventListener("resize", once(draw));
+  addEventListener("beforeprint", () => {
+    for (const picture of document.images) Object.assign(picture, { loading: "eager", decoding: "sync" });
+  });
   arrange();
 })();

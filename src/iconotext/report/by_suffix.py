@@ -1,0 +1,37 @@
+"""Write one linked document as what the name of the file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from iconotext.errors import OutputError
+from iconotext.report.as_html import write_page
+from iconotext.report.as_json import json_lines, json_text
+from iconotext.report.as_markdown import markdown
+from iconotext.report.as_parquet import write_parquet
+from iconotext.report.write import write_text
+from iconotext.types import LinkedDocument
+
+
+def save(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
+    """Write a document to a file, in the format that its suffix names.
+
+    Raises:
+        OutputError: The suffix is not one of ``WRITERS``, the file exists and ``force`` is not set, or it cannot be
+            written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in WRITERS:
+        raise OutputError(f"cannot tell from {path} what to write: name a file that ends in {', '.join(WRITERS)}")
+    WRITERS[suffix](linked, path, force)
+
+
+WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
+    ".html": lambda linked, path, force: write_page(linked, path, force=force),
+    ".json": lambda linked, path, force: write_text(path, json_text([linked]), force=force),
+    ".jsonl": lambda linked, path, force: write_text(path, json_lines([linked]), force=force),
+    ".md": lambda linked, path, force: write_text(path, markdown(linked), force=force),
+    ".parquet": lambda linked, path, force: write_parquet([linked], path, force=force),
+}
+"""Suffix, in lower case, to what writes such a file."""

@@ -1,0 +1,315 @@
+"""The reading view as a reader meets it: with a mouse, with a keyboard, on a telephone, in the dark."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from iconotext.types import Image, Sentence
+from report.conftest import HOSTILE, link, make_linked, photograph
+
+pytestmark = pytest.mark.browser
+
+WORDS = "The quick brown fox of the north jumps over one lazy dog after another until the evening comes"
+
+
+@pytest.fixture
+def linked():
+    """Thirty sentences in ten blocks and three pictures; picture 0 has links of 20, 55 and 90 %."""
+    sentences: list[str | Sentence] = [Sentence(f"{WORDS}, {n}.", n // 3) for n in range(30)]
+    images = [Image(f"img/{n}.jpg", photograph(n, (300, 200)), f"Alt {n}", f"Caption {n}", 20) for n in range(3)]
+    images.append(Image("gone.jpg", None, problem="file not found"))
+    links = [link(1, 0, 0.2), link(4, 0, 0.55), link(5, 0, 0.9), link(8, 1, 0.7), link(20, 2, 0.35)]
+    return make_linked(sentences, images, links, title="Foxes")
+
+
+def threads(page):
+    """Stroke widths of the threads in the page, by number of the link."""
+    return page.eval_on_selector_all(
+        ".thread", "all => Object.fromEntries(all.map(e => [e.dataset.link, +e.getAttribute('stroke-width')]))"
+    )
+
+
+def until(page, condition):
+    """Wait for a condition. Playwright's own waiting evaluates text within the page, which our policy forbids."""
+    for _ in range(100):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {condition}")
+
+
+def lit(page):
+    """Ids of the sentences and pictures that are highlighted."""
+    return set(page.eval_on_selector_all("a.on, figure.on", "all => all.map(e => e.id)"))
+
+
+def focused(page):
+    """Id of the sentence or picture that has the focus."""
+    return page.evaluate("document.activeElement.closest('[id]')?.id ?? null")
+
+
+def test_threads_grow_with_the_confidence(open_page, linked):
+    page = open_page(linked, height=1600)
+    widths = threads(page)
+    ordered = [widths[str(n)] for n in range(5)]  # links stand in descending order
+    assert ordered == sorted(ordered, reverse=True)
+    assert len(set(ordered)) == 5
+    opacities = page.eval_on_selector_all(".thread", "all => all.map(e => +e.getAttribute('stroke-opacity'))")
+    assert all(0.3 <= opacity <= 1 for opacity in opacities)
+
+
+def test_threads_begin_at_the_sentence_and_end_at_the_picture(open_page, linked):
+    page = open_page(linked)
+    thread = page.locator('.thread[data-link="0"]').bounding_box()
+    sentence, picture = page.locator("#s5").bounding_box(), page.locator("#p0 .frame").bounding_box()
+    assert abs(thread["x"] + thread["width"] - picture["x"]) < 12
+    ends = (thread["y"] - 6, thread["y"] + thread["height"] + 6)
+    assert ends[0] <= sentence["y"] + sentence["height"] / 2 <= ends[1]
+
+
+def test_pictures_stand_beside_the_text_without_overlap(open_page, linked):
+    page = open_page(linked)
+    boxes = sorted((page.locator(f"#p{n}").bounding_box() for n in range(3)), key=lambda box: box["y"])
+    text = page.locator("#text").bounding_box()
+    assert all(box["x"] > text["x"] + text["width"] for box in boxes)
+    assert all(a["y"] + a["height"] < b["y"] for a, b in pairwise(boxes))
+    sentence = page.locator("#s20").bounding_box()
+    frame = page.locator("#p2 .frame").bounding_box()
+    assert abs(frame["y"] + frame["height"] / 2 - sentence["y"] - sentence["height"] / 2) < 5
+
+
+def test_crowded_pictures_do_not_overlap(open_page):
+    images = [Image(f"{n}.jpg", photograph(n, (100, 150)), f"Alt {n} " + WORDS) for n in range(12)]
+    page = open_page(make_linked([WORDS, WORDS], images, [link(n % 2, n, 0.5) for n in range(12)]))
+    boxes = sorted((page.locator(f"#p{n}").bounding_box() for n in range(12)), key=lambda box: box["y"])
+    assert all(a["y"] + a["height"] <= b["y"] for a, b in pairwise(boxes))
+    assert page.locator("footer").bounding_box()["y"] > boxes[-1]["y"] + boxes[-1]["height"]
+
+
+def test_hovering_either_side_lights_the_other(open_page, linked):
+    page = open_page(linked)
+    page.locator("#s4").hover()
+    assert lit(page) == {"s4", "p0"}
+    assert page.eval_on_selector_all(".thread.on", "all => all.length") == 1
+    page.locator("#p0 img").hover()
+    assert lit(page) == {"s1", "s4", "s5", "p0"}
+    assert page.eval_on_selector_all(".thread.on", "all => all.length") == 3
+    faded = page.locator("#p1").evaluate("e => +getComputedStyle(e).opacity")
+    assert faded < 0.5
+    page.mouse.move(3, 300)
+    assert lit(page) == set()
+
+
+def test_a_lit_sentence_has_a_marker(open_page, linked):
+    page = open_page(linked)
+    background = "e => getComputedStyle(e).backgroundColor"
+    before = page.locator("#s4").evaluate(background)
+    page.locator("#s4").hover()
+    assert page.locator("#s4").evaluate(background) != before
+
+
+def test_the_slider_hides_links_and_the_count_follows(open_page, linked):
+    page = open_page(linked, height=1600)
+    slider = page.get_by_label("Confidence at least")
+    assert page.locator("#count").inner_text() == "5 of 5 links"
+    slider.fill("50")
+    until(page, "document.getElementById('count').textContent === '3 of 5 links'")
+    assert set(threads(page)) == {"0", "1", "2"}
+    assert page.locator("#s1").get_attribute("tabindex") == "-1"
+    assert "off" in page.locator("#p2").get_attribute("class")
+    page.locator("#p0 img").hover()
+    assert lit(page) == {"s4", "s5", "p0"}
+    slider.focus()
+    page.keyboard.press("End")
+    until(page, "document.getElementById('count').textContent === '0 of 5 links'")
+    assert slider.get_attribute("aria-valuetext") == "100 %"
+    assert threads(page) == {}
+    page.keyboard.press("Home")
+    until(page, "document.querySelectorAll('.thread').length === 5")
+
+
+def test_everything_can_be_done_with_the_keyboard(open_page, linked):
+    page = open_page(linked)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Tab")
+    assert focused(page) == "minimum"
+    page.keyboard.press("Tab")
+    assert focused(page) == "s1"
+    assert lit(page) == {"s1", "p0"}
+    assert page.locator("#s1").evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == "s4"
+    page.keyboard.press("ArrowUp")
+    assert focused(page) == "s1"
+    page.keyboard.press("ArrowRight")
+    assert focused(page) == "p0"
+    assert lit(page) == {"s1", "s4", "s5", "p0"}
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == "p1"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert focused(page) == "s5"  # the strongest
+    page.keyboard.press("Enter")
+    assert focused(page) == "p0"
+    page.keyboard.press("Escape")
+    assert lit(page) == set()
+
+
+def test_the_dialog_shows_a_picture_and_gives_the_focus_back(open_page, linked):
+    page = open_page(linked)
+    page.locator("#p0 button").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Picture 1 of 4")
+    assert dialog.is_visible()
+    for text in ("Caption 0", "Alt 0", "img/0.jpg", "90\u00a0% sure", "What the picture shows", "−1.3"):
+        assert text in dialog.inner_text()
+    assert dialog.locator("ol > li").count() == 3
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("dialog", name="Picture 2 of 4").is_visible()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog").is_visible()
+    until(page, "document.activeElement.dataset.open === '0'")
+
+
+def test_a_sentence_in_the_dialog_leads_into_the_text(open_page, linked):
+    page = open_page(linked, height=500)
+    page.locator("#p0 button").click()
+    page.locator(".quote").nth(1).click()
+    until(page, "document.activeElement.id === 's4'")
+    assert not page.locator("dialog").is_visible()
+    page.locator("#p0 button").click()
+    page.mouse.click(5, 250)  # beside it
+    assert not page.locator("dialog").is_visible()
+
+
+def test_pictures_without_links_are_listed_with_their_reason(open_page, linked):
+    page = open_page(linked)
+    section = page.get_by_role("region", name="Pictures that were not linked")
+    assert "file not found" in section.inner_text()
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_nothing_of_a_document_runs(open_page, text):
+    images = [Image(text, photograph(1), text, text), Image(text, None, text, text, problem=text)]
+    page = open_page(make_linked([text, Sentence(text, 1, "heading")], images, [link(0, 0, 0.5)], title=text))
+    page.locator("#p0 button").click()
+    assert page.locator("dialog").is_visible()
+    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_even_markup_that_got_in_could_not_run(open_page, linked):
+    page = open_page(linked)
+    page.evaluate("window.ran = 0")
+    injected = '<img src="data:," onerror="ran = 1"><iframe srcdoc="<script>parent.ran = 1</script>"></iframe>'
+    page.locator("#text").evaluate("(e, html) => e.insertAdjacentHTML('beforeend', html)", injected)
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.ran") == 0
+    assert any("Content Security Policy" in each for each in open_page.wrong)
+    open_page.wrong.clear()
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1440])
+def test_no_width_scrolls_sideways(open_page, linked, width):
+    page = open_page(linked, width=width, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#p0 button").click()
+    assert page.evaluate("document.querySelector('dialog').scrollWidth <= innerWidth")
+
+
+def test_on_a_telephone_each_picture_follows_its_sentence(open_page, linked):
+    page = open_page(linked, width=390, height=844, has_touch=True)
+    assert threads(page) == {}
+    sentence, picture, following = (page.locator(x).bounding_box() for x in ("#s5", "#p0", "#s6"))
+    assert sentence["y"] + sentence["height"] <= picture["y"]
+    assert picture["y"] + picture["height"] <= following["y"]
+    hue = page.locator("#p0").evaluate("e => getComputedStyle(e).borderInlineStartColor")
+    assert page.locator("#s5 .end").evaluate("e => getComputedStyle(e, '::after').color") == hue
+    page.locator("#s4").tap()
+    until(page, "document.activeElement.dataset.open === '0'")
+
+
+def luminance(colour):
+    channels = [int(c) / 255 for c in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(open_page, linked, scheme):
+    page = open_page(linked, color_scheme=scheme)
+    colour = "e => getComputedStyle(e).color"
+    paper = page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert (luminance(paper) > 0.5) is (scheme == "light")
+    for selector in ("#s0", "#s1", ".numbers", ".note", ".caption", ".broken", "#count", "footer p", "h1"):
+        assert contrast(page.locator(selector).first.evaluate(colour), paper) >= 4.5, selector
+    for hue in range(6):
+        found = page.locator(".note b").first.evaluate(
+            f"e => {{ e.style.background = 'var(--c{hue})'; return getComputedStyle(e).backgroundColor }}"
+        )
+        assert contrast(found, paper) >= 4.5, hue
+    page.locator("#s1").hover()
+    ink = page.locator("#s1").evaluate(colour)
+    marker = page.locator("#s1").evaluate(
+        """e => { const c = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+        for (const fill of [getComputedStyle(document.body).backgroundColor, getComputedStyle(e).backgroundColor]) {
+            c.fillStyle = fill; c.fillRect(0, 0, 1, 1); }
+        return `rgb(${c.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})` }"""
+    )
+    assert marker != paper
+    assert contrast(ink, marker) >= 4.5
+
+
+def test_a_right_to_left_document_has_its_pictures_on_the_left(open_page):
+    images = [Image("a.jpg", photograph(1, (300, 200)), "قطة")]
+    page = open_page(make_linked(["مرحبا بالعالم. " * 12, "القطة نائمة."], images, [link(1, 0, 0.8)], language="ar"))
+    text, picture, thread = (page.locator(x).bounding_box() for x in ("#text", "#p0 .frame", ".thread"))
+    assert picture["x"] + picture["width"] <= thread["x"] + 12
+    assert thread["x"] < text["x"]
+    page.locator("#s1").focus()
+    page.keyboard.press("ArrowLeft")
+    assert focused(page) == "p0"
+
+
+def test_a_resized_window_is_laid_out_anew(open_page, linked):
+    page = open_page(linked)
+    page.set_viewport_size({"width": 400, "height": 800})
+    until(page, "document.querySelectorAll('.thread').length === 0")
+    page.set_viewport_size({"width": 1200, "height": 1600})
+    until(page, "document.querySelectorAll('.thread').length === 5")
+
+
+def test_a_copied_picture_shows_the_original(open_page):
+    images = [Image(f"{n}.jpg", photograph(7)) for n in range(2)]
+    page = open_page(make_linked(["a", "b"], images, [link(n, n, 0.5) for n in range(2)]))
+    until(page, "[...document.images].every(i => i.naturalWidth === 96)")
+
+
+def test_print_shows_text_and_pictures_in_one_column(open_page, linked):
+    page = open_page(linked)
+    page.emulate_media(media="print")
+    assert not page.locator(".bar").is_visible()
+    assert page.locator("#p0").evaluate("e => getComputedStyle(e).position") == "static"
+
+
+def test_a_very_long_document_stays_usable(open_page):
+    sentences: list[str | Sentence] = [Sentence(f"{WORDS}, {n}.", n // 4) for n in range(5000)]
+    images = [Image(f"{n}.jpg", photograph(n % 20), f"Alt {n}") for n in range(300)]
+    links = [link((n * 16 + k * 5) % 5000, n, 0.9 - 0.2 * k) for n in range(300) for k in range(3)]
+    page = open_page(make_linked(sentences, images, links))
+    assert 0 < page.locator(".thread").count() < 200
+    page.locator("#p299").scroll_into_view_if_needed()
+    page.locator("#p299 img").hover()
+    assert "p299" in lit(page)
+    page.get_by_label("Confidence at least").fill("80")
+    until(page, "document.getElementById('count').textContent === '300 of 900 links'")

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext import __version__
+from iconotext.cli.app import app
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    """Run a command; what it printed."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result.output if status else result.stdout
+
+
+@pytest.fixture
+def article(tmp_path, picture) -> Path:
+    picture("one.png", seed=1)
+    picture("two.png", seed=2)
+    path = tmp_path / "article.md"
+    path.write_text(
+        "# Trams\n\nA red tram waits at the stop. The driver drinks coffee. Figure 1 shows it.\n\n"
+        "![A red tram at a stop](one.png)\n*Figure 1: A red tram.*\n\n"
+        "A cat sleeps on the roof of the depot. Nobody wakes it.\n\n![A sleeping cat](two.png)\n"
+    )
+    return path
+
+
+def test_pages_and_table(article, tmp_path):
+    output = run("link", article, "--output", tmp_path / "pages")
+    assert (tmp_path / "pages" / "article.html").stat().st_size > 1000
+    assert "one.png" in output
+    assert "exists" in run("link", article, "--output", tmp_path / "pages", status=1)
+    run("link", article, "--output", tmp_path / "pages", "--force")
+    run("link", article, "--output", tmp_path / "one.html")
+    assert (tmp_path / "one.html").is_file()
+
+
+def test_json_has_the_format_of_the_documentation(article):
+    linked = json.loads(run("link", article, "--to", "json"))
+    assert linked["id"] == "article"
+    assert linked["source"] == str(article)
+    assert linked["model"] == "default"
+    assert linked["sentences"][0] == {"text": "Trams", "block": 0, "heading": True, "kind": "heading"}
+    first = linked["images"][0]
+    assert (first["source"], first["alt"], first["caption"], first["problem"]) == (
+        "one.png", "A red tram at a stop", "Figure 1: A red tram.", None,
+    )  # fmt: skip
+    scores = [link["score"] for link in linked["links"]]
+    assert scores == sorted(scores, reverse=True)
+    best = {link["image"]: link for link in reversed(linked["links"])}
+    texts = [s["text"] for s in linked["sentences"]]
+    assert texts[best[0]["sentence"]] == "Figure 1 shows it."  # the text itself says so
+    assert texts[best[1]["sentence"]] == "A cat sleeps on the roof of the depot."
+    for link in linked["links"]:
+        assert linked["similarity"][link["sentence"]][link["image"]] == link["score"]
+        assert 0.1 <= link["confidence"] <= 1
+    assert best[0]["evidence"]["reference"] > 0
+
+
+def test_evidence_can_be_switched_off(article):
+    linked = json.loads(run("link", article, "--to", "json", "--evidence", "picture", "--min-confidence", 0))
+    assert {kind for link in linked["links"] for kind in link["evidence"]} == {"picture"}
+    assert len(linked["links"]) == 6  # three sentences for each image
+    linked = json.loads(run("link", article, "--to", "json", "--select", "best", "--evidence", "layout,caption"))
+    assert {kind for link in linked["links"] for kind in link["evidence"]} <= {"layout", "caption"}
+    assert len(linked["links"]) <= 2
+
+
+def test_several_documents(article, tmp_path):
+    (tmp_path / "plain.md").write_text("No picture here.")
+    listed = json.loads(run("link", tmp_path, "--to", "json"))
+    assert [d["id"] for d in listed] == ["article", "plain"]
+    lines = run("link", tmp_path, "--to", "jsonl").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["article", "plain"]
+    text = run("link", tmp_path, "--to", "markdown")
+    assert "A red tram waits" in text
+    assert "No picture here" in text
+    run("link", tmp_path, "--to", "parquet", "--output", tmp_path / "out.parquet")
+    import pyarrow.parquet as pq
+
+    assert set(pq.read_table(tmp_path / "out.parquet").column("document").to_pylist()) == {"article", "plain"}
+    output = run("link", tmp_path, "--output", tmp_path / "pages")
+    assert {p.name for p in (tmp_path / "pages").iterdir()} == {"article.html", "plain.html", "index.html"}
+    assert "2 documents" in output
+
+
+def test_one_bad_document_does_not_stop_the_others(article, tmp_path):
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 not really")
+    output = run("link", tmp_path, "--to", "jsonl", status=1)
+    assert "1 of 2 documents failed" in output
+    objects = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert [("error" in o, o["id"]) for o in objects] == [(False, "article"), (True, "broken")]
+    run("link", tmp_path, "--output", tmp_path / "pages", status=1)
+    assert (tmp_path / "pages" / "article.html").is_file()
+
+
+def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
+    (tmp_path / "one.png").write_bytes((tmp_path / "one.png").read_bytes()[:2000])
+    (tmp_path / "two.png").unlink()
+    linked = json.loads(run("link", article, "--to", "json"))
+    assert [bool(image["problem"]) for image in linked["images"]] == [True, True]
+    assert linked["links"] == []
+    assert [row == [0, 0] for row in linked["similarity"]] == [True] * len(linked["sentences"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone.md"], "no such file"),
+        (["."], "no documents in"),
+        (["a.md", "--evidence", "smell"], "evidence.*picture"),
+        (["a.md", "--set", "colour=red"], "language"),
+        (["a.md", "--set", "k=0"], "k: "),
+        (["a.md", "--set", "k"], "name=value"),
+        (["a.md", "--to", "parquet"], "--output"),
+        (["a.md", "b.md", "--output", "x.html"], "folder"),
+        (["a.md", "--model", "no/such-model-here"], "no/such-model-here"),
+    ],
+)
+def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    if arguments != ["."]:
+        for name in ("a.md", "b.md"):
+            Path(name).write_text("A sentence.")
+    output = run("link", *arguments, status=1)
+    lines = [line for line in output.splitlines() if line.startswith("iconotext: ")]
+    import re
+
+    assert len(lines) == 1
+    assert re.search(message, lines[0])
+
+
+def test_usage_and_version():
+    assert run("--version").strip() == f"iconotext {__version__}"
+    assert "link" in run("--help")
+    assert "Examples" in run("link", "--help")
+    run("link", status=2)
+    run("link", "a.md", "--to", "nonsense", status=2)
+
+
+def test_help_and_usage_errors_load_nothing_heavy():
+    code = (
+        "import sys; from typer.testing import CliRunner; from iconotext.cli.app import app; r = CliRunner();"
+        "r.invoke(app, ['link', '--help']); r.invoke(app, ['link']); r.invoke(app, ['nothing']);"
+        "print([m for m in ('torch', 'lxml', 'PIL', 'scipy', 'numpy') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_killed_while_writing_leaves_no_half_page(article, tmp_path):
+    """SIGKILL at several moments: a page is there whole or not at all, and the same command then finishes."""
+    pages = tmp_path / "pages"
+    command = [sys.executable, "-m", "iconotext", "link", str(article), "--output", str(pages), "--force"]
+    for seconds in (0.8, 1.6, 2.4):
+        process = subprocess.Popen(command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for page in pages.glob("*.html"):
+            assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    subprocess.run(command, check=True, capture_output=True)
+    assert (pages / "article.html").read_text(encoding="utf-8").rstrip().endswith("</html>")

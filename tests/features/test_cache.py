@@ -1,0 +1,264 @@
+import logging
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from iconotext.features.cache import FeatureCache, cache_folder
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "new folder" / "features.sqlite"
+
+
+def stored(cache, *keys, backbone="b", kind="k"):
+    return cache.get(keys, backbone=backbone, kind=kind)
+
+
+def test_what_is_put_comes_back_after_closing(path):
+    cache = FeatureCache(path)
+    cache.put({b"1": np.arange(6, dtype=np.float32).reshape(2, 3)}, backbone="b", kind="k")
+    cache.close()
+    assert stored(FeatureCache(path), b"1", b"2")[b"1"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_backbone_and_kind_are_part_of_the_key(path):
+    cache = FeatureCache(path)
+    cache.put({b"1": np.zeros(1)}, backbone="b", kind="k")
+    assert not stored(cache, b"1", backbone="other")
+    assert not stored(cache, b"1", kind="other")
+
+
+def test_later_wins(path):
+    cache = FeatureCache(path)
+    for value in (1, 2):
+        cache.put({b"1": np.array([value])}, backbone="b", kind="k")
+    assert stored(cache, b"1")[b"1"] == [2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    array=arrays.arrays(
+        st.sampled_from([np.float32, np.float16, np.int16, np.int64, np.bool_]), arrays.array_shapes(min_dims=0)
+    )
+)
+def test_round_trip_of_any_array(tmp_path_factory, array):
+    cache = FeatureCache(tmp_path_factory.getbasetemp() / "round.sqlite")
+    cache.put({b"1": array}, backbone="b", kind="k")
+    back = stored(cache, b"1")[b"1"]
+    cache.close()
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+def test_more_keys_than_a_query_takes(path):
+    cache = FeatureCache(path)
+    keys = [str(i).encode() for i in range(1234)]
+    cache.put({key: np.array([i]) for i, key in enumerate(keys)}, backbone="b", kind="k")
+    found = stored(cache, *keys)
+    assert [found[key][0] for key in keys] == list(range(1234))
+
+
+def test_can_be_sent_to_another_process(path):
+    cache = FeatureCache(path)
+    cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+    assert stored(pickle.loads(pickle.dumps(cache)), b"1")
+
+
+def test_a_forked_child_opens_its_own_connection(path):
+    cache = FeatureCache(path)
+    cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+    child = os.fork()
+    if child == 0:
+        ok = bool(stored(cache, b"1"))
+        cache.put({b"2": np.ones(1)}, backbone="b", kind="k")
+        os._exit(0 if ok else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(stored(cache, b"1", b"2")) == 2
+
+
+WRITER = """
+import sys, numpy as np
+from pathlib import Path
+from iconotext.features.cache import FeatureCache
+path, offset, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+cache = FeatureCache(path)
+for i in range(offset, offset + count):
+    key = str(i).encode()
+    cache.put({key + bytes([j]): np.full(2000, i, np.float32) for j in range(20)}, backbone="b", kind="k")
+    print(i, flush=True)
+"""
+
+
+def start_writer(path, offset, count):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, path, str(offset), str(count)], stdout=subprocess.PIPE, env=environment
+    )
+
+
+def rows_of(path, i):
+    keys = [str(i).encode() + bytes([j]) for j in range(20)]
+    return FeatureCache(path).get(keys, backbone="b", kind="k")
+
+
+def test_two_processes_write_at_once(path):
+    writers = [start_writer(path, offset, 40) for offset in (0, 1000)]
+    for writer in writers:
+        writer.communicate(timeout=60)
+        assert writer.returncode == 0
+    for i in (0, 39, 1000, 1039):
+        assert len(rows_of(path, i)) == 20
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM features").fetchone() == (2 * 40 * 20,)
+    connection.close()
+
+
+def test_a_process_killed_while_writing_costs_nothing_that_was_stored(path):
+    for attempt in range(3):
+        writer = start_writer(path, 1000 * attempt, 100_000)
+        done = [int(writer.stdout.readline()) for _ in range(5 + attempt)]
+        time.sleep(0.002 * attempt)  # another place within a write each time
+        writer.send_signal(signal.SIGKILL)
+        done += [int(line) for line in writer.communicate()[0].split()]
+        assert writer.returncode == -signal.SIGKILL
+        for i in done:
+            assert {float(row[0]) for row in rows_of(path, i).values()} == {float(i)}
+            assert len(rows_of(path, i)) == 20
+        assert len(rows_of(path, done[-1] + 1)) in (0, 20)  # the one it was writing: whole or not at all
+    assert not list(path.parent.glob("*damaged*"))
+
+
+def filled(path, count=300):
+    cache = FeatureCache(path)
+    cache.put({str(i).encode(): np.full(500, i, np.float32) for i in range(count)}, backbone="b", kind="k")
+    cache.close()
+
+
+@pytest.mark.parametrize("damage", ["text", "zeros", "half", "pages", "other tables"])
+def test_a_damaged_file_is_set_aside_and_begun_anew(path, damage, caplog):
+    filled(path)
+    data = bytearray(path.read_bytes())
+    if damage == "text":
+        data = bytearray(b"This is no database. " * 500)
+    elif damage == "zeros":
+        data[:4096] = bytes(4096)
+        data[0] = 1
+    elif damage == "half":
+        data = data[: len(data) // 2]
+    elif damage == "pages":
+        data[4096:] = bytes([255]) * (len(data) - 4096)
+    path.write_bytes(data)
+    if damage == "other tables":
+        path.unlink()
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE features (something TEXT)")
+        connection.close()
+    cache = FeatureCache(path)
+    keys = [str(i).encode() for i in range(300)]
+    with caplog.at_level(logging.WARNING):
+        for i, array in stored(cache, *keys).items():
+            assert array[0] == int(i)
+        cache.put({b"new": np.ones(3)}, backbone="b", kind="k")
+        cache.put({b"new": np.ones(3)}, backbone="b", kind="k")
+    assert stored(cache, b"new")[b"new"].tolist() == [1, 1, 1]
+    assert stored(FeatureCache(path), b"new")
+    aside = [file for file in path.parent.glob("*damaged*") if not file.name.endswith(("-wal", "-shm"))]
+    assert len(aside) == 1
+    assert [record.message for record in caplog.records if "set aside" in record.message]
+
+
+def test_an_empty_file_is_a_new_cache(path):
+    path.parent.mkdir()
+    path.touch()
+    filled(path)
+    assert stored(FeatureCache(path), b"7")
+
+
+def test_a_flipped_bit_is_a_miss(path):
+    filled(path, 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE features SET data = zeroblob(2000) WHERE 1")
+        connection.execute("UPDATE features SET checksum = checksum + 1")
+    connection.close()
+    assert not stored(FeatureCache(path), b"0")
+
+
+def test_a_full_disk_ends_writing_with_one_warning(path, caplog):
+    filled(path, 10)
+    cache = FeatureCache(path)
+    assert len(stored(cache, b"1")) == 1
+    cache._connection.execute("PRAGMA max_page_count = 1")  # as SQLite meets a full disk
+    for i in range(5):
+        cache.put({str(1000 + i).encode(): np.zeros(5000)}, backbone="b", kind="k")
+    assert len(caplog.records) == 1
+    assert "features are not cached any more: database or disk is full" in caplog.text
+    assert len(stored(cache, b"1", b"1000")) == 1
+
+
+def test_a_read_only_cache_is_read(path, caplog):
+    filled(path, 10)
+    cache = FeatureCache(path)
+    assert stored(cache, b"1")
+    cache._connection.execute("PRAGMA query_only = 1")
+    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
+    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
+    assert len(caplog.records) == 1
+    assert stored(cache, b"1")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is read-only for root")
+def test_a_read_only_folder(path, caplog):
+    filled(path, 10)
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    cache = FeatureCache(path)
+    assert stored(cache, b"1")
+    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
+    assert len(caplog.records) == 1
+    path.parent.chmod(0o755)
+
+
+def test_an_impossible_place_is_one_warning_and_no_cache(tmp_path, caplog):
+    (tmp_path / "file").write_text("in the way")
+    cache = FeatureCache(tmp_path / "file" / "features.sqlite")
+    for _ in range(3):
+        cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+        assert not stored(cache, b"1")
+    assert len(caplog.records) == 1
+    assert "going on without a cache" in caplog.text
+
+
+def test_a_folder_in_place_of_the_file(tmp_path, caplog):
+    (tmp_path / "features.sqlite").mkdir()
+    assert not stored(FeatureCache(tmp_path / "features.sqlite"), b"1")
+    assert len(caplog.records) == 1
+
+
+def test_place(monkeypatch, tmp_path):
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path))
+    assert FeatureCache().path == tmp_path / "features.sqlite"
+    monkeypatch.delenv("ICONOTEXT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert cache_folder() == Path("/x/iconotext")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
+    for system, place in [
+        ("linux", "/home/me/.cache/iconotext"),
+        ("darwin", "/home/me/Library/Caches/iconotext"),
+        ("win32", "/home/me/AppData/Local/iconotext/Cache"),
+    ]:
+        monkeypatch.setattr(sys, "platform", system)
+        assert cache_folder() == Path(place)
+
+

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from feature_pictures import BROKEN, CountingImage, CountingText, noise
+
+from iconotext.features import FeatureCache, cached_image, cached_text, share_space
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return FeatureCache(tmp_path / "features.sqlite")
+
+
+def assert_same(left, right):
+    assert left.problems == right.problems
+    assert left.arrays().keys() == right.arrays().keys()
+    for name, array in left.arrays().items():
+        assert array.dtype == right.arrays()[name].dtype
+        np.testing.assert_array_equal(array, right.arrays()[name])
+
+
+def test_texts_are_encoded_once(cache):
+    backbone = CountingText()
+    cached = cached_text(backbone, cache)
+    texts = ["a", "b", "a", "ü", ""]
+    first = cached.encode(texts)
+    np.testing.assert_array_equal(first, CountingText().encode(texts))
+    assert sorted(backbone.asked) == ["", "a", "b", "ü"]
+    np.testing.assert_array_equal(cached.encode([*texts, "new"])[:5], first)
+    assert backbone.asked[4:] == ["new"]
+
+
+def test_text_wrapper_is_a_backbone(cache):
+    cached = cached_text(CountingText(), cache)
+    assert (cached.name, cached.dim, cached.space) == ("counting", 5, "counting")
+    assert cached.encode([]).shape == (0, 5)
+    assert share_space(cached, cached_image(CountingImage(), cache))
+
+
+def test_a_lone_surrogate_is_a_text_too(cache):
+    backbone = CountingText()
+    backbone.encode = lambda texts: np.ones((len(texts), 5), np.float32)
+    assert cached_text(backbone, cache).encode(["\ud800"]).shape == (1, 5)
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions):
+    backbone = CountingImage()
+    cached = cached_image(backbone, cache)
+    (tmp_path / "a.png").write_bytes(noise(1))
+    files = [noise(0), tmp_path / "a.png", noise(0), noise(1)]
+    expected = CountingImage().encode(files, regions=regions)
+    assert_same(cached.encode(files, regions=regions), expected)
+    assert backbone.asked == 2
+    assert_same(cached.encode(files, regions=regions), expected)
+    assert backbone.asked == 2
+
+
+def test_regions_that_were_not_asked_for_are_encoded_later(cache):
+    backbone = CountingImage()
+    cached = cached_image(backbone, cache)
+    cached.encode([noise(0)])
+    assert_same(cached.encode([noise(0)], regions=True), CountingImage().encode([noise(0)], regions=True))
+    assert backbone.asked == 2
+    assert cached.encode([noise(0)]).regions is None
+    assert backbone.asked == 2
+
+
+def test_problems_are_told_and_not_kept(cache, tmp_path):
+    backbone = CountingImage()
+    cached = cached_image(backbone, cache)
+    files = [BROKEN, noise(0), tmp_path / "later.png", BROKEN]
+    expected = CountingImage().encode(files)
+    assert expected.problems[1] is None
+    for _ in range(2):
+        assert_same(cached.encode(files), expected)
+    files[2].write_bytes(noise(5))
+    asked = backbone.asked
+    assert cached.encode(files).problems[2] is None
+    assert backbone.asked == asked + 2  # the new file, and the broken one again
+
+
+def test_no_pictures(cache):
+    features = cached_image(CountingImage(), cache).encode([], regions=True)
+    assert features.pooled.shape == (0, 4)
+    assert features.regions.shape == (0, 36, 4)
+    assert features.problems == ()
+
+
+def test_more_than_are_written_at_once(cache, monkeypatch):
+    monkeypatch.setattr("iconotext.features.cached.PICTURES", 4)
+    monkeypatch.setattr("iconotext.features.cached.TEXTS", 4)
+    files = [noise(i % 7) for i in range(11)] + [BROKEN]
+    assert_same(cached_image(CountingImage(), cache).encode(files), CountingImage().encode(files))
+    texts = [str(i % 7) for i in range(11)]
+    np.testing.assert_array_equal(cached_text(CountingText(), cache).encode(texts), CountingText().encode(texts))
+
+
+def test_backbones_share_a_file_without_mixing(cache):
+    one, other = CountingText(), CountingText()
+    other.name = "other"
+    cached_text(one, cache).encode(["a"])
+    cached_text(other, cache).encode(["a"])
+    assert other.asked == ["a"]
+
+
+def test_without_a_working_cache_it_still_encodes(tmp_path):
+    (tmp_path / "file").touch()
+    cache = FeatureCache(tmp_path / "file" / "x")
+    files = [noise(0), BROKEN, noise(0)]
+    assert_same(cached_image(CountingImage(), cache).encode(files), CountingImage().encode(files))
+    assert cached_text(CountingText(), cache).encode(["a", "a"]).shape == (2, 5)

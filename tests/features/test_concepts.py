@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from iconotext.errors import FeatureError, SettingError, ShapeError
+from iconotext.features import ImageFeatures, concept_vectors, imagenet_classes
+
+
+def features(*probabilities):
+    p = np.array(probabilities, np.float32)
+    return ImageFeatures(pooled=np.zeros((len(p), 2), np.float32), probabilities=p, problems=(None,) * len(p))
+
+
+def test_a_thousand_different_classes():
+    classes = imagenet_classes()
+    assert len(classes) == len(set(classes)) == 1000
+    assert all(name == name.strip() and name for name in classes)
+    assert (classes[0], classes[281], classes[967], classes[999]) == ("tench", "tabby", "espresso", "toilet tissue")
+
+
+def test_by_hand():
+    vectors = np.array([[3, 0], [0, 4], [100, 100]], np.float32)
+    # The two most probable: .6 · (3, 0) + .3 · (0, 4) = (1.8, 1.2), divided by its length √4.68.
+    expected = np.array([[1.8, 1.2]]) / np.sqrt(4.68)
+    np.testing.assert_allclose(concept_vectors(features([0.6, 0.3, 0.1]), vectors, k=2), expected, rtol=1e-6)
+
+
+def test_one_class_is_its_vector():
+    vectors = np.eye(3, dtype=np.float32)
+    assert concept_vectors(features([0.2, 0.7, 0.1]), vectors, k=1).tolist() == [[0, 1, 0]]
+
+
+def test_images_with_problems_stay_zero():
+    vectors = concept_vectors(features([0, 0, 0], [1, 0, 0]), np.eye(3, dtype=np.float32), k=3)
+    assert vectors.tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert vectors.dtype == np.float32
+
+
+def test_what_does_not_fit():
+    eye = np.eye(3, dtype=np.float32)
+    with pytest.raises(ShapeError, match=r"\(3, 3\) do not fit probabilities \(1, 2\)"):
+        concept_vectors(features([1, 0]), eye)
+    with pytest.raises(SettingError, match="k is 4, expected 1 to 3"):
+        concept_vectors(features([1, 0, 0]), eye, k=4)
+    with pytest.raises(FeatureError, match="no classifier"):
+        concept_vectors(ImageFeatures(pooled=np.zeros((1, 2), np.float32), problems=(None,)), eye)

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+from feature_pictures import BROKEN, noise
+from test_huggingface import models, save_tokenizer  # noqa: F401 - models is a fixture
+
+from iconotext.errors import FeatureError
+from iconotext.features import load_dual_encoder, load_text_backbone, share_space
+from iconotext.features.minilm import BertSentences
+from iconotext.features.sentence_transformer import SIDE, SentenceTransformerText, _reduced
+
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]
+
+
+def tiny_bert(folder, pooling):
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2
+    )
+    transformers.BertModel(config).save_pretrained(folder / "bert")
+    save_tokenizer(folder / "bert")
+    try:
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+    except ImportError:
+        from sentence_transformers.models import Normalize, Pooling, Transformer
+
+    word = Transformer(str(folder / "bert"))
+    model = sentence_transformers.SentenceTransformer(
+        modules=[word, Pooling(8, pooling_mode=pooling), Normalize()], device="cpu"
+    )
+    model.save(str(folder / "model"), create_model_card=False)
+    return model
+
+
+@pytest.mark.parametrize(("pooling", "kind"), [("cls", SentenceTransformerText), ("mean", BertSentences)])
+def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling, kind):
+    model = tiny_bert(tmp_path, pooling)
+    backbone = load_text_backbone(str(tmp_path / "model"))
+    assert isinstance(backbone, kind)
+    assert backbone.dim == 8
+    assert backbone.name.startswith("model@")
+    expected = model.encode(TEXTS, show_progress_bar=False)
+    np.testing.assert_allclose(backbone.encode(TEXTS), expected, atol=1e-5)
+    assert backbone.encode([]).shape == (0, 8)
+
+
+def test_both_sides_of_a_clip_like_model(models, tmp_path):  # noqa: F811
+    sentence_transformers.SentenceTransformer(str(models / "clip"), device="cpu").save(
+        str(tmp_path / "clip"), create_model_card=False
+    )
+    dual = load_dual_encoder(str(tmp_path / "clip"))
+    other = load_dual_encoder(str(models / "clip"))
+    assert type(dual.text) is not type(other.text)
+    assert share_space(dual.text, dual.image)
+    np.testing.assert_allclose(dual.text.encode(TEXTS), other.text.encode(TEXTS), atol=1e-5)
+    files = [noise(0), BROKEN, noise(1, 300, 90)]
+    features = dual.image.encode(files)
+    np.testing.assert_allclose(features.pooled, other.image.encode(files).pooled, atol=1e-5)
+    assert features.problems == other.image.encode(files).problems
+    with pytest.raises(FeatureError, match="no regions"):
+        dual.image.encode(files, regions=True)
+
+
+def test_a_text_model_is_no_dual_encoder(tmp_path):
+    tiny_bert(tmp_path, "mean")
+    with pytest.raises(FeatureError, match="takes texts but no pictures"):
+        load_dual_encoder(str(tmp_path / "model"))
+
+
+def test_large_pictures_are_reduced_first():
+    from PIL import Image as Pillow
+
+    assert _reduced(Pillow.new("RGB", (4000, 1000))).size == (4 * SIDE, SIDE)
+    assert _reduced(Pillow.new("RGB", (400, 10))).size == (400, 10)

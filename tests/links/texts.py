@@ -1,0 +1,41 @@
+"""A small document and a text encoder made of words, for the tests of the links."""
+
+import hashlib
+import re
+
+import numpy as np
+
+from iconotext.types import Document, Image, Sentence
+
+
+def encode(texts):
+    """Unit vectors of hashed words: texts with common words are near, and nothing must be loaded."""
+    vectors = np.zeros((len(texts), 32), np.float32)
+    for row, text in zip(vectors, texts, strict=True):
+        for word in re.findall(r"\w+", text.lower()):
+            row[hashlib.md5(word.encode(), usedforsecurity=False).digest()[0] % 32] += 1
+        row /= max(float(np.linalg.norm(row)), 1e-6)
+    return vectors
+
+
+def document(texts, images, *, blocks=None, kinds=None, **fields):
+    blocks = range(len(texts)) if blocks is None else blocks
+    kinds = ["paragraph"] * len(texts) if kinds is None else kinds
+    sentences = tuple(Sentence(t, b, k) for t, b, k in zip(texts, blocks, kinds, strict=True))
+    return Document("d", sentences, tuple(images), **fields)
+
+
+TEXTS = (
+    "The weather stayed cold for weeks.",
+    "We bought a new saw in town.",
+    "Then the floor was sanded twice.",
+    "My brother came over to help.",
+    "Dinner was simple that evening.",
+    "In June we painted the roof.",
+)
+BLOCKS = (0, 0, 1, 1, 2, 2)
+
+
+def workshop(*images):
+    """Six sentences in three paragraphs."""
+    return document(TEXTS, images or (Image("a.jpg", caption="A brother helping.", position=2), Image("b.jpg", position=6)), blocks=BLOCKS)

@@ -1,0 +1,92 @@
+"""Linked documents made by hand."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+
+MakeLinked = Callable[..., LinkedDocument]
+
+
+def photograph(seed: int = 0, size: tuple[int, int] = (96, 64)) -> bytes:
+    """A small JPEG, different for every seed."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Pillow.fromarray(pixels).save(file, "JPEG")
+    return file.getvalue()
+
+
+def link(sentence: int, image: int, confidence: float, score: float | None = None) -> Link:
+    evidence = {"picture": 0.3, "layout": -1.25}
+    return Link(sentence, image, confidence if score is None else score, confidence, evidence)
+
+
+def make_linked(
+    texts: list[str | Sentence], images: list[Image], links: list[Link], **document: object
+) -> LinkedDocument:
+    sentences = tuple(t if isinstance(t, Sentence) else Sentence(t, block=n) for n, t in enumerate(texts))
+    similarity = np.zeros((len(sentences), len(images)), np.float32)
+    for each in links:
+        similarity[each.sentence, each.image] = each.score
+    ordered = tuple(sorted(links, key=lambda each: -each.score))
+    made = Document("doc", sentences, tuple(images), **document)  # type: ignore[arg-type]
+    return LinkedDocument(made, ordered, similarity, "default")
+
+
+@pytest.fixture
+def linked() -> LinkedDocument:
+    """Three pictures, two of them linked; headings, an item, a quotation and cells."""
+    texts: list[str | Sentence] = [
+        Sentence("On cats", 0, "heading"),
+        Sentence("A cat sleeps.", 1),
+        Sentence("It dreams of mice.", 1),
+        Sentence("Milk", 2, "item"),
+        Sentence("Fish", 3, "item"),
+        Sentence("Meow, she said.", 4, "quote"),
+        Sentence("left", 5, "cell"),
+        Sentence("right", 6, "cell"),
+        Sentence("The end.", 8),
+    ]
+    images = [
+        Image("img/cat.jpg", photograph(1), "A cat", "Figure 1: asleep", 7, 8),
+        Image("img/milk.jpg", photograph(2), None, None, 9, 9),
+        Image("img/gone.jpg", None, "Gone", None, 10, 9, problem="file not found"),
+    ]
+    links = [link(1, 0, 0.9), link(2, 0, 0.4), link(3, 1, 0.6)]
+    return make_linked(texts, images, links, title="On cats")
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"'><b>&amp;&lt;",
+    "{{ 7 * 7 }}{% raw %}",
+    "<!-- ]]> -->",
+    "javascript:alert(1)",
+    "\u2028\u2029",
+    "a\x00b\x1b[31mred\x07\x9b",
+    "lone \ud800 surrogate",
+    "\u202emirrored",
+    "مرحبا بالعالم",
+    "x" * 3000,
+    "[a](javascript:alert(1)) ![b](x) `c` *d* _e_ ~~f~~ | g",
+    "# h",
+    "1. one",
+    "- minus",
+    "https://example.org/a_b and www.example.org and a@example.org",
+]
+
+
+@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
+def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
+    """A document that says the same dangerous thing everywhere it can, and what it says."""
+    text: str = request.param
+    images = [Image(text, photograph(1), text, text, 1, 1), Image(text, None, text, text, 2, 1, problem=text)]
+    made = make_linked([text, Sentence(text, 1, "heading")], images, [link(0, 0, 0.5)], title=text, language="en")
+    return text, LinkedDocument(made.document, made.links, made.similarity, text)

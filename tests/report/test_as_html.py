@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from lxml import html
+from PIL import Image as Pillow
+
+from iconotext.errors import OutputError
+from iconotext.report.as_html import page_name, reading_page, write_pages
+from iconotext.report.embedded import embed
+from iconotext.report.readable import readable
+from iconotext.types import Image, Sentence
+from report.conftest import link, make_linked, photograph
+
+
+def parse(page: str):
+    return html.document_fromstring(page.encode(), parser=html.HTMLParser(encoding="utf-8"))
+
+
+def test_the_structure_of_the_text_is_kept(linked):
+    tree = parse(reading_page(linked))
+    assert tree.findtext(".//h1/a") is None
+    assert tree.xpath("string(//h1)").strip() == "On cats"
+    assert [e.text_content().strip() for e in tree.xpath("//article//li/span")] == ["Milk", "Fish"]
+    assert tree.xpath("string(//blockquote)").strip() == "Meow, she said."
+    assert [e.text_content() for e in tree.xpath("//div[@class='cells']/p")] == ["left", "right"]
+    assert tree.xpath("string(//article/p[@dir='auto'])") == "A cat sleeps. It dreams of mice."
+
+
+def test_sentences_lead_to_their_pictures(linked):
+    tree = parse(reading_page(linked))
+    found = {e.get("id"): e.get("href") for e in tree.xpath("//a[@data-sentence]")}
+    assert found == {"s1": "#p0", "s2": "#p0", "s3": "#p1"}
+    assert [e.get("id") for e in tree.xpath("//figure")] == ["p0", "p1"]
+    assert "picture 1 (90\u00a0%)" in tree.get_element_by_id("s1").get("aria-description")
+    assert tree.xpath("//li[@id='p2']//*[contains(@class, 'broken')]")[0].text == "file not found"
+
+
+def test_the_policy_names_script_and_style_by_their_hash(linked):
+    page = reading_page(linked)
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    policy = policy.replace("&#39;", "'").replace("&#43;", "+")
+    for name, content in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{name} 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; img-src data:;")
+
+
+def test_hostile_text_stays_text(hostile):
+    text, made = hostile
+    page = reading_page(made)
+    tree = parse(page)
+    assert [e.get("type") for e in tree.iter("script")] == ["application/json", None]
+    assert not tree.xpath("//@onerror")
+    assert not tree.xpath("//*[@style]")
+    assert tree.xpath("count(//b)") == page.count('<span class="note"><b>') + 1  # ours alone
+    assert "49" not in tree.xpath("string(//h1)")
+    if text.isprintable():
+        assert " ".join(tree.get_element_by_id("s0").text_content().split()) == " ".join(readable(text).split())
+    data = json.loads(tree.get_element_by_id("data").text)
+    assert data["images"][0]["caption"] == readable(text)
+
+
+def test_addresses_in_the_page_are_its_own(hostile):
+    _, made = hostile
+    for attribute in ("src", "href"):
+        for value in parse(reading_page(made)).xpath(f"//@{attribute}"):
+            assert value.startswith(("data:image/", "#"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "images", "message"),
+    [
+        ([], [], "neither text nor pictures"),
+        (["a"], [], "has no pictures"),
+        ([], [Image("a.png", photograph())], "has no text"),
+        (["a"], [Image("a.png", photograph())], "No picture was linked"),
+    ],
+)
+def test_empty_documents_say_so(texts, images, message):
+    assert message in reading_page(make_linked(texts, images, []))
+
+
+def test_a_picture_that_cannot_be_decoded_shows_why(tmp_path):
+    images = [Image("a.png", tmp_path / "gone.png"), Image("b.png", b"no picture"), Image("c.png")]
+    page = reading_page(make_linked(["a"], images, [link(0, i, 0.5) for i in range(3)]))
+    missing = [e.text_content() for e in parse(page).find_class("missing")]
+    assert len(missing) == 3
+    assert all(missing)
+    assert str(tmp_path) not in page
+
+
+def test_only_pictures_that_are_shown_are_decoded():
+    broken = Image("a.png", b"no picture", problem="too small")
+    assert "too small" in reading_page(make_linked(["a"], [broken], []))
+
+
+def test_the_same_picture_is_in_the_file_once():
+    images = [Image(f"{n}.jpg", photograph(5)) for n in range(3)]
+    page = reading_page(make_linked(["a"], images, [link(0, i, 0.5) for i in range(3)]))
+    assert page.count("data:image/jpeg") == 1
+    assert page.count('data-same="0"') == 2
+
+
+def test_large_pictures_become_smaller_and_drawings_stay_sharp():
+    images = [Image("a.jpg", photograph(1, (2400, 1200))), Image("b.jpg", photograph(2, (80, 70)))]
+    found = embed(images, [0, 1])
+    assert [(e.width, e.height) for e in found.values()] == [(900, 450), (80, 70)]
+    file = io.BytesIO()
+    Pillow.new("RGB", (200, 200), "red").save(file, "PNG")
+    (drawing,) = embed([Image("c.png", file.getvalue())], [0]).values()
+    assert drawing.uri is not None
+    assert drawing.uri.startswith("data:image/png")
+
+
+def test_right_to_left_documents_turn_the_page_round():
+    made = make_linked(["مرحبا"], [Image("a.jpg", photograph())], [link(0, 0, 0.5)], language="ar")
+    tree = parse(reading_page(made))
+    assert tree.get_element_by_id("reading").get("dir") == "rtl"
+    assert tree.get_element_by_id("text").get("lang") == "ar"
+
+
+def test_sentences_of_full_width_scripts_stand_without_a_space():
+    made = make_linked([Sentence("你好。", 0), Sentence("再见。", 0)], [], [])
+    assert "你好。再见。" in parse(reading_page(made)).xpath("string(//article)")
+
+
+def test_pages_and_their_index(linked, tmp_path):
+    other = replace(linked, document=replace(linked.document, id="Doc", title="<Other>"))
+    pages = write_pages(iter([linked, other]), tmp_path / "linked")
+    assert [p.name for p in pages] == ["doc.html", "Doc-2.html", "index.html"]
+    tree = parse(pages[-1].read_text(encoding="utf-8"))
+    assert tree.xpath("//ul/li/a/@href") == ["doc.html", "Doc-2.html"]
+    assert [e.text for e in tree.find_class("name")] == ["On cats", "<Other>"]
+    assert "index.html" in pages[0].read_text(encoding="utf-8")
+    with pytest.raises(OutputError, match="--force"):
+        write_pages([linked], tmp_path / "linked")
+    assert write_pages([linked], tmp_path / "linked", force=True) == pages[:1]
+    assert write_pages([], tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("identifier", "name"),
+    [
+        ("a/b/../c", "a-b-..-c"),
+        ("../../etc", "etc"),
+        ("index", "index-2"),
+        ("", "document"),
+        ("\x00", "document"),
+        ("größe 1", "größe-1"),
+        ("x" * 200, "x" * 60),
+    ],
+)
+def test_page_names_fit_every_file_system(identifier, name):
+    assert page_name(identifier, {"index"}) == name

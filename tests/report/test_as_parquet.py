@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+from iconotext.errors import OutputError
+from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
+from report.conftest import make_linked
+
+
+def test_one_row_per_link_and_none_lost(linked, tmp_path):
+    bare = make_linked(["alone"], [], [])
+    write_parquet(iter([linked, bare]), tmp_path / "new" / "links.parquet")
+    table = pq.read_table(tmp_path / "new" / "links.parquet")
+    assert table.column_names == list(COLUMNS)
+    found = table.to_pylist()
+    assert [(r["image"], r["sentence"]) for r in found] == [(0, 1), (0, 2), (1, 3), (2, None), (None, None)]
+    assert found[0]["text"] == "A cat sleeps."
+    assert found[0]["confidence"] == pytest.approx(0.9)
+    assert found[0]["evidence_layout"] == -1.25
+    assert found[0]["evidence_caption"] is None
+    assert found[3]["problem"] == "file not found"
+
+
+def test_hostile_text_is_kept(hostile, tmp_path):
+    text, made = hostile
+    write_parquet([made], tmp_path / "a.parquet")
+    assert pq.read_table(tmp_path / "a.parquet")["text"][0].as_py() == text.replace("\ud800", "\ufffd")
+
+
+def test_nothing_to_write_gives_an_empty_table(tmp_path):
+    write_parquet([], tmp_path / "a.parquet")
+    assert pq.read_table(tmp_path / "a.parquet").num_rows == 0
+
+
+def test_an_existing_file_stays(linked, tmp_path):
+    (tmp_path / "a.parquet").write_text("mine")
+    with pytest.raises(OutputError, match="--force"):
+        write_parquet([linked], tmp_path / "a.parquet")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
+
+
+def test_rows_have_only_known_columns(linked):
+    assert all(set(row) <= set(COLUMNS) for row in rows(linked))

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from iconotext.errors import OutputError
+from iconotext.report import save
+from iconotext.report.write import opened, refuse, write_bytes, write_text
+
+
+def names(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_writes_and_makes_folders(tmp_path):
+    write_text(tmp_path / "a" / "b" / "c.txt", ["grü", "n\r\n"])
+    assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == "grün\r\n".encode()
+    assert names(tmp_path / "a" / "b") == ["c.txt"]
+
+
+def test_an_existing_file_is_replaced_only_with_force(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    with pytest.raises(OutputError, match="exists already; --force"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    write_text(path, "new", force=True)
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_file_that_appears_meanwhile_stays(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(OutputError, match="--force"), opened(path) as file:
+        file.write(b"ours")
+        path.write_text("theirs")
+    assert path.read_text() == "theirs"
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
+def test_of_two_writers_one_wins_whole(tmp_path, monkeypatch, links):
+    if not links:
+
+        def no_link(*_: object) -> None:
+            raise OSError(errno.EPERM, "no hard links here")
+
+        monkeypatch.setattr(os, "link", no_link)
+    path, wins, start = tmp_path / "a.bin", [], threading.Barrier(8)
+
+    def work(n: int) -> None:
+        start.wait()
+        try:
+            write_bytes(path, [bytes([n]) * 1000] * 50)
+            wins.append(n)
+        except OutputError:
+            pass
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wins) == 1
+    assert path.read_bytes() == bytes(wins) * 50_000
+    assert names(tmp_path) == ["a.bin"]
+
+
+def test_an_error_meanwhile_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyError), opened(path, force=True) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"^cannot write .*a\.txt: No space left on device$"):
+        write_text(tmp_path / "a.txt", "x")
+    assert names(tmp_path) == []
+
+
+def test_folders_and_files_in_the_way(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="is a folder"):
+        write_text(tmp_path, "x", force=True)
+    with pytest.raises(OutputError, match="cannot write"):
+        write_text(tmp_path / "file" / "a.txt", "x")
+
+
+def test_refuse_says_it_before_the_work(tmp_path):
+    refuse(tmp_path / "new.txt", False)
+    (tmp_path / "old.txt").write_text("x")
+    refuse(tmp_path / "old.txt", True)
+    with pytest.raises(OutputError, match="--force"):
+        refuse(tmp_path / "old.txt", False)
+
+
+def test_kill_while_writing_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    code = (
+        "import sys, time; from pathlib import Path; from iconotext.report.write import opened\n"
+        "with opened(Path(sys.argv[1]), force=True) as file:\n"
+        "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == b"ready"
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    assert path.read_text() == "old"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_written_to_directly(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_text(pipe, "through")
+    reader.join(10)
+    assert read == [b"through"]
+
+
+@pytest.mark.parametrize("suffix", ["html", "json", "jsonl", "md", "parquet", "HTML"])
+def test_save_writes_what_the_suffix_says(linked, tmp_path, suffix):
+    save(linked, tmp_path / f"a.{suffix}")
+    assert (tmp_path / f"a.{suffix}").stat().st_size > 300
+    with pytest.raises(OutputError, match="--force"):
+        save(linked, tmp_path / f"a.{suffix}")
+
+
+def test_save_knows_no_other_suffix(linked, tmp_path):
+    with pytest.raises(OutputError, match=r"ends in \.html"):
+        save(linked, tmp_path / "a.docx")
