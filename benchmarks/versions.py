@@ -24,6 +24,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from lxml import html as lxml_html
@@ -136,7 +137,7 @@ def as_page(path: Path, root: Path) -> str:
     for image in list(tree.iter("img")):
         for source in image_sources(image):
             try:
-                image.set("src", str(open_address(source, path, root, ReadSettings(root=root))))
+                image.set("src", quote(str(open_address(source, path, root, ReadSettings(root=root)))))
                 break
             except PictureError:
                 continue

@@ -260,5 +260,3 @@ def test_place(monkeypatch, tmp_path):
     ]:
         monkeypatch.setattr(sys, "platform", system)
         assert cache_folder() == Path(place)
-
-

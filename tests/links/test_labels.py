@@ -72,6 +72,8 @@ def test_caption_paragraphs_are_recognised():
     assert not is_caption("Figure 3 shows the castle.")
 
 
-@pytest.mark.parametrize("text", ["", "figure", "Figures 99999999999-99999999999999", "Fig. " * 2000, "Figures " + "1, " * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "figure", "Figures 99999999999-99999999999999", "Fig. " * 2000, "Figures " + "1, " * 5000]
+)
 def test_odd_texts_end(text):
     assert len(list(cited_labels(text))) <= 5000

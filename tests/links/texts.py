@@ -38,4 +38,8 @@ BLOCKS = (0, 0, 1, 1, 2, 2)
 
 def workshop(*images):
     """Six sentences in three paragraphs."""
-    return document(TEXTS, images or (Image("a.jpg", caption="A brother helping.", position=2), Image("b.jpg", position=6)), blocks=BLOCKS)
+    return document(
+        TEXTS,
+        images or (Image("a.jpg", caption="A brother helping.", position=2), Image("b.jpg", position=6)),
+        blocks=BLOCKS,
+    )

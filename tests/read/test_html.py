@@ -83,6 +83,8 @@ def test_caption_above_the_picture_and_caption_of_a_table(tmp_path, picture):
         "<p><em>A red tram.</em></p>",
         "<p class='wp-caption-text'>A red tram.</p>",
         "<div class='image-caption'>A red tram.</div>",
+        "<div class='thumbcaption'>A red tram.</div>",
+        "<span class='article__caption-text'><div class='caption__text'>A red tram.</div></span>",
         "<p>A red tram.</p>",  # repeats the alternative text
     ],
 )
@@ -122,6 +124,20 @@ def test_main_element_is_believed(tmp_path):
     )
     assert texts(document)[0] == "T"
     assert len(document.sentences) == 2
+
+
+def test_lists_of_links_count_between_paragraphs_only(tmp_path):
+    links = "<ul><li><a href='/{0}a'>{0} one</a></li><li><a href='/{0}b'>{0} two</a></li></ul>"
+    running = "<p>A paragraph of running text that is long enough to count as the middle of an article.</p>"
+    document = page(tmp_path, links.format("menu") + running + links.format("flour") + running + links.format("next"))
+    assert [text for text in texts(document) if "one" in text] == ["flour one"]
+
+
+def test_edit_links_and_permalinks_are_no_text(tmp_path):
+    document = page(
+        tmp_path, "<h2>History<a class='headerlink' href='#h'>¶</a> <span class='mw-editsection'>[edit]</span></h2><p>Long ago. Then.</p>"
+    )
+    assert texts(document)[0] == "History"
 
 
 def test_a_page_that_is_all_menu_words_keeps_its_text(tmp_path):

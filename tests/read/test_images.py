@@ -68,7 +68,9 @@ def test_exif_rotation_puts_it_upright(orientation, kind):
     assert near(upright, (90, 70), (0, 0, 255))
 
 
-@pytest.mark.parametrize("garbage", [b"Exif\x00\x00", b"Exif\x00\x00MM\x00*", b"Exif\x00\x00" + b"\xff" * 60, b"\x00" * 9])
+@pytest.mark.parametrize(
+    "garbage", [b"Exif\x00\x00", b"Exif\x00\x00MM\x00*", b"Exif\x00\x00" + b"\xff" * 60, b"\x00" * 9]
+)
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_garbage_in_exif_costs_nothing_but_the_rotation(garbage, kind):
     assert decode(encoded(photo(), kind, exif=garbage)).size == (96, 80)

@@ -11,7 +11,7 @@ import pytest
 
 from iconotext.errors import OutputError
 from iconotext.report import save
-from iconotext.report.write import opened, refuse, write_bytes, write_text
+from iconotext.report.write import refuse, write_bytes, write_text
 
 
 def names(folder):
@@ -39,9 +39,13 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path):
 
 def test_a_file_that_appears_meanwhile_stays(tmp_path):
     path = tmp_path / "a.txt"
-    with pytest.raises(OutputError, match="--force"), opened(path) as file:
-        file.write(b"ours")
+
+    def slowly():
+        yield b"ours"
         path.write_text("theirs")
+
+    with pytest.raises(OutputError, match="--force"):
+        write_bytes(path, slowly())
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
 
@@ -77,9 +81,13 @@ def test_of_two_writers_one_wins_whole(tmp_path, monkeypatch, links):
 def test_an_error_meanwhile_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(KeyError), opened(path, force=True) as file:
-        file.write(b"half")
+
+    def broken():
+        yield b"half"
         raise KeyError
+
+    with pytest.raises(KeyError):
+        write_bytes(path, broken(), force=True)
     assert path.read_text() == "old"
     assert names(tmp_path) == ["a.txt"]
 

@@ -83,7 +83,7 @@ _ELSEWHERE_BEFORE = re.compile(
 )
 # 'we figure 3 people', 'a figure 8 knot': the words are no label when in small letters after one of these.
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
-_COLON = re.compile(r"\s*(?:[:.|—–]|-\s)(?!\d)")
+_COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 
 def own_labels(text: str) -> tuple[Label, ...]:

@@ -40,7 +40,10 @@ KINDS: dict[str, Kind] = {
 }
 ONE_PICTURE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
 """Elements whose id names the picture, where they hold only one."""
-CAPTION_CLASS = re.compile(r"(?:^|[\s_-])(?:wp-)?(?:fig|image|img|photo|picture|media)?[_-]?caption(?:[_-]?text)?(?:$|\s)", re.I)
+CAPTION_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]*(?:caption(?:[_-]*text)?|gallerytext)(?:$|\s)",
+    re.IGNORECASE,
+)
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")

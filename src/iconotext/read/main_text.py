@@ -14,7 +14,8 @@ FURNITURE_ROLES = frozenset(
 FURNITURE_NAME = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|side-?bar|footer|site-?header|masthead|topbar|cookies?|consent|gdpr|"
     r"share|sharing|social|addtoany|related|recommend(?:ed|ations)?|newsletter|subscri(?:be|ption)|comments?|disqus|promo|"
-    r"advert(?:isement)?s?|ads?|sponsor(?:ed)?|pagination|pager|popup|modal|skip-?link|toc|banner|author-?bio|tags|byline-?links)"
+    r"advert(?:isement)?s?|ads?|sponsor(?:ed)?|pagination|pager|popup|modal|skip-?link|toc|banner|author-?bio|tags|navbox|"
+    r"byline-?links|mw-editsection|headerlink|hash-link|noprint|visually-hidden|sr-only|screen-reader-text)"
     r"(?:$|[\s_-])",
     re.IGNORECASE,
 )
@@ -42,10 +43,23 @@ def keep_main_text(root: Element) -> Element:
     article = _named_article(body)
     if article is None:
         article = _found_article(root, body)
-    for element in list(article.iter("ul", "ol", "div", "p", "section", "header")):
-        if element is not article and _is_link_list(element):
+    for element in _edges(article):
+        if _is_link_list(element):
             _remove(element)
     return article
+
+
+def _edges(article: Element) -> list[Element]:
+    """Elements wholly before the first or after the last paragraph of running text; a list of links between is text."""
+    order = [element for element in article.iter() if isinstance(element.tag, str)]
+    running = [n for n, element in enumerate(order) if element.tag == "p" and _length(element) > 60]
+    if not running:
+        return []
+    first = {id(element) for element in (order[running[0]], *order[running[0]].iterancestors())}
+    before = [element for element in order[: running[0]] if id(element) not in first]
+    inside = {id(element) for element in order[running[-1]].iter()}
+    after = [element for element in order[running[-1] :] if id(element) not in inside]
+    return [element for element in before + after if element.tag in ("ul", "ol", "div", "p", "section", "header")]
 
 
 def _is_furniture(element: Element, total: int) -> bool:

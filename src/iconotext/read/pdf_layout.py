@@ -86,6 +86,7 @@ class Words:
 def lay_out(pages: Sequence[Page]) -> list[Block]:
     """The blocks of a document, in reading order."""
     remove_running_lines(pages)
+    remove_code(pages)
     mark_repeats(pages)
     mark_links(pages)
     body = body_size(pages)
@@ -153,6 +154,14 @@ def _outermost(line: Line, page: Page) -> bool:
     return not others or line.base > max(others) + 1.5 * line.size or line.base < min(others) - 1.5 * line.size
 
 
+def remove_code(pages: Sequence[Page]) -> None:
+    """Take out lines of code: those in letters of one width, unless all of the document is typed so."""
+    typed = sum(len(line.text) for page in pages for line in page.lines if line.mono)
+    if typed < 0.5 * sum(len(line.text) for page in pages for line in page.lines):
+        for page in pages:
+            page.lines[:] = [line for line in page.lines if not line.mono]
+
+
 def mark_repeats(pages: Sequence[Page]) -> None:
     """Say of a small picture that comes again on several pages that it is decoration; of a scan behind text, too."""
     seen: defaultdict[object, set[int]] = defaultdict(set)
@@ -217,7 +226,7 @@ def _led_to(place: Place, pages: dict[int, Page]) -> Shown | None:
 
 def columns(items: list[Line | Shown], depth: int = 0) -> list[Column]:
     """Lines and pictures of a page, parted into columns in reading order."""
-    gutter = _gutter([item for item in items if isinstance(item, Line)]) if depth < 3 else None
+    gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
     left: list[Line | Shown] = []
@@ -255,45 +264,55 @@ def _merged(found: list[Column]) -> list[Column]:
     return merged
 
 
-def _gutter(lines: list[Line]) -> float | None:
+def _gutter(items: list[Line | Shown]) -> float | None:
     """Where the space between two columns is; None for one column, also where a table only looks like two."""
-    if len(lines) < 8:
+    if sum(map(_weight, items)) < 8:
         return None
-    low, high = min(line.box[0] for line in lines), max(line.box[2] for line in lines)
+    low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
     best: tuple[float, float] | None = None
-    for x in sorted({round(line.box[2]) for line in lines}):
+    for x in sorted({round(item.box[2]) for item in items}):
         if not low + 0.2 * (high - low) < x < high - 0.2 * (high - low):
             continue
-        left = [line for line in lines if line.box[2] <= x + 1]
-        right = [line for line in lines if line.box[0] > x + 1]
-        if min(len(left), len(right)) < 4:
+        left = [item for item in items if item.box[2] <= x + 1]
+        right = [item for item in items if item.box[0] > x + 1]
+        if min(sum(map(_weight, left)), sum(map(_weight, right))) < 4:
             continue
-        edge = _common_left(right)
+        edge = min(item.box[0] for item in right)
         if edge - x < 5 or not (_fills(left, low, x) and _fills(right, edge, high)):
             continue
-        top = max(min(line.box[1] for line in side) for side in (left, right))
-        bottom = min(max(line.box[3] for line in side) for side in (left, right))
-        crossing = [n for n in lines if n.box[0] < x - 1 and n.box[2] > edge + 1 and top < n.base < bottom]
-        side_by_side = min(sum(top - 1 <= line.base <= bottom + 1 for line in side) for side in (left, right))
-        if side_by_side < 3 or len(crossing) > 0.3 * side_by_side:
+        top = max(min(item.box[1] for item in side) for side in (left, right))
+        bottom = min(max(item.box[3] for item in side) for side in (left, right))
+        crossing = sum(_weight(n) for n in items if n.box[0] < x - 1 and n.box[2] > edge + 1 and top < n.box[3] < bottom)
+        beside = min(sum(_weight(item) * _share_within(item, top, bottom) for item in side) for side in (left, right))
+        if beside < 3 or crossing > 0.3 * beside:
             continue
-        order = [line.order in {n.order for n in left} for line in sorted((*left, *right), key=lambda n: n.order)]
+        in_left = {id(item) for item in left}
+        order = [id(item) in in_left for item in sorted((n for n in (*left, *right) if isinstance(n, Line)), key=_order)]
         changes = sum(a != b for a, b in zip(order, order[1:], strict=False))
-        if changes > 3 + 2 * len(crossing) + 0.25 * side_by_side:
+        if changes > 3 + 2 * crossing + 0.25 * beside:
             continue  # written row by row: a table
-        score = side_by_side - 2.0 * len(crossing)
-        if best is None or score > best[0]:
-            best = (score, (x + edge) / 2)
+        if best is None or beside - 2 * crossing > best[0]:
+            best = (beside - 2 * crossing, (x + edge) / 2)
     return best[1] if best else None
 
 
-def _common_left(lines: list[Line]) -> float:
-    return min(line.box[0] for line in lines)
+def _weight(item: Line | Shown) -> float:
+    """How many lines an item counts for where columns are looked for."""
+    return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
 
-def _fills(lines: list[Line], left: float, right: float) -> bool:
-    """Whether enough lines are as wide as a column of running text has them; lists and headings in it are shorter."""
-    widths = sorted(line.box[2] - line.box[0] for line in lines)
+def _order(line: Line) -> int:
+    return line.order
+
+
+def _share_within(item: Line | Shown, top: float, bottom: float) -> float:
+    height = max(item.box[3] - item.box[1], 0.1)
+    return max(min(item.box[3], bottom) - max(item.box[1], top), 0.0) / height
+
+
+def _fills(items: list[Line | Shown], left: float, right: float) -> bool:
+    """Whether enough items are as wide as a column of running text has them; lists and headings in it are shorter."""
+    widths = sorted(item.box[2] - item.box[0] for item in items)
     return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
 
 
@@ -511,7 +530,7 @@ def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> 
     if len(" ".join(line.text for line in text.lines).split()) > 80:
         return False
     within = box[0] > picture[0] - 3 * size and _overlap(box, picture) > 0
-    smaller = size < 0.93 * body
+    smaller = size < 0.93 * body or all(line.italic for line in text.lines)
     indented = abs(box[0] - picture[0]) < 2 and box[0] > left + 1.2 * size
     centred = abs((box[0] + box[2]) - (picture[0] + picture[2])) < size and box[0] > left + 2 * size
     return within and (smaller or indented or (centred and len(text.lines) < 4))
@@ -576,7 +595,7 @@ def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
     last, first = text.lines[-1], part.lines[0]
     if part.note or text.kind not in ("paragraph", "item") or part.kind != "paragraph":
         return False
-    if abs(last.size - first.size) > 0.06 * last.size or last.bold != first.bold:
+    if abs(last.size - first.size) > 0.06 * last.size or (last.bold, last.italic) != (first.bold, first.italic):
         return False
     beside = isinstance(joined[-1], Figure) or text.page != part.page or first.box[1] < last.box[1]
     if not beside or SENTENCE_END.search(last.text):

@@ -33,6 +33,7 @@ LIGATURES = {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\
 CHARACTERS = {**LIGATURES, "\x02": "-", "\uf0b7": "•", "\uf0a7": "•", "\uf076": "•", "\uf0d8": "•", "\u00a0": " "}
 ITALIC_FLAG = 0x40  # of a font descriptor
 BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|[-,]bd\b|medi\b", re.IGNORECASE)
+MONO_NAME = re.compile(r"courier|mono|consol|menlo|cmtt|typewriter|source ?code|inconsolata|terminal", re.IGNORECASE)
 ITALIC_NAME = re.compile(r"italic|oblique|cmti|[-,]it\b|slanted", re.IGNORECASE)
 
 
@@ -65,6 +66,7 @@ class Line:
         order: Number of its first character in the file.
         bold: Whether all of it is.
         italic: Whether all of it is.
+        mono: Whether all of it is in letters of one width, as code is.
     """
 
     words: list[Word]
@@ -74,6 +76,7 @@ class Line:
     order: int
     bold: bool = False
     italic: bool = False
+    mono: bool = False
 
     @property
     def text(self) -> str:
@@ -283,15 +286,31 @@ def _upright(angle: float, turn: Turn) -> bool:
 def _finished(text: Any, line: _OpenLine) -> Line:
     samples = {line.characters[0], line.characters[len(line.characters) // 2], line.characters[-1]}
     fonts = [_font(text, index) for index in samples]
-    sizes = sorted(size for size, _, _ in fonts)
+    sizes = sorted(font.size for font in fonts)
     box = (line.left, line.top, line.right, line.bottom)
-    bold, italic = all(bold for _, bold, _ in fonts), all(italic for _, _, italic in fonts)
-    size = sizes[len(sizes) // 2] or line.size
-    return Line(line.words, box, line.base, size, line.order, bold, italic)
+    return Line(
+        line.words,
+        box,
+        line.base,
+        sizes[len(sizes) // 2] or line.size,
+        line.order,
+        bold=all(font.bold for font in fonts),
+        italic=all(font.italic for font in fonts),
+        mono=all(font.mono for font in fonts),
+    )
 
 
-def _font(text: Any, index: int) -> tuple[float, bool, bool]:
-    """Size in points as shown, whether bold, whether italic."""
+@dataclass(frozen=True, slots=True)
+class Font:
+    """What a letter is set in; the size in points as shown."""
+
+    size: float
+    bold: bool
+    italic: bool
+    mono: bool
+
+
+def _font(text: Any, index: int) -> Font:
     matrix = raw.FS_MATRIX()
     size: float = raw.FPDFText_GetFontSize(text, index)
     if raw.FPDFText_GetMatrix(text, index, matrix):
@@ -301,7 +320,8 @@ def _font(text: Any, index: int) -> tuple[float, bool, bool]:
     raw.FPDFText_GetFontInfo(text, index, buffer, len(buffer), flags)
     name = buffer.value.decode("latin-1")
     bold = raw.FPDFText_GetFontWeight(text, index) >= 600 or bool(BOLD_NAME.search(name))
-    return size, bold, bool(flags.value & ITALIC_FLAG) or bool(ITALIC_NAME.search(name))
+    italic = bool(flags.value & ITALIC_FLAG) or bool(ITALIC_NAME.search(name))
+    return Font(size, bold, italic, bool(MONO_NAME.search(name)))
 
 
 def _whole(lines: list[Line]) -> list[Line]:
@@ -318,6 +338,7 @@ def _whole(lines: list[Line]) -> list[Line]:
                 before.box = (min(a, e), min(b, f), max(c, g), max(d, h))
                 before.order = min(before.order, line.order)
                 before.bold, before.italic = before.bold and line.bold, before.italic and line.italic
+                before.mono = before.mono and line.mono
                 continue
         whole.append(line)
     return sorted(whole, key=lambda line: line.order)

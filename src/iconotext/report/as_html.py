@@ -23,7 +23,7 @@ from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.readable import percent, readable
 from iconotext.report.write import write_text
-from iconotext.types import EVIDENCE, Image, Kind, Link, LinkedDocument
+from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 
 if TYPE_CHECKING:
     import jinja2
@@ -308,7 +308,7 @@ def _data(linked: LinkedDocument) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _weights(link: Link, kinds: Sequence[Any]) -> list[float]:
+def _weights(link: Link, kinds: Sequence[Evidence]) -> list[float]:
     return [_finite(link.evidence.get(kind, 0.0)) for kind in kinds]
 
 

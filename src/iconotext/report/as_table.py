@@ -59,9 +59,9 @@ def overview(counts: Sequence[Counts]) -> Table:
 
     found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
     found.add_column("Document", overflow="fold", footer=_number(len(counts), "document"))
-    for name, key in (("Sentences", "sentences"), ("Pictures", "pictures"), ("linked", "linked"), ("Links", "links")):
+    for key in ("sentences", "pictures", "linked", "links"):
         total = sum(getattr(each, key) for each in counts)
-        found.add_column(name, justify="right", no_wrap=True, footer=f"{total:,}")
+        found.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
     problems = sum(each.problems for each in counts)
     found.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
     for each in counts:
@@ -80,8 +80,9 @@ def table(documents: Iterable[LinkedDocument]) -> Table:
     from rich.text import Text
 
     found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
-    for name in ("Picture", "Belongs to", "Confidence"):
-        found.add_column(name, overflow="ellipsis" if name == "Picture" else "fold", no_wrap=name != "Belongs to")
+    found.add_column("Picture", overflow="ellipsis", no_wrap=True)
+    found.add_column("Belongs to")
+    found.add_column("Confidence", no_wrap=True)
     counts = [0, 0, 0, 0]
     shown = list(documents)
     for linked in shown:

@@ -1,0 +1,96 @@
+import json
+
+import numpy as np
+import pytest
+from texts import TEXTS, document, encode, workshop
+
+from iconotext.errors import ShapeError
+from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients, subset_name
+from iconotext.links.evidence import fitted_features
+from iconotext.links.fit import fit_coefficients, fit_logit, subsets
+from iconotext.links.variants import Cited, moved, shortened, with_foreign
+from iconotext.types import Image
+
+
+def test_every_subset_ships_with_the_features_there_are():
+    shipped = load_coefficients()
+    assert set(shipped) == {subset_name(kinds) for kinds in subsets()}
+    assert len(shipped) == 7
+    d = workshop(Image("a.jpg", caption="C c", alt="An alt", position=1), Image("b.jpg", alt="Lone alt", position=3))
+    features = fitted_features(d, np.zeros((6, 2), np.float32), encode)
+    for kinds in subsets():
+        names = {name for kind in kinds for name in features[kind]}
+        assert set(shipped[subset_name(kinds)].weights) == names
+    assert (
+        dump_coefficients({"layout": Coefficients(1.0, {"a": 2.0})})
+        == json.dumps({"layout": {"null": 1.0, "weights": {"a": 2.0}}}, indent=1) + "\n"
+    )
+
+
+def test_frequencies_of_a_table():
+    # 100 groups of two rows, x = 1 and x = 0. Right: the first in 60, the second in 20, none in 20.
+    # P(first) / P(second) = exp(w) = 60 / 20, P(none) / P(second) = exp(b) = 20 / 20.
+    features = np.tile(np.array([[1.0], [0.0]], np.float32), (100, 1))
+    groups = np.repeat(np.arange(100), 2)
+    positive = np.zeros(200, bool)
+    positive[0:120:2] = True
+    positive[121:160:2] = True
+    weights, null = fit_logit(features, groups, positive, ridge=1e-6)
+    assert weights[0] == pytest.approx(np.log(3), abs=0.02)
+    assert null == pytest.approx(0, abs=0.02)
+
+
+def test_separable_groups_are_separated():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3)).astype(np.float32)
+    groups = np.repeat(np.arange(60), 5)
+    positive = np.zeros(300, bool)
+    positive[np.arange(60) * 5 + x[:, 1].reshape(60, 5).argmax(axis=1)] = True
+    weights, null = fit_logit(x, groups, positive, ridge=0.1)
+    assert abs(weights[1]) > 5 * max(abs(weights[0]), abs(weights[2]))
+    assert null < -2
+    found = (x @ weights).reshape(60, 5).argmax(axis=1) == x[:, 1].reshape(60, 5).argmax(axis=1)
+    assert found.mean() > 0.95
+
+
+def test_weights_of_groups_count():
+    features = np.array([[1.0], [0.0]] * 2, np.float32)
+    groups, positive = np.array([0, 0, 1, 1]), np.array([True, False, False, True])
+    strong, _ = fit_logit(features, groups, positive, weight=np.array([3.0, 1.0]), ridge=1e-6)
+    assert strong[0] == pytest.approx(np.log(3), abs=0.05)
+
+
+def test_nothing_to_fit():
+    with pytest.raises(ShapeError):
+        fit_logit(np.zeros((0, 2), np.float32), np.zeros(0, np.int64), np.zeros(0, bool))
+    with pytest.raises(ShapeError, match="nothing to fit"):
+        fit_coefficients([], encode)
+
+
+def cited(number):
+    words = [f"{text} {number}{i}" for i, text in enumerate(TEXTS)]
+    images = [Image("a.jpg", caption=f"A brother {number}3", alt=f"A man {number}3", position=4)]
+    d = document(words, images, blocks=(0, 0, 1, 1, 2, 2), links=((3, 0),))
+    return Cited(document=d, sentence_vectors=encode(words), image_vectors=encode([words[3]]))
+
+
+def test_fit_learns_from_citations_and_is_repeatable():
+    corpus = [cited(n) for n in range(10, 20)]
+    for number, one in enumerate(corpus):
+        object.__setattr__(one.document, "id", str(number))
+    first = fit_coefficients(corpus, encode, seed=3)
+    assert first == fit_coefficients(corpus, encode, seed=3)
+    assert set(first) == {subset_name(kinds) for kinds in subsets()}
+    assert first["picture"].weights["picture.z"] > 0
+    assert first["layout"].weights["layout.last"] > 0
+
+
+def test_variants_keep_the_documents_sound():
+    rng = np.random.default_rng(0)
+    one, other = cited(1), cited(2)
+    object.__setattr__(other.document, "id", "other")
+    for _ in range(30):
+        copy = with_foreign(shortened(moved(one, rng, share=1.0), rng), [one, other], rng, share=2.0, inside=0.5)
+        assert len(copy.document.images) == len(copy.image_vectors)
+        assert all(0 <= (image.position or 0) <= 6 for image in copy.document.images)
+        assert copy.document.links == one.document.links

@@ -1,0 +1,180 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import TEXTS, document, encode, workshop
+
+from iconotext.errors import SettingError, ShapeError
+from iconotext.links import SELECTIONS, Coefficients, link_document, weigh_evidence
+from iconotext.links.combine import EXPLICIT_PRECISION, combine, load_coefficients
+from iconotext.types import EVIDENCE, Image, LinkedDocument
+
+texts = st.sampled_from(
+    ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]
+)
+sentences = st.lists(texts | st.sampled_from(TEXTS), max_size=5)
+images = st.lists(
+    st.builds(
+        lambda caption, alt, position, problem: Image(
+            "house.jpg", caption=caption, alt=alt, position=position, problem=problem
+        ),
+        caption=st.none() | texts,
+        alt=st.none() | texts,
+        position=st.integers(0, 5),
+        problem=st.sampled_from([None, None, "broken"]),
+    ),
+    max_size=4,
+)
+evidences = st.sets(st.sampled_from(EVIDENCE))
+
+
+@st.composite
+def documents(draw):
+    some = draw(sentences)
+    placed = [replace(i, position=min(i.position or 0, len(some))) for i in draw(images)]
+    blocks = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=len(some), max_size=len(some)))).tolist()
+    layout = draw(st.booleans())
+    return document(some, placed, blocks=blocks if layout else [None] * len(some))
+
+
+def cosines(d, seed=0):
+    shape = (len(d.sentences), len(d.images))
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+@settings(deadline=None)
+@given(documents(), evidences)
+def test_any_evidence_gives_probabilities(d, evidence):
+    found = weigh_evidence(d, cosines(d), encode, evidence=evidence)
+    for matrix in (found.score, found.confidence, *found.contributions.values()):
+        assert matrix.shape == (len(d.sentences), len(d.images))
+        assert matrix.dtype == np.float32
+        assert np.isfinite(matrix).all()
+    assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+    if "reference" not in evidence:
+        assert (found.confidence.sum(axis=0) <= 1 + 1e-5).all()
+    assert set(found.contributions) <= evidence
+    broken = [j for j, image in enumerate(d.images) if image.problem]
+    assert not found.score[:, broken].any()
+    assert not found.confidence[:, broken].any()
+
+
+@settings(deadline=None)
+@given(documents(), st.sampled_from(list(SELECTIONS)), st.floats(0, 1))
+def test_links_are_sorted_sure_enough_and_of_good_images(d, select, least):
+    linked = link_document(d, cosines(d), encode, select=select, min_confidence=least)
+    keys = [(-link.score, link.image, link.sentence) for link in linked.links]
+    assert keys == sorted(keys)
+    for link in linked.links:
+        assert link.confidence >= least
+        assert d.images[link.image].problem is None
+        assert link.score == pytest.approx(float(linked.similarity[link.sentence, link.image]))
+
+
+@settings(deadline=None)
+@given(documents(), st.randoms(use_true_random=False))
+def test_permuting_images_permutes_results(d, random):
+    order = list(range(len(d.images)))
+    random.shuffle(order)
+    # images between the same two sentences are told apart by their order, so give each its own place or none
+    d = replace(d, images=tuple(replace(i, position=None) for i in d.images))
+    turned = replace(d, images=tuple(d.images[j] for j in order))
+    found = weigh_evidence(d, cosines(d), encode).confidence
+    after = weigh_evidence(turned, cosines(d)[:, order], encode).confidence
+    np.testing.assert_allclose(after, found[:, order], atol=1e-4)
+
+
+def test_a_document_with_all_kinds():
+    d = workshop(
+        Image("a.jpg", caption="A brother helping.", position=4), Image("b.jpg", caption="Figure 2: Roof", position=6)
+    )
+    linked = link_document(d, cosines(d), encode, select="best", model="m")
+    assert isinstance(linked, LinkedDocument)
+    assert linked.model == "m"
+    assert {(link.sentence, link.image) for link in linked.links} == {(3, 0), (5, 1)}
+    assert set(linked.links[0].evidence) == set(EVIDENCE)
+
+
+def test_contributions_and_the_null_option_make_the_score():
+    found = weigh_evidence(workshop(), cosines(workshop()), encode, evidence=("caption", "layout"))
+    null = load_coefficients()["caption+layout"].null
+    log_odds = sum(matrix[:, 0] for matrix in found.contributions.values()) - null
+    np.testing.assert_allclose(found.score[:, 0], 1 / (1 + np.exp(-log_odds)), rtol=1e-4)
+    # confidence: the shares of exp(log-odds) with 1 for the null option
+    np.testing.assert_allclose(found.confidence[:, 0], np.exp(log_odds) / (1 + np.exp(log_odds).sum()), rtol=1e-3)
+
+
+def test_an_image_without_text_is_judged_without_captions():
+    both = weigh_evidence(workshop(), None, encode, evidence=("caption", "layout"))
+    layout = weigh_evidence(workshop(), None, encode, evidence=("layout",))
+    np.testing.assert_allclose(both.confidence[:, 1], layout.confidence[:, 1], atol=1e-6)
+
+
+def test_pictures_alone_score_by_their_cosine():
+    d = workshop()
+    found = weigh_evidence(d, cosines(d), encode, evidence=("picture",))
+    np.testing.assert_array_equal(found.score, cosines(d))
+
+
+def test_every_citing_sentence_is_nearly_certain():
+    d = document(["See Figure 1.", "Nothing.", "Again Figure 1 shows it."], [Image("a.jpg", caption="Figure 1: A.")])
+    found = weigh_evidence(d, None, encode)
+    assert (found.confidence[[0, 2], 0] >= EXPLICIT_PRECISION).all()
+    assert found.confidence[1, 0] < 0.01
+
+
+def test_references_alone_link_only_what_is_cited():
+    d = document(["See Figure 1.", "Nothing."], [Image("a.jpg", caption="Figure 1: A."), Image("b.jpg")])
+    links = link_document(d, None, encode, evidence=("reference",)).links
+    assert [(link.sentence, link.image, set(link.evidence)) for link in links] == [(0, 0, {"reference"})]
+
+
+@pytest.mark.parametrize(
+    ("position", "block"), [(4, None), (3, None), (4, 1)], ids=["below the paragraph", "within", "at its end"]
+)
+def test_a_bare_picture_prefers_its_paragraph(position, block):
+    confidence = weigh_evidence(workshop(Image("IMG_1.jpg", position=position, block=block)), None, encode).confidence
+    assert confidence[2:4].sum() > 2 * confidence[[0, 1, 4, 5]].sum()
+
+
+@pytest.mark.parametrize(("texts", "images"), [([], []), ([], [Image("a.jpg", position=0)]), (["One."], [])])
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_empty_documents(texts, images, select):
+    d = document(texts, images)
+    linked = link_document(d, cosines(d), encode, select=select)
+    assert linked.links == ()
+    assert linked.similarity.shape == (len(texts), len(images))
+
+
+def test_wrong_arguments():
+    d = workshop()
+    with pytest.raises(SettingError, match="smell"):
+        link_document(d, None, encode, evidence=("smell",))
+    with pytest.raises(SettingError, match="min_confidence is 2"):
+        link_document(d, None, encode, min_confidence=2)
+    with pytest.raises(ShapeError, match=r"\(2, 2\)"):
+        link_document(d, np.zeros((2, 2), np.float32), encode)
+    with pytest.raises(ShapeError, match="sentence_vectors"):
+        link_document(d, None, encode, sentence_vectors=np.zeros((1, 3), np.float32))
+    with pytest.raises(ShapeError, match="reference"):
+        combine({}, shape=(2, 1), has_text=np.ones(1, bool), reference=np.zeros((1, 1), np.float32))
+
+
+def test_great_log_odds_do_not_overflow():
+    column = np.array([[1000.0], [-1000.0]], np.float32)
+    found = combine(
+        {"layout": {"layout.x": column}},
+        shape=(2, 1),
+        has_text=np.ones(1, bool),
+        coefficients={"layout": Coefficients(0.0, {"layout.x": 1.0})},
+    )
+    np.testing.assert_allclose(found.confidence[:, 0], [1, 0])
+
+
+def test_heavy_packages_wait():
+    code = "import sys, iconotext.links; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
