@@ -18,10 +18,10 @@ from PIL import Image
 
 from iconotext import read
 
-WORDS = "the baker kneads a soft dough of flour and water with salt while the trams pass by her window in the street".split()
-
-
-def main() -> None:
+WORDS = (
+    "the baker kneads a soft dough of flour and water with salt while the trams pass by her window in the "
+    "street"
+).split()def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--json", action="store_true")
@@ -46,7 +46,8 @@ def pages_a_second(folder: Path, suffix: str, pages: int) -> float:
         if suffix == ".html":
             from markdown_it import MarkdownIt
 
-            text = f"<html lang='en'><body><nav><a href='/'>Home</a></nav><main>{MarkdownIt().render(text)}</main></body></html>"
+            body = f"<nav><a href='/'>Home</a></nav><main>{MarkdownIt().render(text)}</main>"
+            text = f"<html lang='en'><body>{body}</body></html>"
         (folder / f"{number}{suffix}").write_text(text, encoding="utf-8")
     assert len(read(folder / f"0{suffix}").sentences) == 60  # 50 sentences and 10 headings
     start = time.process_time()

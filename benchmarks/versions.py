@@ -86,7 +86,9 @@ def main() -> int:
                         print(line(row), flush=True)
     summary = means(rows)
     if arguments.json:
-        print(json.dumps({"articles": [asdict(row) for row in rows], "means": [asdict(row) for row in summary]}, indent=1))
+        print(
+            json.dumps({"articles": [asdict(row) for row in rows], "means": [asdict(row) for row in summary]}, indent=1)
+        )
     else:
         print(*map(line, summary), sep="\n")
     return 0
@@ -131,7 +133,9 @@ def as_page(path: Path, root: Path) -> str:
     else:
         text, _ = split_front_matter(path.read_text(encoding="utf-8"))
         source = expand_templates(text)  # pandoc does not know the tags of site generators
-        done = subprocess.run(["pandoc", "-f", "gfm", "-t", "html"], input=source, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["pandoc", "-f", "gfm", "-t", "html"], input=source, capture_output=True, text=True, check=True
+        )
         body = f"<html lang='en'><head><title></title></head><body>{done.stdout}</body></html>"
     tree = lxml_html.document_fromstring(body)
     for image in list(tree.iter("img")):
@@ -188,7 +192,9 @@ def same_place(ours: list[str], here: int, theirs: list[str], there: int) -> boo
 def matched(ours: list[Image], theirs: list[Image]) -> list[tuple[Image, Image]]:
     """Pairs of equal pictures in the same order (longest common subsequence)."""
     small, others = [thumbnail(image) for image in ours], [thumbnail(image) for image in theirs]
-    equal = np.array([[bool(np.abs(a - b).mean() < 8) for b in others] for a in small], bool).reshape(len(small), len(others))
+    equal = np.array([[bool(np.abs(a - b).mean() < 8) for b in others] for a in small], bool).reshape(
+        len(small), len(others)
+    )
     best = np.zeros((len(small) + 1, len(others) + 1), int)
     for i in reversed(range(len(small))):
         for j in reversed(range(len(others))):

@@ -73,13 +73,30 @@ def test_public_names():
         _ = iconotext.nothing
 
 
-@pytest.mark.parametrize("statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.pipeline, iconotext.links"])
+@pytest.mark.parametrize(
+    "statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.pipeline, iconotext.links"]
+)
 def test_start_up_stays_quick(statement):
-    heavy = ("torch", "transformers", "sentence_transformers", "scipy", "sklearn", "pyarrow", "trafilatura", "lxml", "docx", "PIL")
+    heavy = (
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "scipy",
+        "sklearn",
+        "pyarrow",
+        "trafilatura",
+        "lxml",
+        "docx",
+        "PIL",
+    )
     code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_modules_stay_small():
-    lengths = {path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    lengths = {
+        path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")
+    }
     assert {path: n for path, n in lengths.items() if n > 600} == {}

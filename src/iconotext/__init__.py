@@ -1,8 +1,8 @@
 """iconotext finds which sentences of a document each of its pictures belongs to.
 
-    >>> from iconotext import Linker, read
-    >>> linked = Linker.load().link(read("article.md"))  # doctest: +SKIP
-    >>> linked.save("article.html")  # doctest: +SKIP
+>>> from iconotext import Linker, read
+>>> linked = Linker.load().link(read("article.md"))  # doctest: +SKIP
+>>> linked.save("article.html")  # doctest: +SKIP
 """
 
 from __future__ import annotations

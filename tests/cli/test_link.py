@@ -155,7 +155,9 @@ def test_help_and_usage_errors_load_nothing_heavy():
         "r.invoke(app, ['link', '--help']); r.invoke(app, ['link']); r.invoke(app, ['nothing']);"
         "print([m for m in ('torch', 'lxml', 'PIL', 'scipy', 'numpy') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_killed_while_writing_leaves_no_half_page(article, tmp_path):

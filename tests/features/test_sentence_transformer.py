@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from feature_pictures import BROKEN, noise
-from test_huggingface import models, save_tokenizer  # noqa: F401 - models is a fixture
 
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
@@ -12,20 +10,18 @@ from iconotext.features.sentence_transformer import SIDE, SentenceTransformerTex
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
+BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]
 
 
-def tiny_bert(folder, pooling):
+def tiny_bert(folder, pooling, save_tokenizer):
     torch.manual_seed(1)
     config = transformers.BertConfig(
         vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2
     )
     transformers.BertModel(config).save_pretrained(folder / "bert")
     save_tokenizer(folder / "bert")
-    try:
-        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-    except ImportError:
-        from sentence_transformers.models import Normalize, Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     word = Transformer(str(folder / "bert"))
     model = sentence_transformers.SentenceTransformer(
@@ -36,8 +32,8 @@ def tiny_bert(folder, pooling):
 
 
 @pytest.mark.parametrize(("pooling", "kind"), [("cls", SentenceTransformerText), ("mean", BertSentences)])
-def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling, kind):
-    model = tiny_bert(tmp_path, pooling)
+def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, save_tokenizer, pooling, kind):
+    model = tiny_bert(tmp_path, pooling, save_tokenizer)
     backbone = load_text_backbone(str(tmp_path / "model"))
     assert isinstance(backbone, kind)
     assert backbone.dim == 8
@@ -47,7 +43,7 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling, kind
     assert backbone.encode([]).shape == (0, 8)
 
 
-def test_both_sides_of_a_clip_like_model(models, tmp_path):  # noqa: F811
+def test_both_sides_of_a_clip_like_model(models, tmp_path, noise):
     sentence_transformers.SentenceTransformer(str(models / "clip"), device="cpu").save(
         str(tmp_path / "clip"), create_model_card=False
     )
@@ -64,8 +60,8 @@ def test_both_sides_of_a_clip_like_model(models, tmp_path):  # noqa: F811
         dual.image.encode(files, regions=True)
 
 
-def test_a_text_model_is_no_dual_encoder(tmp_path):
-    tiny_bert(tmp_path, "mean")
+def test_a_text_model_is_no_dual_encoder(tmp_path, save_tokenizer):
+    tiny_bert(tmp_path, "mean", save_tokenizer)
     with pytest.raises(FeatureError, match="takes texts but no pictures"):
         load_dual_encoder(str(tmp_path / "model"))
 

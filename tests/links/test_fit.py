@@ -1,8 +1,8 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
-from texts import TEXTS, document, encode, workshop
 
 from iconotext.errors import ShapeError
 from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients, subset_name
@@ -10,9 +10,10 @@ from iconotext.links.evidence import fitted_features
 from iconotext.links.fit import fit_coefficients, fit_logit, subsets
 from iconotext.links.variants import Cited, moved, shortened, with_foreign
 from iconotext.types import Image
+from tests.links.texts import TEXTS, document, encode, workshop
 
 
-def test_every_subset_ships_with_the_features_there_are():
+def test_every_subset_ships_with_the_features_there_are() -> None:
     shipped = load_coefficients()
     assert set(shipped) == {subset_name(kinds) for kinds in subsets()}
     assert len(shipped) == 7
@@ -27,7 +28,7 @@ def test_every_subset_ships_with_the_features_there_are():
     )
 
 
-def test_frequencies_of_a_table():
+def test_frequencies_of_a_table() -> None:
     # 100 groups of two rows, x = 1 and x = 0. Right: the first in 60, the second in 20, none in 20.
     # P(first) / P(second) = exp(w) = 60 / 20, P(none) / P(second) = exp(b) = 20 / 20.
     features = np.tile(np.array([[1.0], [0.0]], np.float32), (100, 1))
@@ -40,7 +41,7 @@ def test_frequencies_of_a_table():
     assert null == pytest.approx(0, abs=0.02)
 
 
-def test_separable_groups_are_separated():
+def test_separable_groups_are_separated() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3)).astype(np.float32)
     groups = np.repeat(np.arange(60), 5)
@@ -53,28 +54,28 @@ def test_separable_groups_are_separated():
     assert found.mean() > 0.95
 
 
-def test_weights_of_groups_count():
+def test_weights_of_groups_count() -> None:
     features = np.array([[1.0], [0.0]] * 2, np.float32)
     groups, positive = np.array([0, 0, 1, 1]), np.array([True, False, False, True])
     strong, _ = fit_logit(features, groups, positive, weight=np.array([3.0, 1.0]), ridge=1e-6)
     assert strong[0] == pytest.approx(np.log(3), abs=0.05)
 
 
-def test_nothing_to_fit():
+def test_nothing_to_fit() -> None:
     with pytest.raises(ShapeError):
         fit_logit(np.zeros((0, 2), np.float32), np.zeros(0, np.int64), np.zeros(0, bool))
     with pytest.raises(ShapeError, match="nothing to fit"):
         fit_coefficients([], encode)
 
 
-def cited(number):
+def cited(number: Any) -> Any:
     words = [f"{text} {number}{i}" for i, text in enumerate(TEXTS)]
     images = [Image("a.jpg", caption=f"A brother {number}3", alt=f"A man {number}3", position=4)]
     d = document(words, images, blocks=(0, 0, 1, 1, 2, 2), links=((3, 0),))
     return Cited(document=d, sentence_vectors=encode(words), image_vectors=encode([words[3]]))
 
 
-def test_fit_learns_from_citations_and_is_repeatable():
+def test_fit_learns_from_citations_and_is_repeatable() -> None:
     corpus = [cited(n) for n in range(10, 20)]
     for number, one in enumerate(corpus):
         object.__setattr__(one.document, "id", str(number))
@@ -85,7 +86,7 @@ def test_fit_learns_from_citations_and_is_repeatable():
     assert first["layout"].weights["layout.last"] > 0
 
 
-def test_variants_keep_the_documents_sound():
+def test_variants_keep_the_documents_sound() -> None:
     rng = np.random.default_rng(0)
     one, other = cited(1), cited(2)
     object.__setattr__(other.document, "id", "other")

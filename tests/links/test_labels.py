@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from iconotext.links.labels import Label, cited_labels, is_caption, own_labels
@@ -45,7 +47,7 @@ from iconotext.links.labels import Label, cited_labels, is_caption, own_labels
         ("Three figures stood there.", []),
     ],
 )
-def test_what_a_sentence_cites(text, cited):
+def test_what_a_sentence_cites(text: Any, cited: Any) -> None:
     assert [f"{family} {number}{part}" for family, number, part in cited_labels(text)] == cited
 
 
@@ -59,15 +61,15 @@ def test_what_a_sentence_cites(text, cited):
         ("图3：城堡", Label("figure", "3")),
     ],
 )
-def test_label_of_a_caption(caption, label):
+def test_label_of_a_caption(caption: Any, label: Any) -> None:
     assert own_labels(caption) == (label,)
 
 
-def test_a_label_within_a_caption_is_not_its_own():
+def test_a_label_within_a_caption_is_not_its_own() -> None:
     assert own_labels("The castle of Figure 3.") == ()
 
 
-def test_caption_paragraphs_are_recognised():
+def test_caption_paragraphs_are_recognised() -> None:
     assert is_caption("Figure 3: The castle.")
     assert not is_caption("Figure 3 shows the castle.")
 
@@ -75,5 +77,5 @@ def test_caption_paragraphs_are_recognised():
 @pytest.mark.parametrize(
     "text", ["", "figure", "Figures 99999999999-99999999999999", "Fig. " * 2000, "Figures " + "1, " * 5000]
 )
-def test_odd_texts_end(text):
+def test_odd_texts_end(text: Any) -> None:
     assert len(list(cited_labels(text))) <= 5000

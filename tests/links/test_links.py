@@ -1,17 +1,18 @@
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from texts import TEXTS, document, encode, workshop
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links import SELECTIONS, Coefficients, link_document, weigh_evidence
 from iconotext.links.combine import EXPLICIT_PRECISION, combine, load_coefficients
 from iconotext.types import EVIDENCE, Image, LinkedDocument
+from tests.links.texts import TEXTS, document, encode, workshop
 
 texts = st.sampled_from(
     ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]
@@ -33,7 +34,7 @@ evidences = st.sets(st.sampled_from(EVIDENCE))
 
 
 @st.composite
-def documents(draw):
+def documents(draw: Any) -> Any:
     some = draw(sentences)
     placed = [replace(i, position=min(i.position or 0, len(some))) for i in draw(images)]
     blocks = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=len(some), max_size=len(some)))).tolist()
@@ -41,14 +42,14 @@ def documents(draw):
     return document(some, placed, blocks=blocks if layout else [None] * len(some))
 
 
-def cosines(d, seed=0):
+def cosines(d: Any, seed: Any = 0) -> Any:
     shape = (len(d.sentences), len(d.images))
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
 @settings(deadline=None)
 @given(documents(), evidences)
-def test_any_evidence_gives_probabilities(d, evidence):
+def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
     found = weigh_evidence(d, cosines(d), encode, evidence=evidence)
     for matrix in (found.score, found.confidence, *found.contributions.values()):
         assert matrix.shape == (len(d.sentences), len(d.images))
@@ -65,7 +66,7 @@ def test_any_evidence_gives_probabilities(d, evidence):
 
 @settings(deadline=None)
 @given(documents(), st.sampled_from(list(SELECTIONS)), st.floats(0, 1))
-def test_links_are_sorted_sure_enough_and_of_good_images(d, select, least):
+def test_links_are_sorted_sure_enough_and_of_good_images(d: Any, select: Any, least: Any) -> None:
     linked = link_document(d, cosines(d), encode, select=select, min_confidence=least)
     keys = [(-link.score, link.image, link.sentence) for link in linked.links]
     assert keys == sorted(keys)
@@ -77,7 +78,7 @@ def test_links_are_sorted_sure_enough_and_of_good_images(d, select, least):
 
 @settings(deadline=None)
 @given(documents(), st.randoms(use_true_random=False))
-def test_permuting_images_permutes_results(d, random):
+def test_permuting_images_permutes_results(d: Any, random: Any) -> None:
     order = list(range(len(d.images)))
     random.shuffle(order)
     # images between the same two sentences are told apart by their order, so give each its own place or none
@@ -88,7 +89,7 @@ def test_permuting_images_permutes_results(d, random):
     np.testing.assert_allclose(after, found[:, order], atol=1e-4)
 
 
-def test_a_document_with_all_kinds():
+def test_a_document_with_all_kinds() -> None:
     d = workshop(
         Image("a.jpg", caption="A brother helping.", position=4), Image("b.jpg", caption="Figure 2: Roof", position=6)
     )
@@ -99,8 +100,8 @@ def test_a_document_with_all_kinds():
     assert set(linked.links[0].evidence) == set(EVIDENCE)
 
 
-def test_contributions_and_the_null_option_make_the_score():
-    found = weigh_evidence(workshop(), cosines(workshop()), encode, evidence=("caption", "layout"))
+def test_contributions_and_the_null_option_make_the_score() -> None:
+    found = weigh_evidence(workshop(), cosines(workshop()), encode, evidence=["caption", "layout"])
     null = load_coefficients()["caption+layout"].null
     log_odds = sum(matrix[:, 0] for matrix in found.contributions.values()) - null
     np.testing.assert_allclose(found.score[:, 0], 1 / (1 + np.exp(-log_odds)), rtol=1e-4)
@@ -108,52 +109,52 @@ def test_contributions_and_the_null_option_make_the_score():
     np.testing.assert_allclose(found.confidence[:, 0], np.exp(log_odds) / (1 + np.exp(log_odds).sum()), rtol=1e-3)
 
 
-def test_an_image_without_text_is_judged_without_captions():
-    both = weigh_evidence(workshop(), None, encode, evidence=("caption", "layout"))
-    layout = weigh_evidence(workshop(), None, encode, evidence=("layout",))
+def test_an_image_without_text_is_judged_without_captions() -> None:
+    both = weigh_evidence(workshop(), None, encode, evidence=["caption", "layout"])
+    layout = weigh_evidence(workshop(), None, encode, evidence=["layout"])
     np.testing.assert_allclose(both.confidence[:, 1], layout.confidence[:, 1], atol=1e-6)
 
 
-def test_pictures_alone_score_by_their_cosine():
+def test_pictures_alone_score_by_their_cosine() -> None:
     d = workshop()
-    found = weigh_evidence(d, cosines(d), encode, evidence=("picture",))
+    found = weigh_evidence(d, cosines(d), encode, evidence=["picture"])
     np.testing.assert_array_equal(found.score, cosines(d))
 
 
-def test_every_citing_sentence_is_nearly_certain():
+def test_every_citing_sentence_is_nearly_certain() -> None:
     d = document(["See Figure 1.", "Nothing.", "Again Figure 1 shows it."], [Image("a.jpg", caption="Figure 1: A.")])
     found = weigh_evidence(d, None, encode)
     assert (found.confidence[[0, 2], 0] >= EXPLICIT_PRECISION).all()
     assert found.confidence[1, 0] < 0.01
 
 
-def test_references_alone_link_only_what_is_cited():
+def test_references_alone_link_only_what_is_cited() -> None:
     d = document(["See Figure 1.", "Nothing."], [Image("a.jpg", caption="Figure 1: A."), Image("b.jpg")])
-    links = link_document(d, None, encode, evidence=("reference",)).links
+    links = link_document(d, None, encode, evidence=["reference"]).links
     assert [(link.sentence, link.image, set(link.evidence)) for link in links] == [(0, 0, {"reference"})]
 
 
 @pytest.mark.parametrize(
     ("position", "block"), [(4, None), (3, None), (4, 1)], ids=["below the paragraph", "within", "at its end"]
 )
-def test_a_bare_picture_prefers_its_paragraph(position, block):
+def test_a_bare_picture_prefers_its_paragraph(position: Any, block: Any) -> None:
     confidence = weigh_evidence(workshop(Image("IMG_1.jpg", position=position, block=block)), None, encode).confidence
     assert confidence[2:4].sum() > 2 * confidence[[0, 1, 4, 5]].sum()
 
 
 @pytest.mark.parametrize(("texts", "images"), [([], []), ([], [Image("a.jpg", position=0)]), (["One."], [])])
 @pytest.mark.parametrize("select", SELECTIONS)
-def test_empty_documents(texts, images, select):
+def test_empty_documents(texts: Any, images: Any, select: Any) -> None:
     d = document(texts, images)
     linked = link_document(d, cosines(d), encode, select=select)
     assert linked.links == ()
     assert linked.similarity.shape == (len(texts), len(images))
 
 
-def test_wrong_arguments():
+def test_wrong_arguments() -> None:
     d = workshop()
     with pytest.raises(SettingError, match="smell"):
-        link_document(d, None, encode, evidence=("smell",))
+        link_document(d, None, encode, evidence=["smell"])
     with pytest.raises(SettingError, match="min_confidence is 2"):
         link_document(d, None, encode, min_confidence=2)
     with pytest.raises(ShapeError, match=r"\(2, 2\)"):
@@ -164,7 +165,7 @@ def test_wrong_arguments():
         combine({}, shape=(2, 1), has_text=np.ones(1, bool), reference=np.zeros((1, 1), np.float32))
 
 
-def test_great_log_odds_do_not_overflow():
+def test_great_log_odds_do_not_overflow() -> None:
     column = np.array([[1000.0], [-1000.0]], np.float32)
     found = combine(
         {"layout": {"layout.x": column}},
@@ -175,6 +176,6 @@ def test_great_log_odds_do_not_overflow():
     np.testing.assert_allclose(found.confidence[:, 0], [1, 0])
 
 
-def test_heavy_packages_wait():
+def test_heavy_packages_wait() -> None:
     code = "import sys, iconotext.links; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

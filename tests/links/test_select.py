@@ -1,4 +1,5 @@
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,19 +30,19 @@ matrices = arrays(
         ("assignment", {"min_confidence": 0.75}, {(0, 0)}),
     ],
 )
-def test_by_hand(name, options, cells):
+def test_by_hand(name: Any, options: Any, cells: Any) -> None:
     chosen = selection(name)(CONFIDENCE, **options)
     assert set(zip(*(axis.tolist() for axis in chosen.nonzero()), strict=True)) == cells
 
 
-def brute_force(matrix):
+def brute_force(matrix: Any) -> Any:
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     rows, columns = wide.shape
     return max(sum(float(wide[r, c]) for r, c in enumerate(order)) for order in permutations(range(columns), rows))
 
 
 @given(matrices)
-def test_assignment_is_the_best_matching(matrix):
+def test_assignment_is_the_best_matching(matrix: Any) -> None:
     chosen = assignment(matrix)
     assert (chosen.sum(axis=0) <= 1).all()
     assert (chosen.sum(axis=1) <= 1).all()
@@ -51,7 +52,7 @@ def test_assignment_is_the_best_matching(matrix):
 
 @pytest.mark.parametrize("name", SELECTIONS)
 @given(matrix=matrices, least=st.floats(0, 1))
-def test_shape_threshold_and_repetition(name, matrix, least):
+def test_shape_threshold_and_repetition(name: Any, matrix: Any, least: Any) -> None:
     chosen = selection(name)(matrix, min_confidence=least)
     assert chosen.shape == matrix.shape
     assert (matrix[chosen] >= least).all()
@@ -59,12 +60,12 @@ def test_shape_threshold_and_repetition(name, matrix, least):
 
 
 @pytest.mark.parametrize("name", ["best", "top-k"])
-def test_ties_go_to_the_first_sentence(name):
+def test_ties_go_to_the_first_sentence(name: Any) -> None:
     chosen = selection(name)(np.full((4, 2), 0.5, np.float32), k=1)
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])
 
 
-def test_wrong_settings():
+def test_wrong_settings() -> None:
     with pytest.raises(SettingError, match="nearest"):
         selection("nearest")
     with pytest.raises(SettingError, match="k is 0"):

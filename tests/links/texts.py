@@ -2,13 +2,14 @@
 
 import hashlib
 import re
+from typing import Any
 
 import numpy as np
 
 from iconotext.types import Document, Image, Sentence
 
 
-def encode(texts):
+def encode(texts: Any) -> Any:
     """Unit vectors of hashed words: texts with common words are near, and nothing must be loaded."""
     vectors = np.zeros((len(texts), 32), np.float32)
     for row, text in zip(vectors, texts, strict=True):
@@ -18,7 +19,7 @@ def encode(texts):
     return vectors
 
 
-def document(texts, images, *, blocks=None, kinds=None, **fields):
+def document(texts: Any, images: Any, *, blocks: Any = None, kinds: Any = None, **fields: Any) -> Any:
     blocks = range(len(texts)) if blocks is None else blocks
     kinds = ["paragraph"] * len(texts) if kinds is None else kinds
     sentences = tuple(Sentence(t, b, k) for t, b, k in zip(texts, blocks, kinds, strict=True))
@@ -36,7 +37,7 @@ TEXTS = (
 BLOCKS = (0, 0, 1, 1, 2, 2)
 
 
-def workshop(*images):
+def workshop(*images: Any) -> Any:
     """Six sentences in three paragraphs."""
     return document(
         TEXTS,

@@ -98,7 +98,9 @@ def test_what_counts_as_a_caption(tmp_path, picture, below):
 def test_main_text_only(tmp_path, picture):
     for number, name in enumerate(("logo", "a", "ad", "rel")):
         picture(f"{name}.png", seed=number)
-    article = "".join(f"<p>Paragraph {n} tells a long story about trams in the old town, in full sentences.</p>" for n in range(8))
+    article = "".join(
+        f"<p>Paragraph {n} tells a long story about trams in the old town, in full sentences.</p>" for n in range(8)
+    )
     document = page(
         tmp_path,
         "<div class='cookie-banner'><p>We use cookies to improve your experience. Accept all?</p><button>OK</button></div>"
@@ -135,7 +137,8 @@ def test_lists_of_links_count_between_paragraphs_only(tmp_path):
 
 def test_edit_links_and_permalinks_are_no_text(tmp_path):
     document = page(
-        tmp_path, "<h2>History<a class='headerlink' href='#h'>¶</a> <span class='mw-editsection'>[edit]</span></h2><p>Long ago. Then.</p>"
+        tmp_path,
+        "<h2>History<a class='headerlink' href='#h'>¶</a> <span class='mw-editsection'>[edit]</span></h2><p>Long ago. Then.</p>",
     )
     assert texts(document)[0] == "History"
 
@@ -183,12 +186,16 @@ def test_inline_drawings_are_listed_in_figures_only(tmp_path):
 
 
 def test_scripts_styles_and_code_are_no_text(tmp_path):
-    document = page(tmp_path, "<p>Yes.</p><script>var a = 'No.';</script><style>p{}</style><pre>No = 1.</pre><!-- No. --><p>Use <code>x</code>.</p>")
+    document = page(
+        tmp_path,
+        "<p>Yes.</p><script>var a = 'No.';</script><style>p{}</style><pre>No = 1.</pre><!-- No. --><p>Use <code>x</code>.</p>",
+    )
     assert texts(document) == ["Yes.", "Use x."]
 
 
 @pytest.mark.parametrize(
-    ("encoding", "declared"), [("utf-8", ""), ("latin-1", "<meta charset='latin-1'>"), ("cp1252", ""), ("utf-16", ""), ("utf-8-sig", "")]
+    ("encoding", "declared"),
+    [("utf-8", ""), ("latin-1", "<meta charset='latin-1'>"), ("cp1252", ""), ("utf-16", ""), ("utf-8-sig", "")],
 )
 def test_encodings(tmp_path, encoding, declared):
     path = tmp_path / "page.html"

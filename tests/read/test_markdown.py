@@ -52,7 +52,12 @@ def test_markdown_with_everything(document, picture):
         ('{% include figure image_path="img/a.png" alt="this" caption="that" %}', "img/a.png", "this", "that"),
         ('{{< figure src="img/a.png" title="That \\"tram\\"" >}}', "img/a.png", None, 'That "tram"'),
         ('{{% figure src="img/a.png" alt="x" /%}}', "img/a.png", "x", None),
-        ('{{< fig-res res="img/a.png" alt="An alt." caption="Not much left..." >}}', "img/a.png", "An alt.", "Not much left..."),
+        (
+            '{{< fig-res res="img/a.png" alt="An alt." caption="Not much left..." >}}',
+            "img/a.png",
+            "An alt.",
+            "Not much left...",
+        ),
         ("{% asset_img img/a.png A red tram %}", "img/a.png", "A red tram", None),
         ("{% img left /img/a.png 300 200 %}", "/img/a.png", None, None),
         ("![[img/a.png|A tram]]", "img/a.png", "A tram", None),

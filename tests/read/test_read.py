@@ -61,7 +61,9 @@ def test_names_are_unique():
 def test_captions_can_be_sentences(tmp_path, picture):
     picture("a.png")
     path = tmp_path / "a.html"
-    path.write_text("<p>Before.</p><figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure><p>After.</p>")
+    path.write_text(
+        "<p>Before.</p><figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure><p>After.</p>"
+    )
     document = read(path, ReadSettings(captions=True))
     assert [(s.text, s.kind) for s in document.sentences] == [
         ("Before.", "paragraph"), ("It sits.", "caption"), ("It sleeps.", "caption"), ("A cat.", "caption"), ("After.", "paragraph"),

@@ -16,7 +16,7 @@ from iconotext.report.as_html import page_name, reading_page, write_pages
 from iconotext.report.embedded import embed
 from iconotext.report.readable import readable
 from iconotext.types import Image, Sentence
-from report.conftest import link, make_linked, photograph
+from tests.report.conftest import link, make_linked, photograph
 
 
 def parse(page: str):

@@ -10,7 +10,7 @@ from iconotext.errors import DocumentError
 from iconotext.read import Failure
 from iconotext.report.as_json import json_array, json_lines, json_object, json_text
 from iconotext.types import Image
-from report.conftest import link, make_linked
+from tests.report.conftest import link, make_linked
 
 KEYS = {"id", "source", "model", "sentences", "images", "links", "similarity"}
 

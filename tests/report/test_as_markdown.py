@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from iconotext.report.as_markdown import escape, markdown, markdown_pages
 from iconotext.report.readable import readable
 from iconotext.types import Image
-from report.conftest import link, make_linked
+from tests.report.conftest import link, make_linked
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

@@ -5,7 +5,7 @@ import pytest
 
 from iconotext.errors import OutputError
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
-from report.conftest import make_linked
+from tests.report.conftest import make_linked
 
 
 def test_one_row_per_link_and_none_lost(linked, tmp_path):

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from iconotext.report.as_table import count, overview, table
-from report.conftest import make_linked
+from tests.report.conftest import make_linked
 
 
 def shown(renderable, width=120) -> str:

@@ -1,4 +1,4 @@
-"""What all commands share: errors become one line and a status, settings come from ``--set``, progress goes to stderr."""
+"""What all commands share: errors become one line and a status, ``--set`` makes settings, progress goes to stderr."""
 
 from __future__ import annotations
 

@@ -40,13 +40,20 @@ class Selection(StrEnum):
 
 
 def link(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.", show_default=False),
+    ],
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.", show_default=False),
+        typer.Option(
+            "--output", "-o", help="Folder for pages (default: linked/), or the file to write.", show_default=False
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(help="Name or folder of a model: default, or a dual encoder such as CLIP.")] = "default",
+    model: Annotated[
+        str, typer.Option(help="Name or folder of a model: default, or a dual encoder such as CLIP.")
+    ] = "default",
     evidence: Annotated[
         str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
     ] = "picture,caption,layout,reference",
@@ -54,9 +61,16 @@ def link(
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Drop links less probable than this.")] = 0.1,
     root: Annotated[
         Path | None,
-        typer.Option(help="Folder that addresses like /img/a.png start from, and that pictures may come from.", exists=True, file_okay=False, show_default=False),
+        typer.Option(
+            help="Folder that addresses like /img/a.png start from, and that pictures may come from.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
     ] = None,
-    allow_outside: Annotated[bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")] = False,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
+    ] = False,
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch pictures from the web.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     set_: Annotated[
@@ -64,7 +78,8 @@ def link(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Any other setting: language=de, epub=chapters, captions=true, min_side=32, k=5, text=FOLDER, image=FOLDER, cache=false, ...",
+            help="Any other setting: language=de, epub=chapters, captions=true, min_side=32, k=5, text=FOLDER, "
+            "image=FOLDER, cache=false, ...",
             show_default=False,
         ),
     ] = None,
@@ -72,7 +87,6 @@ def link(
     """Find which sentences each picture belongs to.
 
     Examples:
-
         iconotext link article.md
 
         iconotext link docs/ --output pages/
@@ -91,7 +105,11 @@ def link(
         reading = make_settings(
             ReadSettings, {"root": root, "allow_outside": allow_outside or None, "fetch": fetch or None} | read_values
         )
-        given = {"evidence": [kind.strip() for kind in evidence.split(",")], "select": select.value, "min_confidence": min_confidence}
+        given = {
+            "evidence": [kind.strip() for kind in evidence.split(",")],
+            "select": select.value,
+            "min_confidence": min_confidence,
+        }
         linking = make_settings(LinkSettings, given | link_values)
         if to is Format.HTML:
             link_pages(paths, output, model=model, reading=reading, linking=linking, force=force)
@@ -111,7 +129,10 @@ def link_pages(
         if len(run.names) > 1 or reading.epub == "chapters":
             raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
         refuse(output, force)
-        pages = [output for linked in run.linked() if write_page(linked, output, force=force) is None]
+        pages = []
+        for linked in run.linked():
+            write_page(linked, output, force=force)
+            pages.append(output)
     else:
         folder = output or Path("linked")
         taken = {"index"}
@@ -177,7 +198,9 @@ class Run:
 
         self.names = unique_names([path for path, _ in find_documents(paths)])
         if not self.names:
-            raise DocumentError(f"no documents in {', '.join(map(str, paths))}: Markdown, HTML, DOCX, EPUB and PDF are read")
+            raise DocumentError(
+                f"no documents in {', '.join(map(str, paths))}: Markdown, HTML, DOCX, EPUB and PDF are read"
+            )
         self.failures: list[Failure] = []
         self._paths, self._model, self._reading, self._linking = paths, model, reading, linking
         self._counts: list[Counts] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +15,18 @@ def best_device() -> torch.device:
     import torch
 
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """No gradients, and full float32: a GPU's convolutions otherwise round to 10 bits (TF32), and features that were
+    cached there would not be those of the CPU.
+    """
+    import torch
+
+    flags = torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False)
+    with torch.inference_mode(), flags:
+        yield
 
 
 def image_batch(device: torch.device) -> int:

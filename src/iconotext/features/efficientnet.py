@@ -12,7 +12,7 @@ from PIL.Image import Resampling
 from iconotext.features.backbone import ImageFeatures, Picture, blank_features
 from iconotext.features.concepts import imagenet_classes
 from iconotext.features.decoding import encode_pictures, pixel_batches
-from iconotext.features.device import best_device, image_batch
+from iconotext.features.device import best_device, image_batch, looking
 from iconotext.features.packaged import packaged_file
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class EfficientNetBackbone:
         blank = blank_features(len(files), self.dim, classes=1000, regions=regions)
         if not files:
             return blank
-        network, device = self._network
+        network, device = self.network
 
         def forward(pixels: list[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
             return _forward(network, np.stack(pixels), device, regions)
@@ -65,7 +65,8 @@ class EfficientNetBackbone:
         return encode_pictures(blank, batches, forward)
 
     @cached_property
-    def _network(self) -> tuple[EfficientNetLite0, torch.device]:
+    def network(self) -> tuple[EfficientNetLite0, torch.device]:
+        """The network and where it is; loaded when first asked for."""
         from iconotext.features.efficientnet_network import load_network
 
         device = best_device()
@@ -89,7 +90,7 @@ def _forward(
     import torch
     from torch.nn import functional
 
-    with torch.inference_mode():
+    with looking():
         grid = network(torch.from_numpy(pixels).to(device))  # (b, 1280, 7, 7)
         pooled = grid.mean((2, 3))
         found = {"pooled": pooled, "probabilities": network.classify(pooled)}

@@ -11,7 +11,7 @@ import numpy as np
 from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, Picture, blank_features
 from iconotext.features.decoding import encode_pictures, pixel_batches
-from iconotext.features.device import best_device, image_batch
+from iconotext.features.device import best_device, image_batch, looking
 from iconotext.features.hub import Foreign, loading, revised_name
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class HuggingFaceText:
             tokens = self._tokenizer(
                 [texts[row] for row in rows], padding=padding, truncation=True, max_length=longest, return_tensors="pt"
             )
-            with torch.inference_mode():
+            with looking():
                 found = _embedding(self._model.get_text_features(**tokens.to(self._model.device)))
                 vectors[rows] = _numpy(torch.nn.functional.normalize(found, dim=1))
         return vectors
@@ -172,7 +172,7 @@ def load_clip(name: str) -> DualEncoder:
         def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
 
-            with torch.inference_mode():
+            with looking():
                 found = _embedding(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
@@ -197,7 +197,7 @@ def _classifier(model: Foreign) -> Forward:
     model.base_model.register_forward_hook(lambda _, __, output: seen.__setitem__("map", output.last_hidden_state))
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with torch.inference_mode():
+        with looking():
             logits = model(pixel_values=pixels).logits
             found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
             cells = _cells(seen["map"]) if regions else None
@@ -218,7 +218,7 @@ def _encoder(model: Foreign, *, pooler: bool) -> Forward:
     import torch
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with torch.inference_mode():
+        with looking():
             output = model(pixel_values=pixels)
             last = output.last_hidden_state
             pooled = getattr(output, "pooler_output", None) if pooler else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -83,7 +83,7 @@ def caption_features(
     cosines = (sentence_vectors @ vectors.T - centre) / spread  # (S, number of texts)
     column = {text: k for k, text in enumerate(wanted)}
     words = WordIndex.of(sentences)
-    name_sets = [names(sentence) for sentence in sentences]
+    named_in = _postings(sentences)
     blocks = np.array([-1 if s.block is None else s.block for s in document.sentences], dtype=np.int64)
     weights = np.maximum(np.array(words.weights(), dtype=np.float32), np.float32(1.0))[:, None]
 
@@ -97,7 +97,7 @@ def caption_features(
         for j in np.flatnonzero(present):
             text = texts[j][field]
             cos[:, j] = cosines[:, column[text]]
-            share[:, j] = _overlap(text, words, name_sets, blocks, common[:, j], first[:, j], rare[:, j], named[:, j])
+            share[:, j] = _overlap(text, words, named_in, blocks, common[:, j], first[:, j], rare[:, j], named[:, j])
         features |= {
             f"{field}.cos": cos,
             f"{field}.rival": _rival(cos, present),
@@ -110,6 +110,15 @@ def caption_features(
             f"{field}.names": np.log1p(named),
         }
     return features
+
+
+def _postings(sentences: Sequence[str]) -> dict[str, list[int]]:
+    """Name to the sentences that hold it as a name."""
+    postings: dict[str, list[int]] = {}
+    for i, sentence in enumerate(sentences):
+        for name in names(sentence):
+            postings.setdefault(name, []).append(i)
+    return postings
 
 
 def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
@@ -126,7 +135,7 @@ def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
 def _overlap(
     text: str,
     words: WordIndex,
-    name_sets: Sequence[set[str]],
+    named_in: Mapping[str, list[int]],
     blocks: NDArray[np.int64],
     common: NDArray[np.float32],
     first: NDArray[np.float32],
@@ -146,7 +155,7 @@ def _overlap(
         rare[holders] = np.maximum(rare[holders], idf)
         first[holders[np.diff(blocks[holders], prepend=-2) != 0]] += idf
         if word in telling:
-            named[[i for i in holders if word in name_sets[i]]] += idf
+            named[named_in.get(word, [])] += idf
     share: NDArray[np.float32] = common / np.float32(max(total, 1.0))
     return share
 

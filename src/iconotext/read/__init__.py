@@ -93,10 +93,12 @@ def find_documents(paths: Iterable[Path | str]) -> Iterator[tuple[Path, Path | N
     seen: set[Path] = set()
     for path in map(Path, paths):
         if not path.is_dir():
-            inside = [(path, None)]
+            inside: list[tuple[Path, Path | None]] = [(path, None)]
         else:
             walk = sorted((Path(top), names) for top, names in _walk(path))
-            inside = [(top / n, path) for top, names in walk for n in sorted(names) if Path(n).suffix.lower() in SUFFIXES]
+            inside = [
+                (top / n, path) for top, names in walk for n in sorted(names) if Path(n).suffix.lower() in SUFFIXES
+            ]
         for file, folder in inside:
             resolved = file.resolve()
             if resolved not in seen:
@@ -111,7 +113,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """A name for every file: its stem, with as many folders before and, if need be, the suffix behind as make it unique."""
+    """A name for every file: its stem, with as many folders and, if need be, the suffix as make it unique."""
     names = [path.stem for path in paths]
     for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])

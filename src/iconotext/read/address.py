@@ -19,8 +19,9 @@ DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
     """The picture that a document means by an address.
 
-    Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts from ``settings.root``,
-    else from the nearest parent folder of the document in which it exists, never from the root of the machine.
+    Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts
+    from ``settings.root``, else from the nearest parent folder of the document in which it exists, never from the root
+    of the machine.
 
     Raises:
         OutsideError: It leads out of the allowed folder.
@@ -46,7 +47,11 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
             return found
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
-    where = "in no parent folder of the document; name the site's folder with --root" if address[:1] == "/" else "beside the document"
+    where = (
+        "in no parent folder of the document; name the site's folder with --root"
+        if address[:1] == "/"
+        else "beside the document"
+    )
     raise PictureError(f"not found {where}")
 
 
@@ -77,8 +82,8 @@ def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
         resolved = path.resolve()
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
             raise OutsideError(
-                f"outside the folder {allowed.name or allowed}/ that pictures may come from: widen it with --root or allow it"
-                " with --allow-outside"
+                f"outside the folder {allowed.name or allowed}/ that pictures may come from: widen it with --root"
+                " or allow it with --allow-outside"
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
         raise PictureError(f"not a usable address: {error}") from error

@@ -85,7 +85,15 @@ class Archive:
                         raise HostileDocumentError(_too_large(self._max_bytes))
                     if size > RATIO_FROM and size > MAX_RATIO * max(info.compress_size, 1):
                         raise HostileDocumentError(_bomb(info.filename))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             raise DocumentError(f"broken: {info.filename} in it is damaged; download or save it again") from error
         self._left -= size
         return b"".join(chunks)
@@ -132,7 +140,7 @@ def parse_xml(data: bytes, name: str) -> Element:
     except (etree.XMLSyntaxError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise DocumentError(f"broken: {name} in it is no well-formed XML ({reason}); save it again") from error
-    internal = root.getroottree().docinfo.internalDTD
+    internal: Element = root.getroottree().docinfo.internalDTD  # the stubs know no DTD.iterentities
     if internal is not None and any(True for _ in internal.iterentities()):
         raise HostileDocumentError(f"{name} in it declares XML entities, which can unpack to terabytes")
     return root
@@ -169,7 +177,9 @@ def _check_directory(stream: BinaryIO) -> None:
         stream.seek(0)
     # An entry has 46 bytes and a name; 1 KiB for each is far more than any program writes.
     if directory > MAX_MEMBERS * 1024:
-        raise HostileDocumentError(f"its list of files is {directory / 2**20:.0f} MiB long: more than {MAX_MEMBERS} files")
+        raise HostileDocumentError(
+            f"its list of files is {directory / 2**20:.0f} MiB long: more than {MAX_MEMBERS} files"
+        )
 
 
 def _too_large(max_bytes: int) -> str:

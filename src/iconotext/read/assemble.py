@@ -17,9 +17,7 @@ from iconotext.types import Document, Image, Kind, Sentence
 WORDS = re.compile(r"\w")
 
 
-def assemble(
-    flow: Flow, *, path: Path, identifier: str, within: Path, settings: ReadSettings
-) -> Document:
+def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings: ReadSettings) -> Document:
     """Make a document of what a reader found.
 
     Args:

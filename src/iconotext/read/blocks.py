@@ -205,7 +205,10 @@ def _give(block: Block, caption: Block) -> None:
     """Caption the last run of pictures of a block: two pictures side by side share the line below them."""
     last = block.pictures[-1][0]
     block.pictures = [
-        (offset, replace(picture, caption=caption.text, anchors=tuple(dict.fromkeys(picture.anchors + caption.anchors))))
+        (
+            offset,
+            replace(picture, caption=caption.text, anchors=tuple(dict.fromkeys(picture.anchors + caption.anchors))),
+        )
         if offset == last and picture.caption is None
         else (offset, picture)
         for offset, picture in block.pictures

@@ -1,7 +1,7 @@
 """DOCX → blocks: the body of a Word file in reading order, with its pictures, captions and cross-references.
 
 The XML is walked directly: python-docx opens the zip without limits, gives no text boxes, fields, bookmarks or VML
-pictures, and does not open the "strict" variant. Namespaces are ignored throughout, since the strict variant has others.
+pictures, and does not open the "strict" variant. Namespaces are ignored throughout, as that one has others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from iconotext.types import Kind
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 OFF = frozenset(("0", "false", "off", "none"))
 DRAWINGS = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
-WRITTEN_BY_WORD = re.compile(r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.I)
+WRITTEN_BY_WORD = re.compile(
+    r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.I
+)
 HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
 CAPTION = re.compile(
     r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"
@@ -30,11 +32,15 @@ TABLE_LABEL = re.compile(r"tab|list|equation|gleichung|formel|quadro", re.IGNORE
 QUOTE = re.compile(r"^(?:intense quote|quote|quotations?|block ?text|block ?quote|zitat|citation)$")
 ITEM = re.compile(r"^(?:list\b|definition|compact list)")
 CODE = re.compile(r"^(?:source ?code|html preformatted|preformatted text|macro text|macro)$")
-CONTENTS = re.compile(r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$")
+CONTENTS = re.compile(
+    r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$"
+)
 REFERENCE = re.compile(r"^\s*(?:PAGE)?REF\s+\"?([^\s\"\\]+)", re.IGNORECASE)
 LOCAL_LINK = re.compile(r"^\s*HYPERLINK\s+.*?\\l\s+\"([^\"]+)\"", re.IGNORECASE)
 SEQUENCE = re.compile(r"^\s*SEQ\s+\"?([^\s\"\\]+)", re.IGNORECASE)
-WRAPPERS = frozenset("ins moveTo smartTag customXml sdt sdtContent dir bdo hyperlink fldSimple".split())
+WRAPPERS = frozenset(
+    ["ins", "moveTo", "smartTag", "customXml", "sdt", "sdtContent", "dir", "bdo", "hyperlink", "fldSimple"]
+)
 """Elements around paragraphs or runs whose content counts as if they were not there."""
 
 
@@ -84,7 +90,7 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
             raise DocumentError(f"{path}: no Word document: {main} in it has no body")
         relations = _relations(archive, main)
         styles, language = _styles(archive, relations)
-        walk = Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
+        walk = _Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
         walk.container(body, "paragraph")
         title = _title(archive)
     return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]
@@ -163,7 +169,11 @@ def _styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[di
     elements = {attribute(e, "styleId") or "": e for e in root if local(e) == "style"}
     styles = {identifier: _style(identifier, elements) for identifier in elements}
     default = next(
-        (i for i, e in elements.items() if attribute(e, "type") == "paragraph" and attribute(e, "default") in ("1", "true")),
+        (
+            i
+            for i, e in elements.items()
+            if attribute(e, "type") == "paragraph" and attribute(e, "default") in ("1", "true")
+        ),
         None,
     )
     styles[""] = styles.get(default or "", Style())
@@ -215,7 +225,7 @@ def _kind_of_properties(properties: Element | None) -> Kind | None:
     return "item" if numbering is not None and attribute(numbering, "val") != "0" else None
 
 
-class Walk:
+class _Walk:
     """One pass over the body; keeps what is open at the moment."""
 
     def __init__(self, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> None:
@@ -404,7 +414,9 @@ class Walk:
 
     def point(self, open_field: OpenField) -> None:
         """Note what the field, with its result so far, says about the paragraph."""
-        if open_field.in_result and (found := (REFERENCE.match(open_field.instruction) or LOCAL_LINK.match(open_field.instruction))):
+        if open_field.in_result and (
+            found := (REFERENCE.match(open_field.instruction) or LOCAL_LINK.match(open_field.instruction))
+        ):
             self.writer.target(open_field.start, found[1])
         if (counted := SEQUENCE.match(open_field.instruction)) is not None:
             self.paragraph.sequence = counted[1]

@@ -13,7 +13,7 @@ from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import Block, Flow, Picture
+from iconotext.read.blocks import Flow, Picture
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -23,11 +23,31 @@ PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+x
 PAGE_NAME = re.compile(r"\.x?html?$", re.IGNORECASE)
 FONT_SCRAMBLING = frozenset(("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"))
 NOT_TEXT = frozenset(
-    "toc landmarks page-list pagebreak loi lot lov loa index titlepage halftitlepage footnote footnotes endnote endnotes"
-    " rearnote rearnotes noteref".split()
+    [
+        "toc",
+        "landmarks",
+        "page-list",
+        "pagebreak",
+        "loi",
+        "lot",
+        "lov",
+        "loa",
+        "index",
+        "titlepage",
+        "halftitlepage",
+        "footnote",
+        "footnotes",
+        "endnote",
+        "endnotes",
+        "rearnote",
+        "rearnotes",
+        "noteref",
+    ]
 )
-"""Values of ``epub:type`` of what is no running text: lists of places, page marks, title pages, notes and their marks."""
-NOT_TEXT_ROLES = frozenset(f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref"))
+"""Values of ``epub:type`` of what is no running text: lists of places, page marks, title pages, notes, their marks."""
+NOT_TEXT_ROLES = frozenset(
+    f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref")
+)
 ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
 
 
@@ -186,7 +206,7 @@ def _remove_furniture(tree: Element) -> None:
         types = set((element.get("epub:type") or "").lower().split()) | set((element.get("role") or "").lower().split())
         if element.tag == "nav" or element.get("hidden") is not None or types & (NOT_TEXT | NOT_TEXT_ROLES):
             if element.tag in ("html", "body"):  # a whole title page: its pictures (the cover) stay
-                keep = [e for e in element.iter("img", "svg")]
+                keep = list(element.iter("img", "svg"))
                 element.text = None
                 for part in list(element):
                     element.remove(part)

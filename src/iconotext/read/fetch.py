@@ -84,7 +84,13 @@ def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
     try:
         with pool:
             answer = pool.request(
-                "GET", target, headers=headers, redirect=False, retries=False, preload_content=False, decode_content=True
+                "GET",
+                target,
+                headers=headers,
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                decode_content=True,
             )
             try:
                 if answer.status in (301, 302, 303, 307, 308):

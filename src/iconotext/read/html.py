@@ -22,12 +22,16 @@ from iconotext.types import Kind
 Element = Any  # lxml has no types of its own that mypy could check
 
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small "
-    "span strike strong sub sup time tt u var wbr img picture source noscript".split()
+    (
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s "
+        "samp small span strike strong sub sup time tt u var wbr img picture source noscript"
+    ).split()
 )
 SKIPPED = frozenset(
-    "script style template head title meta link iframe object embed canvas audio video map math pre textarea select "
-    "option button svg dialog".split()
+    (
+        "script style template head title meta link iframe object embed canvas audio video map math pre "
+        "textarea select option button svg dialog"
+    ).split()
 )
 ITALIC = frozenset(("em", "i", "cite"))
 KINDS: dict[str, Kind] = {

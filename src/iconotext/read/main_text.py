@@ -9,7 +9,7 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 FURNITURE_TAGS = ("nav", "footer", "aside", "form", "menu")
 FURNITURE_ROLES = frozenset(
-    "navigation banner contentinfo complementary search menu menubar toolbar dialog alertdialog".split()
+    ("navigation banner contentinfo complementary search menu menubar toolbar dialog alertdialog").split()
 )
 FURNITURE_NAME = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|side-?bar|footer|site-?header|masthead|topbar|cookies?|consent|gdpr|"
@@ -96,8 +96,8 @@ def _found_article(root: Element, body: Element) -> Element:
     paragraphs = [p for p in body.iter("p", "li", "blockquote", "h1", "h2", "h3", "td") if _length(p) > 0]
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
-    from trafilatura import extract
     from lxml.html import tostring
+    from trafilatura import extract
 
     text = extract(tostring(root, encoding="unicode"), favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
@@ -108,7 +108,8 @@ def _found_article(root: Element, body: Element) -> Element:
         return body
     while True:
         inside = next(
-            (c for c in best if isinstance(c.tag, str) and sum(_length(p) for p in kept if _within(p, c)) >= wanted), None
+            (c for c in best if isinstance(c.tag, str) and sum(_length(p) for p in kept if _within(p, c)) >= wanted),
+            None,
         )
         if inside is None or inside in kept:
             return best

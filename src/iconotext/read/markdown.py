@@ -26,7 +26,9 @@ CODE_TAGS = re.compile(r"\{%-?\s*(highlight|comment)\b.*?%\}.*?\{%-?\s*end\1\s*-
 ARGUMENT = re.compile(r"""(?:([\w-]+)\s*=\s*)?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|([^\s"'=]+))""")
 QUOTED = re.compile(r"""^["'](.*?)["']""")
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
-WIKI_PICTURE = re.compile(r"!\[\[([^\]|#]+\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))(?:\|([^\]]*))?\]\]", re.IGNORECASE)
+WIKI_PICTURE = re.compile(
+    r"!\[\[([^\]|#]+\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))(?:\|([^\]]*))?\]\]", re.IGNORECASE
+)
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*[.#][^{}\n]*\}|^\{:[^{}\n]*\}\s*$", re.MULTILINE)
 PICTURE_ANCHOR = re.compile(r"(!\[[^\]]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))\{:?[^{}\n]*#([\w:.-]+)[^{}\n]*\}")
 

@@ -6,10 +6,10 @@ What is drawn with lines and curves (plots, diagrams) is no embedded picture and
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -18,13 +18,16 @@ from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import Flow
 from iconotext.read.pdf_layout import lay_out
 from iconotext.read.pdf_page import LOCK, Page, read_page
+from iconotext.read.pdf_space import Handle
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
 MAX_PAGES = 5_000
 MAX_PICTURE_BYTES = 2 * 2**30
 """Pictures that are drawn anew as PNG can be many times as large as the file: so much is kept in memory at most."""
-FILE_NAME = re.compile(r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE)
+FILE_NAME = re.compile(
+    r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
+)
 
 
 def read_pdf(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -41,7 +44,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[Handle]:
     try:
         document = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
@@ -54,7 +57,7 @@ def _opened(path: Path) -> Iterator[Any]:
         document.close()
 
 
-def _pages(document: Any, path: Path, settings: ReadSettings) -> Iterator[Page]:
+def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Page]:
     count = len(document)
     if count < 1:
         raise DocumentError(f"{path}: there is no page in it")
@@ -76,19 +79,17 @@ def _pages(document: Any, path: Path, settings: ReadSettings) -> Iterator[Page]:
         yield page
 
 
-def _title(document: Any) -> str | None:
+def _title(document: Handle) -> str | None:
     """The title that the file declares, unless it is a file's name, as many programs write it."""
     title = " ".join(str(document.get_metadata_dict(skip_empty=True).get("Title", "")).split())
     return None if not title or FILE_NAME.search(title) else title
 
 
-def _language(document: Any) -> str:
+def _language(document: Handle) -> str:
     """The language that the file declares, "" for none."""
     needed = raw.FPDFCatalog_GetLanguage(document, None, 0)
     if needed < 4 or needed > 200:
         return ""
-    import ctypes
-
     buffer = ctypes.create_string_buffer(needed)
     raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), needed)
     return buffer.raw[:needed].decode("utf-16-le", errors="replace").rstrip("\x00")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from iconotext.errors import SettingError
 
-ENGLISH = frozenset("the of and to in is that for it with as was on are this be by you from have an not at".split())
+ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
 WORD = re.compile(r"[^\W\d_]+")
 SAMPLE = 2_000  # characters that are enough to tell a language
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
 from pathlib import Path
 
@@ -13,7 +14,19 @@ DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+
 
 # What undeclared files are still written in. Left alone, the detector prefers rarer relatives of these (cp775, cp1250),
 # in which the same bytes are other letters; as browsers do, we take Western European for the likelier one.
-LEGACY = ["cp1252", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
+LEGACY = [
+    "cp1252",
+    "cp1251",
+    "koi8_r",
+    "cp1253",
+    "cp1255",
+    "cp1256",
+    "shift_jis",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "euc_kr",
+]
 
 
 def decode_text(path: Path, *, html: bool = False) -> str:

@@ -282,11 +282,11 @@
   };
 
   const evidence = (link) => make("div", { class: "evidence" }, ...data.kinds.flatMap((kind, n) => {
-    const value = link.evidence[n], width = Math.abs(value) / strongest * 50;
+    const value = Math.round(link.evidence[n] * 10) / 10, width = Math.abs(value) / strongest * 50;
     return [
       make("span", {}, NAMES[kind] ?? kind),
       bar(value < 0 ? 50 - width : 50, width, value < 0 ? "against" : ""),
-      make("b", {}, (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1)),
+      make("b", {}, value === 0 ? "0" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1)),
     ];
   }));
 
@@ -318,7 +318,7 @@
     const content = document.getElementById("viewer-content");
     content.style.setProperty("--hue", hue(image));
     const why = own.length ? [
-      make("h3", {}, own.length === 1 ? "The sentence it belongs to" : `The ${own.length} sentences it belongs to`),
+      make("h3", {}, own.length === 1 ? "Its likeliest sentence" : `Its ${own.length} likeliest sentences`),
       make("p", { class: "explained" }, "The thin bars say what speaks for a link (to the right) and against it (to the left)."),
       make("ol", {}, ...own.map(entry)),
     ] : [make("h3", {}, "Not linked to a sentence")];

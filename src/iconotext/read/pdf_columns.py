@@ -1,0 +1,195 @@
+"""The columns and tables of a page: in which order its lines and pictures are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from iconotext.read.pdf_lines import Line
+from iconotext.read.pdf_pictures import Shown
+
+BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
+
+
+NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
+
+
+@dataclass(slots=True)
+class Column:
+    """Lines and pictures that are read from top to bottom.
+
+    Attributes:
+        items: In reading order.
+        table: Whether they are cells.
+    """
+
+    items: list[Line | Shown]
+    table: bool = False
+
+
+def columns(items: list[Line | Shown], depth: int = 0) -> list[Column]:
+    """Lines and pictures of a page, parted into columns in reading order."""
+    gutter = _gutter(items) if depth < 3 else None
+    if gutter is None:
+        return _rows(items)
+    left: list[Line | Shown] = []
+    right: list[Line | Shown] = []
+    found: list[Column] = []
+
+    def finish() -> None:
+        for side in (left, right):
+            if side:
+                found.extend(columns(list(side), depth + 1))
+                side.clear()
+
+    for item in sorted(items, key=lambda item: item.box[1]):
+        if (item.box[0] < gutter - 3 and item.box[2] > gutter + 3) or _is_between(item, items, gutter):
+            finish()  # what spans both columns ends them
+            found += _rows([item])
+        else:
+            (left if item.box[2] <= gutter + 3 else right).append(item)
+    finish()
+    return _merged(found)
+
+
+def _is_between(item: Line | Shown, items: list[Line | Shown], gutter: float) -> bool:
+    """Whether a line at the left is a heading over both columns: the right one leaves its height free and goes on."""
+    if not isinstance(item, Line) or item.box[2] > gutter:
+        return False
+    free_from, free_to = item.box[1] - 0.7 * item.size, item.box[3] + 0.7 * item.size
+    right = [other.box for other in items if other.box[0] > gutter - 3]
+    above, below = any(box[3] <= free_from for box in right), any(box[1] >= free_to for box in right)
+    return above and below and not any(box[1] < free_to and box[3] > free_from for box in right)
+
+
+def _merged(found: list[Column]) -> list[Column]:
+    """Put spanning lines that follow each other into one column, so that they can be one paragraph."""
+    merged: list[Column] = []
+    for column in found:
+        if merged and len(column.items) == 1 and not column.table and not merged[-1].table:
+            last, item = merged[-1].items[-1], column.items[0]
+            if (
+                all(isinstance(x, Line) for x in (last, item))
+                and abs(last.box[0] - item.box[0]) < 3
+                and item.box[1] > last.box[1]
+            ):
+                merged[-1].items.append(item)
+                continue
+        merged.append(column)
+    return merged
+
+
+def _gutter(items: list[Line | Shown]) -> float | None:
+    """Where the space between two columns is; None for one column, also where a table only looks like two."""
+    if sum(map(_weight, items)) < 8:
+        return None
+    low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
+    best: tuple[float, float] | None = None
+    for x in sorted({round(item.box[2]) for item in items}):
+        if not low + 0.2 * (high - low) < x < high - 0.2 * (high - low):
+            continue
+        left = [item for item in items if item.box[2] <= x + 1]
+        right = [item for item in items if item.box[0] > x + 1]
+        if min(sum(map(_weight, left)), sum(map(_weight, right))) < 4:
+            continue
+        edge = min(item.box[0] for item in right)
+        if edge - x < 5 or not (_fills(left, low, x) and _fills(right, edge, high)):
+            continue
+        top = max(min(item.box[1] for item in side) for side in (left, right))
+        bottom = min(max(item.box[3] for item in side) for side in (left, right))
+        crossing = sum(
+            _weight(n) for n in items if n.box[0] < x - 1 and n.box[2] > edge + 1 and top < n.box[3] < bottom
+        )
+        beside = min(sum(_weight(item) * _share_within(item, top, bottom) for item in side) for side in (left, right))
+        if beside < 3 or crossing > 0.3 * beside:
+            continue
+        in_left = {id(item) for item in left}
+        order = [
+            id(item) in in_left for item in sorted((n for n in (*left, *right) if isinstance(n, Line)), key=_order)
+        ]
+        changes = sum(a != b for a, b in pairwise(order))
+        if changes > 3 + 2 * crossing + 0.25 * beside:
+            continue  # written row by row: a table
+        if best is None or beside - 2 * crossing > best[0]:
+            best = (beside - 2 * crossing, (x + edge) / 2)
+    return best[1] if best else None
+
+
+def _weight(item: Line | Shown) -> float:
+    """How many lines an item counts for where columns are looked for."""
+    return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
+
+
+def _order(line: Line) -> int:
+    return line.order
+
+
+def _share_within(item: Line | Shown, top: float, bottom: float) -> float:
+    height = max(item.box[3] - item.box[1], 0.1)
+    return max(min(item.box[3], bottom) - max(item.box[1], top), 0.0) / height
+
+
+def _fills(items: list[Line | Shown], left: float, right: float) -> bool:
+    """Whether enough items are as wide as a column of running text has them; lists and headings in it are shorter."""
+    widths = sorted(item.box[2] - item.box[0] for item in items)
+    return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
+
+
+def _rows(items: list[Line | Shown]) -> list[Column]:
+    """One column from top to bottom, with the tables in it kept cell by cell."""
+    ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
+    rows: list[list[Line | Shown]] = []
+    for item in ordered:
+        if (
+            rows
+            and isinstance(item, Line)
+            and any(isinstance(n, Line) and abs(n.base - item.base) < 2 for n in rows[-1])
+        ):
+            rows[-1].append(item)
+        else:
+            rows.append([item])
+    found: list[Column] = []
+    number = 0
+    while number < len(rows):
+        end = _table_end(rows, number)
+        if end > number + 1 or (end == number + 1 and len(rows[number]) > 2):
+            cells = [item for row in rows[number:end] for item in row]
+            cells.sort(key=lambda item: item.order if isinstance(item, Line) else -1)
+            found.append(Column(cells, table=True))
+            number = end
+            continue
+        row = sorted(rows[number], key=lambda item: item.box[0])
+        if found and not found[-1].table:
+            found[-1].items += _with_bullet(row)
+        else:
+            found.append(Column(_with_bullet(row)))
+        number += 1
+    return found
+
+
+def _table_end(rows: list[list[Line | Shown]], start: int) -> int:
+    """Number of the row after a table that begins at ``start``; ``start`` itself where none does."""
+    end, single = start, 0
+    for number in range(start, len(rows)):
+        if any(isinstance(item, Shown) for item in rows[number]):
+            break
+        if len(_with_bullet(sorted(rows[number], key=lambda item: item.box[0]))) > 1:
+            end, single = number + 1, 0
+        elif number == start or single > 2:
+            break
+        else:
+            single += 1
+    return end
+
+
+def _with_bullet(row: list[Line | Shown]) -> list[Line | Shown]:
+    """A bullet or number that stands apart from the text of its item joins it."""
+    first = row[0]
+    if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):
+        alone = BULLET.match(first.text) or NUMBER.match(first.text + " x")
+        if alone and len(first.text) < 6 and second.box[0] - first.box[2] < 4 * second.size:
+            box = (first.box[0], second.box[1], second.box[2], second.box[3])
+            joined = replace(second, words=first.words + second.words, box=box, order=first.order)
+            return [joined, *row[2:]]
+    return row

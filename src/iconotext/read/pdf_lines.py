@@ -1,0 +1,244 @@
+"""The lines of text on a page of a PDF, with their places and what they are set in."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from dataclasses import dataclass
+
+import pypdfium2.raw as raw
+
+from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, point_shown
+
+MAX_CHARACTERS = 200_000
+
+
+SAME_LINE = 1.6  # a gap of so many ems still belongs to a line where the characters follow each other in the file
+
+
+LIGATURES = {
+    "\ufb00": "ff",
+    "\ufb01": "fi",
+    "\ufb02": "fl",
+    "\ufb03": "ffi",
+    "\ufb04": "ffl",
+    "\ufb05": "st",
+    "\ufb06": "st",
+}
+
+
+CHARACTERS = {**LIGATURES, "\x02": "-", "\uf0b7": "•", "\uf0a7": "•", "\uf076": "•", "\uf0d8": "•", "\u00a0": " "}
+
+
+ITALIC_FLAG = 0x40  # of a font descriptor
+
+
+BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|[-,]bd\b|medi\b", re.IGNORECASE)
+
+
+MONO_NAME = re.compile(r"courier|mono|consol|menlo|cmtt|typewriter|source ?code|inconsolata|terminal", re.IGNORECASE)
+
+
+ITALIC_NAME = re.compile(r"italic|oblique|cmti|[-,]it\b|slanted", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Word:
+    """A word and where it begins and ends.
+
+    Attributes:
+        text: Its characters.
+        left: In points.
+        right: In points.
+        target: Where a link on it leads within the document.
+    """
+
+    text: str
+    left: float
+    right: float
+    target: str | None = None
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of text, or the part of one that stands in one column or table cell.
+
+    Attributes:
+        words: In reading order.
+        box: Its place.
+        base: Height of its baseline, in points from the top.
+        size: Size of its letters, in points.
+        order: Number of its first character in the file.
+        bold: Whether all of it is.
+        italic: Whether all of it is.
+        mono: Whether all of it is in letters of one width, as code is.
+    """
+
+    words: list[Word]
+    box: Box
+    base: float
+    size: float
+    order: int
+    bold: bool = False
+    italic: bool = False
+    mono: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its words, with a space between each two."""
+        return " ".join(word.text for word in self.words)
+
+
+class _OpenLine:
+    """A line to which characters are being added."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.characters: list[int] = []
+        self.words: list[Word] = []
+        self.gap = True  # the next character begins a word
+        self.left = self.top = math.inf
+        self.right = self.bottom = -math.inf
+        self.last: tuple[float, float] = (0.0, 0.0)
+        self.base = 0.0
+        self.size = 0.0
+
+    def takes(self, box: Box, base: float) -> bool:
+        """Whether a character at this place goes on with the line."""
+        left, top, right, bottom = box
+        overlap = min(self.bottom, bottom) - max(self.top, top)
+        low = min(self.bottom - self.top, bottom - top)
+        if overlap < 0.5 * low or abs(base - self.base) > 0.6 * self.size:
+            return False
+        gap = max(left - self.last[1], self.last[0] - right)  # in either direction: Arabic runs to the left
+        return gap < SAME_LINE * self.size
+
+    def add(self, index: int, text: str, box: Box, base: float) -> None:
+        left, top, right, bottom = box
+        if not self.characters:
+            self.base = base
+        self.characters.append(index)
+        if self.gap or not self.words:
+            self.words.append(Word(text, left, right))
+        else:
+            word = self.words[-1]
+            word.text += text
+            word.left, word.right = min(word.left, left), max(word.right, right)
+        self.gap = False
+        if bottom - top > self.bottom - self.top or len(self.characters) == 1:
+            self.top, self.bottom = top, bottom  # of the largest letter: marks in the line do not stretch it
+            self.size, self.base = max(bottom - top, 0.1), base
+        self.left, self.right = min(self.left, left), max(self.right, right)
+        self.last = (left, right)
+
+
+def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Line]:
+    """Lines of a page, in the order of the file."""
+    count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
+    rectangle = raw.FS_RECTF()
+    x, y = ctypes.c_double(), ctypes.c_double()
+    done: list[_OpenLine] = []
+    line: _OpenLine | None = None
+    high = 0
+    for index in range(count):
+        code = raw.FPDFText_GetUnicode(text, index)
+        if 0xD800 <= code < 0xDC00:
+            high = code
+            continue
+        if 0xDC00 <= code < 0xE000 and high:
+            code, high = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00), 0
+        if (code < 0x20 and code != 2) or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF) or code > 0x10FFFF:
+            if line is not None:
+                line.gap = True  # line breaks that pdfium puts in
+            continue
+        character = chr(code)
+        character = CHARACTERS.get(character, character)
+        if character.isspace():
+            if line is not None:
+                line.gap = True
+            continue
+        if not raw.FPDFText_GetLooseCharBox(text, index, rectangle) or not raw.FPDFText_GetCharOrigin(
+            text, index, x, y
+        ):
+            continue
+        if not _upright(raw.FPDFText_GetCharAngle(text, index), turn):
+            continue  # text along the edge of a page, water marks
+        box = box_shown(turn, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        if not (0 < box[0] + box[2] < 2 * width and 0 < box[1] + box[3] < 2 * height):
+            continue  # beside the page
+        base = point_shown(turn, x.value, y.value)[1]
+        if line is None or not line.takes(box, base):
+            line = _OpenLine(index)
+            done.append(line)
+        line.add(index, character, box, base)
+    return _whole([_finished(text, line) for line in done if line.words])
+
+
+def _upright(angle: float, turn: Turn) -> bool:
+    if angle < 0:
+        return True  # not known
+    x, y = math.cos(angle), math.sin(angle)
+    right, down = turn[0] * x + turn[2] * y, turn[1] * x + turn[3] * y
+    return right > 0 and abs(down) < 0.1 * right
+
+
+def _finished(text: Handle, line: _OpenLine) -> Line:
+    samples = {line.characters[0], line.characters[len(line.characters) // 2], line.characters[-1]}
+    fonts = [_font(text, index) for index in samples]
+    sizes = sorted(font.size for font in fonts)
+    box = (line.left, line.top, line.right, line.bottom)
+    return Line(
+        line.words,
+        box,
+        line.base,
+        sizes[len(sizes) // 2] or line.size,
+        line.order,
+        bold=all(font.bold for font in fonts),
+        italic=all(font.italic for font in fonts),
+        mono=all(font.mono for font in fonts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    """What a letter is set in; the size in points as shown."""
+
+    size: float
+    bold: bool
+    italic: bool
+    mono: bool
+
+
+def _font(text: Handle, index: int) -> Font:
+    matrix = raw.FS_MATRIX()
+    size: float = raw.FPDFText_GetFontSize(text, index)
+    if raw.FPDFText_GetMatrix(text, index, matrix):
+        size *= math.hypot(matrix.c, matrix.d)
+    flags = ctypes.c_int()
+    buffer = ctypes.create_string_buffer(128)
+    raw.FPDFText_GetFontInfo(text, index, buffer, len(buffer), flags)
+    name = buffer.value.decode("latin-1")
+    bold = raw.FPDFText_GetFontWeight(text, index) >= 600 or bool(BOLD_NAME.search(name))
+    italic = bool(flags.value & ITALIC_FLAG) or bool(ITALIC_NAME.search(name))
+    return Font(size, bold, italic, bool(MONO_NAME.search(name)))
+
+
+def _whole(lines: list[Line]) -> list[Line]:
+    """Put together what is one line and was drawn in parts (links, formulas): same baseline, a space between."""
+    waiting = sorted(lines, key=lambda line: (round(line.base), line.box[0]))
+    whole: list[Line] = []
+    for line in waiting:
+        before = whole[-1] if whole else None
+        if before is not None and abs(before.base - line.base) < 0.3 * before.size:
+            gap = line.box[0] - before.box[2]
+            if -0.3 * line.size < gap < 0.45 * line.size and abs(before.size - line.size) < 0.5 * before.size:
+                before.words += line.words
+                (a, b, c, d), (e, f, g, h) = before.box, line.box
+                before.box = (min(a, e), min(b, f), max(c, g), max(d, h))
+                before.order = min(before.order, line.order)
+                before.bold, before.italic = before.bold and line.bold, before.italic and line.italic
+                before.mono = before.mono and line.mono
+                continue
+        whole.append(line)
+    return sorted(whole, key=lambda line: line.order)

@@ -1,0 +1,253 @@
+"""Lines of a column → paragraphs: where one begins, what it is, and how its words go on from line to line."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from iconotext.read.blocks import LABEL, Block
+from iconotext.read.pdf_columns import BULLET, NUMBER, Column
+from iconotext.read.pdf_lines import Line
+from iconotext.read.pdf_page import Page
+from iconotext.read.pdf_pictures import Shown
+from iconotext.types import Kind
+
+SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
+
+
+CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+
+
+WORD = re.compile(r"[^\W\d_]+")
+
+
+HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
+
+
+HEADING_WORDS = 25
+
+
+@dataclass(slots=True)
+class Text:
+    """A paragraph in the making.
+
+    Attributes:
+        lines: Its lines.
+        kind: What it is.
+        page: The page it begins on.
+        right: The right edge of its column.
+        note: Whether it is a footnote.
+    """
+
+    lines: list[Line]
+    page: int
+    right: float
+    kind: Kind = "paragraph"
+    note: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What tells a hyphen that breaks a word from one that belongs to it.
+
+    Attributes:
+        whole: Words that stand in the document unbroken, in lower case.
+        broken: Whether the document breaks words at all.
+    """
+
+    whole: frozenset[str]
+    broken: bool
+
+
+def body_size(pages: Iterable[Page]) -> float:
+    """Size of the letters in which most of the text is set; 0 without text."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            sizes[round(line.size * 2) / 2] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def line_pitch(pages: Iterable[Page]) -> float:
+    """Usual distance of two baselines, in units of the letters' size."""
+    steps: Counter[float] = Counter()
+    for page in pages:
+        for above, below in zip(page.lines, page.lines[1:], strict=False):
+            step = (below.base - above.base) / max(above.size, 0.1)
+            if 0.9 < step < 2.2 and abs(above.size - below.size) < 0.1 and _overlap(above.box, below.box) > 0:
+                steps[round(step, 2)] += 1
+    return steps.most_common(1)[0][0] if steps else 1.2
+
+
+class Limits:
+    """How far to the right the lines of a column may go."""
+
+    def __init__(self, column: Column) -> None:
+        self.lines = [item for item in column.items if isinstance(item, Line)]
+        self.pictures = [item.box for item in column.items if isinstance(item, Shown)]
+        self.left = min((line.box[0] for line in self.lines), default=0.0)
+        self.right = max((line.box[2] for line in self.lines), default=0.0)
+
+    def of(self, line: Line) -> float:
+        """The right edge of what is set like this line: captions and quotations have a margin of their own."""
+        alike = [n.box[2] for n in self.lines if abs(n.box[0] - line.box[0]) < 3 and abs(n.size - line.size) < 0.5]
+        return min(max(alike) if len(alike) > 1 else self.right, self.beside(line))
+
+    def beside(self, line: Line) -> float:
+        """Where a picture begins around which the line runs; infinity for none."""
+        boxes = (box for box in self.pictures if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
+        return min((box[0] for box in boxes), default=float("inf"))
+
+    def is_broken_off(self, line: Line) -> bool:
+        """Whether a line ends so early that it is the author who ended it."""
+        return line.box[2] < self.left + 0.6 * (min(self.right, self.beside(line)) - self.left)
+
+
+def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool) -> bool:
+    """Whether a line begins a new paragraph after those of ``text``."""
+    last, first = text.lines[-1], text.lines[0]
+    em = max(line.size, 1.0)
+    step = line.base - last.base
+    if abs(line.size - last.size) > 0.12 * max(line.size, last.size) or line.bold != last.bold:
+        return True
+    own = text.lines[1].base - first.base if len(text.lines) > 1 else pitch * em
+    if step < 0.5 * em or step > 1.3 * max(own, 0.9 * em):
+        return True
+    if BULLET.match(line.text):
+        return True
+    item = BULLET.match(first.text) or NUMBER.match(first.text)
+    shift = line.box[0] - last.box[0]
+    if table:
+        return abs(shift) > em and not _centred(last, line)
+    if NUMBER.match(line.text) and (abs(shift) > 0.5 * em or item) and abs(line.box[0] - first.box[0]) < em:
+        return True
+    if LABEL.match(line.text) and step > 1.1 * own:
+        return True
+    if _centred(last, line) and abs(shift) > 0.5 * em:
+        return False
+    if shift > 0.8 * em and not (item and len(text.lines) == 1) and not _from_right(last, line):
+        return True
+    if shift < -0.8 * em and (item or len(text.lines) > 1) and not _from_right(last, line):
+        return True
+    if not ends_early(last, line, limits.right):
+        return False
+    if ends_early(last, line, limits.of(last)) and (SENTENCE_END.search(last.text) or opens(line.text)):
+        return True
+    return limits.is_broken_off(last) or ends_early(last, line, limits.of(last), spare=5)
+
+
+def opens(text: str) -> bool:
+    """Whether a text begins like a sentence, not like the middle of one."""
+    return text[:1].isupper() or text[:1] in tuple('"“‘«„¿¡')
+
+
+def _centred(above: Line, below: Line) -> bool:
+    return abs((above.box[0] + above.box[2]) - (below.box[0] + below.box[2])) < 0.6 * below.size
+
+
+def _from_right(above: Line, below: Line) -> bool:
+    """Whether two lines are flush at the right only, as right-to-left text is set."""
+    return abs(above.box[2] - below.box[2]) < 2 and bool(re.search("[\u0590-\u08ff]", below.text))
+
+
+def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5) -> bool:
+    """Whether the next line's first word would have found room in this one, with some ems to spare."""
+    first = following.words[0]
+    return line.box[2] + 0.35 * line.size + (first.right - first.left) < right - spare * line.size
+
+
+def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool) -> None:
+    size = statistics.median(line.size for line in text.lines)
+    content = " ".join(line.text for line in text.lines)
+    words = len(content.split())
+    bold = all(line.bold for line in text.lines)
+    larger = size > HEADING_SIZE * body
+    if words <= HEADING_WORDS and WORD.search(content) and not LABEL.match(content):
+        alone = (
+            bold and size > 0.95 * body and words <= 15 and not SENTENCE_END.search(content) and followed and not table
+        )
+        if larger or alone:
+            text.kind = "heading"
+            return
+    if BULLET.match(content):
+        text.kind = "item"
+    elif table:
+        text.kind = "cell"
+    elif NUMBER.match(content):
+        text.kind = "item"
+    small = size < 0.93 * body and text.lines[0].box[1] > 0.65 * page.height
+    text.note = small and bool(re.match(r"^(?:\d{1,3}|[*†‡§¶])", content))
+
+
+def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
+    """Words that stand in the document unbroken."""
+    found: set[str] = set()
+    for page in pages:
+        for line in page.lines:
+            found.update(word.text.strip(".,;:!?()[]\"'“”‘’").casefold() for word in line.words[:-1])
+    return frozenset(found)
+
+
+def hyphenates(pages: Iterable[Page]) -> bool:
+    """Whether lines end with a hyphen more often than compounds alone would make them."""
+    endings = [line.words[-1].text for page in pages for line in page.lines]
+    broken = sum(len(word) > 2 and word[-1] in "-‐" for word in endings)
+    return broken > 2 and broken > 0.02 * len(endings)
+
+
+def text_block(text: Text, words: Words) -> Block:
+    """Text of a paragraph, words that end a line with a hyphen put together."""
+    parts: list[str] = []
+    targets: list[tuple[int, int, str]] = []
+    length = 0
+    glue = True  # whether the next word goes on with the one before
+    for number, line in enumerate(text.lines, 1):
+        for word in line.words:
+            if not glue:
+                parts.append(" ")
+                length += 1
+            start = length
+            parts.append(word.text)
+            length += len(word.text)
+            if word.target is not None:
+                targets.append((start, length, word.target))
+            glue = False
+        if number < len(text.lines):
+            ending = _ending(parts[-1], text.lines[number].words[0].text, words)
+            if ending is not None:
+                length += len(ending) - len(parts[-1])
+                parts[-1] = ending
+                glue = True
+    content = "".join(parts)
+    mark = BULLET.match(content) or (NUMBER.match(content) if text.kind == "item" else None)
+    cut = mark.end() if mark and text.kind == "item" else 0
+    kept = [(max(a - cut, 0), b - cut, name) for a, b, name in targets if b > cut]
+    italic = all(line.italic for line in text.lines)
+    return Block(content[cut:], text.kind, targets=kept, emphasised=italic)
+
+
+def _ending(word: str, following: str, words: Words) -> str | None:
+    """How a word at the end of a line goes on in the next: as it is, without its hyphen, or (None) not at all."""
+    if word.endswith("\u00ad"):
+        return word.rstrip("\u00ad")
+    if CJK.match(word[-1]) and CJK.match(following[0]):
+        return word  # scripts without spaces between words
+    if (len(word) > 1 and word[-1] in "–—/") or (len(following) > 1 and following[0] in "–—"):
+        return word  # a dash without spaces, an address
+    if not word.endswith(("-", "‐")) or len(word) < 2 or not following[:1].isalpha():
+        return None
+    stem = word[:-1]
+    rest = WORD.match(following)
+    tail = rest[0] if rest else following
+    whole = (stem + tail).casefold()
+    if not following[:1].islower() or "-" in stem or not stem[-1:].isalpha():
+        return word  # "Anglo-" "Saxon", "state-of-" "the-art", "1990-" "style"
+    if whole in words.whole:
+        return stem
+    if not words.broken or f"{stem}-{tail}".casefold() in words.whole:
+        return word
+    both = stem.casefold() in words.whole and tail.casefold() in words.whole and len(stem) > 2 and len(tail) > 2
+    return word if both else stem

@@ -1,0 +1,199 @@
+"""The pictures embedded in a page of a PDF, as a viewer shows them."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from iconotext.read.blocks import Picture
+from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, one_after_the_other
+
+MAX_OBJECTS = 50_000
+
+
+MAX_DEPTH = 8
+
+
+SMALLEST = 8.0  # points: a picture that is shown smaller is a rule, a bullet or a spacer
+
+
+@dataclass(slots=True)
+class Shown:
+    """A picture on a page.
+
+    Attributes:
+        picture: With its bytes, page and box.
+        box: Its place in points.
+        key: Equal for pictures that are the same.
+    """
+
+    picture: Picture
+    box: Box
+    key: int | None = None
+
+
+class PagePictures:
+    """The pictures of one page."""
+
+    def __init__(self, page: Handle, number: int, turn: Turn, max_pixels: int) -> None:
+        self.page = page
+        self.number = number
+        self.width, self.height = page.get_size()
+        self.turn = turn
+        self.max_pixels = max_pixels
+        self.visited = 0
+
+    def read(self) -> list[Shown]:
+        objects = [
+            (image, box, turn)
+            for image, turn in self.images(self.page, self.turn, 0)
+            if (box := self.place(image, turn))
+        ]
+        slices = _slices(objects)
+        sliced = {number for group in slices for number in group}
+        shown: list[Shown] = []
+        for number, (image, box, turn) in enumerate(objects):
+            group = next((g for g in slices if g[0] == number), None)
+            if group is not None:
+                joined = _around([objects[n][1] for n in group])
+                pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
+                shown.append(self.shown(joined, *self.region(joined, pixels)))
+            elif number not in sliced:
+                shown.append(self.shown(box, *self.contents(image, turn)))
+        return shown
+
+    def images(self, parent: Handle, turn: Turn, depth: int) -> Iterator[tuple[Handle, Turn]]:
+        """Image objects with the map from their space to the shown page; forms may hold forms, also themselves."""
+        count, get = (
+            (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
+            if depth
+            else (raw.FPDFPage_CountObjects, raw.FPDFPage_GetObject)
+        )
+        for number in range(count(parent)):
+            self.visited += 1
+            if self.visited > MAX_OBJECTS:
+                return
+            handle = get(parent, number)
+            kind = raw.FPDFPageObj_GetType(handle) if handle else raw.FPDF_PAGEOBJ_UNKNOWN
+            if kind == raw.FPDF_PAGEOBJ_IMAGE:
+                yield pdfium.PdfObject(handle, page=self.page), turn
+            elif kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
+                matrix = raw.FS_MATRIX()
+                if raw.FPDFPageObj_GetMatrix(handle, matrix):
+                    own = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+                    yield from self.images(handle, one_after_the_other(own, turn), depth + 1)
+
+    def place(self, image: Handle, turn: Turn) -> Box | None:
+        """Where a picture is shown; None where it is not to be seen."""
+        try:
+            left, top, right, bottom = box_shown(turn, *image.get_bounds())
+        except pdfium.PdfiumError:
+            return None
+        left, right = max(left, 0.0), min(right, self.width)
+        top, bottom = max(top, 0.0), min(bottom, self.height)
+        return (left, top, right, bottom) if right - left >= SMALLEST and bottom - top >= SMALLEST else None
+
+    def shown(self, box: Box, file: bytes | None, problem: str | None) -> Shown:
+        width, height = max(self.width, 1.0), max(self.height, 1.0)
+        share = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
+        picture = Picture(("",), file=file, page=self.number, box=share, problem=problem)
+        return Shown(picture, box, hash(file) if file is not None else None)
+
+    def contents(self, image: Handle, turn: Turn) -> tuple[bytes | None, str | None]:
+        """A picture's bytes, or why there are none: the JPEG in the file where it is shown as it is, else as drawn."""
+        try:
+            width, height = image.get_px_size()
+            if width * height > self.max_pixels:
+                return None, f"{width} × {height} are more than {self.max_pixels:,} pixels: scale it down"
+            if min(width, height) < 2:
+                return None, "a single line of pixels"
+            if self.is_plain_jpeg(image, turn):
+                return _without_exif(bytes(image.get_data(decode_simple=True))), None
+            return _png(image.get_bitmap(render=True).to_pil()), None
+        except (pdfium.PdfiumError, ValueError, OSError, MemoryError, ZeroDivisionError) as error:
+            return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
+
+    def is_plain_jpeg(self, image: Handle, turn: Turn) -> bool:
+        """Whether the file holds a JPEG that is shown upright, in grey or RGB, without a mask."""
+        if image.get_filters(skip_simple=True) != ["DCTDecode"]:
+            return False
+        a, b, c, d, _, _ = one_after_the_other(image.get_matrix().get(), turn)
+        if not (a > 0 > d and abs(b) < 0.01 * a and abs(c) < 0.01 * -d):
+            return False
+        colours = image.get_metadata()
+        if colours.bits_per_pixel not in (8, 24) or colours.colorspace == raw.FPDF_COLORSPACE_DEVICECMYK:
+            return False
+        return max(a, -d) > 3000 or not _has_mask(image)
+
+    def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
+        """A part of the page as it is shown."""
+        left, top, right, bottom = box
+        scale = min(scale, math.sqrt(self.max_pixels / max((right - left) * (bottom - top), 1.0)), 8.0)
+        try:
+            crop = (left, self.height - bottom, self.width - right, top)
+            return _png(self.page.render(scale=scale, crop=crop).to_pil()), None
+        except (pdfium.PdfiumError, ValueError, MemoryError) as error:
+            return None, f"cannot be decoded: {' '.join(str(error).split())}"
+
+
+def _without_exif(jpeg: bytes) -> bytes:
+    """A JPEG without what its camera noted: PDF turns pictures by itself, and a note would turn them again."""
+    at, kept = 2, [jpeg[:2]]
+    while at + 4 <= len(jpeg) and jpeg[at] == 0xFF and jpeg[at + 1] not in (0xDA, 0xD9):
+        end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
+        if not (jpeg[at + 1] == 0xE1 and jpeg[at + 4 : at + 8] == b"Exif"):
+            kept.append(jpeg[at:end])
+        at = end
+    return b"".join([*kept, jpeg[at:]])
+
+
+def _has_mask(image: Handle) -> bool:
+    """Whether parts of a picture are transparent, seen at the few pixels it has at 72 dpi."""
+    import numpy as np
+
+    bitmap = image.get_bitmap(render=True, scale_to_original=False)
+    if bitmap.n_channels < 4:
+        return False
+    alpha = bitmap.to_numpy()[..., 3]
+    # The outermost pixels are only partly covered, whatever the picture.
+    inner = alpha[2:-2, 2:-2]
+    return bool(inner.size and np.mean(inner < 250) > 0.01)
+
+
+def _png(picture: Handle) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def _slices(objects: list[tuple[Handle, Box, Turn]]) -> list[list[int]]:
+    """Groups of pictures that are the strips of one: flush with each other, and as wide and as fine."""
+    groups: list[list[int]] = []
+    for number, (image, box, _) in enumerate(objects):
+        for group in groups:
+            before, above, _ = objects[group[-1]]
+            if _flush(above, box) and image.get_px_size()[0] == before.get_px_size()[0]:
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return [g for g in groups if len(g) > 1 and (len(g) > 3 or any(_is_strip(objects[n][1]) for n in g))]
+
+
+def _flush(above: Box, below: Box) -> bool:
+    sides = abs(above[0] - below[0]) < 1 and abs(above[2] - below[2]) < 1
+    return sides and (abs(above[3] - below[1]) < 1 or abs(below[3] - above[1]) < 1)
+
+
+def _is_strip(box: Box) -> bool:
+    return box[2] - box[0] > 5 * (box[3] - box[1])
+
+
+def _around(boxes: list[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)

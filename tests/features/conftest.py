@@ -1,0 +1,89 @@
+"""Pictures of noise, and models with a few random weights, saved as those of the Hugging Face hub are."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+WORDS = ["a", "cat", "dog", "the", "on", "mat", "of", "photo"]
+VISION = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+SQUARE = {"image_size": 32, "patch_size": 4}
+
+
+@pytest.fixture(scope="session")
+def noise():
+    """An encoded picture of noise, different for every seed: ``noise(1, width=50)``."""
+
+    def make(seed, width=96, height=80):
+        pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+        stream = io.BytesIO()
+        Pillow.fromarray(pixels).save(stream, "PNG")
+        return stream.getvalue()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def files(noise):
+    """Three pictures, and one that is none between them."""
+    return [noise(0), b"no picture", noise(1, 200, 90), noise(2, 33, 60)]
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    labels = {i: f"class {i}" for i in range(5)}
+    vit = transformers.ViTConfig(**VISION, **SQUARE, id2label=labels)
+    transformers.ViTForImageClassification(vit).save_pretrained(folder / "vit")
+    transformers.ViTModel(vit, add_pooling_layer=False).save_pretrained(folder / "vit-without-pooler")
+    transformers.ViTModel(vit).save_pretrained(folder / "vit-with-pooler")
+    resnet = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 12], depths=[1, 1], id2label=labels)
+    transformers.ResNetForImageClassification(resnet).save_pretrained(folder / "resnet")
+    transformers.ResNetModel(resnet).save_pretrained(folder / "resnet-without-head")
+    for name in ("vit", "vit-without-pooler", "vit-with-pooler", "resnet", "resnet-without-head"):
+        save_processor(folder / name, "ViTImageProcessor", size={"height": 32, "width": 32})
+    text = VISION | {"vocab_size": 16, "max_position_embeddings": 12, "bos_token_id": 0, "eos_token_id": 1}
+    clip = transformers.CLIPConfig(
+        text_config=text | {"pad_token_id": 2}, vision_config=VISION | SQUARE, projection_dim=12
+    )
+    transformers.CLIPModel(clip).save_pretrained(folder / "clip")
+    siglip = transformers.SiglipConfig(text_config=text | {"pad_token_id": 2}, vision_config=VISION | SQUARE)
+    transformers.SiglipModel(siglip).save_pretrained(folder / "siglip")
+    for name in ("clip", "siglip"):
+        save_processor(folder / name, "CLIPImageProcessor", size={"shortest_edge": 32}, crop_size=32)
+        write_tokenizer(folder / name)
+    return folder
+
+
+def save_processor(folder, kind, **fields):
+    fields |= {"image_processor_type": kind, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    fields |= {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True}
+    fields |= {"do_center_crop": "crop_size" in fields}
+    (folder / "preprocessor_config.json").write_text(json.dumps(fields))
+
+
+def write_tokenizer(folder):
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    special = {"<s>": 0, "</s>": 1, "<pad>": 2, "<unk>": 3}
+    vocabulary = special | {word: i + 4 for i, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def save_tokenizer():
+    """Write a tokenizer of eight words into a folder."""
+    return write_tokenizer
