@@ -25,7 +25,7 @@ from iconotext.read.pdf_paragraphs import (
     vocabulary,
 )
 from iconotext.read.pdf_pictures import Shown
-from iconotext.read.pdf_space import Box
+from iconotext.read.pdf_space import Box, around, distance, overlap
 
 CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its picture
 
@@ -132,8 +132,8 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
             continue
         content = " ".join(line.text for line in part.lines)
         if LABEL.match(content):
-            nearest = min(figures, key=lambda figure: _distance(_around_text(part), _around_figure(figure)))
-            near = _distance(_around_text(part), _around_figure(nearest)) < CAPTION_GAP * part.lines[0].size
+            nearest = min(figures, key=lambda figure: distance(_around_text(part), _around_figure(figure)))
+            near = distance(_around_text(part), _around_figure(nearest)) < CAPTION_GAP * part.lines[0].size
             if near and nearest.caption is None:
                 nearest.caption = part
         elif (
@@ -155,7 +155,7 @@ def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> 
         return False
     if len(" ".join(line.text for line in text.lines).split()) > 80:
         return False
-    within = box[0] > picture[0] - 3 * size and _overlap(box, picture) > 0
+    within = box[0] > picture[0] - 3 * size and overlap(box, picture) > 0
     smaller = size < 0.93 * body or all(line.italic for line in text.lines)
     indented = abs(box[0] - picture[0]) < 2 and box[0] > left + 1.2 * size
     centred = abs((box[0] + box[2]) - (picture[0] + picture[2])) < size and box[0] > left + 2 * size
@@ -177,34 +177,15 @@ def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
 def _share_caption(above: Figure, below: Figure) -> bool:
     if above.caption is not None or below.caption is None or not LABEL.match(below.caption.lines[0].text):
         return False
-    return _distance(_around_figure(above), _around_figure(below)) < 20
+    return distance(_around_figure(above), _around_figure(below)) < 20
 
 
 def _around_text(text: Text) -> Box:
-    return _hull([line.box for line in text.lines])
+    return around([line.box for line in text.lines])
 
 
 def _around_figure(figure: Figure) -> Box:
-    return _hull([shown.box for shown in figure.pictures])
-
-
-def _hull(boxes: list[Box]) -> Box:
-    return (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
-    )
-
-
-def _distance(one: Box, other: Box) -> float:
-    across = max(one[0] - other[2], other[0] - one[2], 0.0)
-    down = max(one[1] - other[3], other[1] - one[3], 0.0)
-    return across + down
-
-
-def _overlap(one: Box, other: Box) -> float:
-    return min(one[2], other[2]) - max(one[0], other[0])
+    return around([shown.box for shown in figure.pictures])
 
 
 # Over columns and pages

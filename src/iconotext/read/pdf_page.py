@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pypdfium2.raw as raw
 
 from iconotext.read.pdf_lines import Line, read_lines
-from iconotext.read.pdf_pictures import MAX_OBJECTS, PagePictures, Shown
+from iconotext.read.pdf_pictures import MAX_OBJECTS, Shown, read_pictures
 from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, shown_space
 
 LOCK = threading.RLock()
@@ -65,7 +65,7 @@ def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
             found.lines = read_lines(text, turn, width, height)
         finally:
             text.close()
-        found.pictures = PagePictures(page, found.number, turn, max_pixels).read()
+        found.pictures = read_pictures(page, found.number, turn, max_pixels=max_pixels)
         found.links = list(_links(document, page, turn))
         return found
     finally:

@@ -13,6 +13,7 @@ from iconotext.read.pdf_columns import BULLET, NUMBER, Column
 from iconotext.read.pdf_lines import Line
 from iconotext.read.pdf_page import Page
 from iconotext.read.pdf_pictures import Shown
+from iconotext.read.pdf_space import overlap
 from iconotext.types import Kind
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
@@ -77,7 +78,7 @@ def line_pitch(pages: Iterable[Page]) -> float:
     for page in pages:
         for above, below in zip(page.lines, page.lines[1:], strict=False):
             step = (below.base - above.base) / max(above.size, 0.1)
-            if 0.9 < step < 2.2 and abs(above.size - below.size) < 0.1 and _overlap(above.box, below.box) > 0:
+            if 0.9 < step < 2.2 and abs(above.size - below.size) < 0.1 and overlap(above.box, below.box) > 0:
                 steps[round(step, 2)] += 1
     return steps.most_common(1)[0][0] if steps else 1.2
 
@@ -160,6 +161,7 @@ def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5)
 
 
 def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool) -> None:
+    """Say what a paragraph is, from its letters, its first characters and where it stands."""
     size = statistics.median(line.size for line in text.lines)
     content = " ".join(line.text for line in text.lines)
     words = len(content.split())

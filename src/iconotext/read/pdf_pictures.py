@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from iconotext.read.blocks import Picture
-from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, one_after_the_other
+from iconotext.read.pdf_space import Box, Handle, Turn, around, box_shown, one_after_the_other
 
 MAX_OBJECTS = 50_000
 
@@ -37,7 +37,19 @@ class Shown:
     key: int | None = None
 
 
-class PagePictures:
+def read_pictures(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[Shown]:
+    """The pictures of a page, in the order of the file; strips of one picture are put together.
+
+    Args:
+        page: An open page of pdfium.
+        number: Its number, from 1.
+        turn: How its space is shown.
+        max_pixels: Larger pictures are not unpacked; they have a problem.
+    """
+    return _PagePictures(page, number, turn, max_pixels).read()
+
+
+class _PagePictures:
     """The pictures of one page."""
 
     def __init__(self, page: Handle, number: int, turn: Turn, max_pixels: int) -> None:
@@ -60,7 +72,7 @@ class PagePictures:
         for number, (image, box, turn) in enumerate(objects):
             group = next((g for g in slices if g[0] == number), None)
             if group is not None:
-                joined = _around([objects[n][1] for n in group])
+                joined = around([objects[n][1] for n in group])
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
                 shown.append(self.shown(joined, *self.region(joined, pixels)))
             elif number not in sliced:
@@ -192,8 +204,3 @@ def _flush(above: Box, below: Box) -> bool:
 
 def _is_strip(box: Box) -> bool:
     return box[2] - box[0] > 5 * (box[3] - box[1])
-
-
-def _around(boxes: list[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)

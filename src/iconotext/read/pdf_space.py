@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import pypdfium2.raw as raw
@@ -32,11 +33,13 @@ def shown_space(page: Handle) -> Turn:
 
 
 def point_shown(turn: Turn, x: float, y: float) -> tuple[float, float]:
+    """Where a point of the page's own space is shown."""
     a, b, c, d, e, f = turn
     return a * x + c * y + e, b * x + d * y + f
 
 
 def box_shown(turn: Turn, left: float, bottom: float, right: float, top: float) -> Box:
+    """Where a box of the page's own space is shown."""
     corners = [point_shown(turn, x, y) for x in (left, right) for y in (bottom, top)]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return min(xs), min(ys), max(xs), max(ys)
@@ -52,3 +55,21 @@ def one_after_the_other(first: Turn, then: Turn) -> Turn:
         then[1] * c + then[3] * d,
         *point_shown(then, e, f),
     )
+
+
+def around(boxes: Sequence[Box]) -> Box:
+    """The smallest box around boxes."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def distance(one: Box, other: Box) -> float:
+    """How far apart two boxes are, across and down together; 0 where they touch."""
+    across = max(one[0] - other[2], other[0] - one[2], 0.0)
+    down = max(one[1] - other[3], other[1] - one[3], 0.0)
+    return across + down
+
+
+def overlap(one: Box, other: Box) -> float:
+    """How wide the stretch is that two boxes share from left to right; negative where there is a gap."""
+    return min(one[2], other[2]) - max(one[0], other[0])
