@@ -35,8 +35,8 @@ class LinkSettings(BaseModel):
     k: int = Field(3, ge=1)
     """Sentences per image for ``top-k``."""
 
-    min_confidence: float = Field(0.1, ge=0, le=1)
-    """Pairs below this probability do not become links."""
+    min_confidence: float | None = Field(None, ge=0, le=1)
+    """Pairs below this probability do not become links; None: 0.1, but 0 where the picture is the only evidence."""
 
     text: str | None = None
     """Text backbone: a name or folder of a sentence-transformers model; None takes what the model came with."""

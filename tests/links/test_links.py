@@ -179,3 +179,14 @@ def test_great_log_odds_do_not_overflow() -> None:
 def test_heavy_packages_wait() -> None:
     code = "import sys, iconotext.links; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_picture_with_nothing_else_gets_its_best_guess() -> None:
+    bare = document(TEXTS[:4], [Image("IMG_1.jpg"), Image("IMG_2.jpg")], blocks=[None] * 4)
+    for evidence in (["picture"], EVIDENCE):  # asked for, or all there is
+        linked = link_document(bare, cosines(bare), encode, evidence=evidence, select="best")
+        assert [link.image for link in linked.links].count(0) == 1
+        assert len(linked.links) == 2
+    assert link_document(bare, cosines(bare), encode, evidence=["picture"], min_confidence=0.99).links == ()
+    everything = link_document(bare, cosines(bare), encode, evidence=["picture"], select="threshold")
+    assert all(link.confidence >= 0.1 for link in everything.links)

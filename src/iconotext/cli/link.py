@@ -58,7 +58,15 @@ def link(
         str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
     ] = "picture,caption,layout,reference",
     select: Annotated[Selection, typer.Option(help="Which pairs become links.")] = Selection.TOP_K,
-    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Drop links less probable than this.")] = 0.1,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Drop links less probable than this (default: 0.1, but 0 for pictures alone).",
+            show_default=False,
+        ),
+    ] = None,
     root: Annotated[
         Path | None,
         typer.Option(

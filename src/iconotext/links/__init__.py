@@ -34,7 +34,9 @@ __all__ = [
 ]
 
 MIN_CONFIDENCE = 0.1
-"""Below this a cell is no link unless the caller wants it: nine of ten would be wrong."""
+"""Below this a cell is no link unless the caller wants it: nine of ten would be wrong. Where the picture is all there
+is and only the best sentences are taken, the default is 0: its confidence is low everywhere, and the best guess is
+better than nothing."""
 
 
 def link_document(
@@ -45,7 +47,7 @@ def link_document(
     evidence: Collection[Evidence] = EVIDENCE,
     select: Selection = "top-k",
     k: int = 3,
-    min_confidence: float = MIN_CONFIDENCE,
+    min_confidence: float | None = None,
     model: str = "",
     sentence_vectors: FloatMatrix | None = None,
 ) -> LinkedDocument:
@@ -58,7 +60,7 @@ def link_document(
         evidence: The kinds to use, of ``EVIDENCE``.
         select: Which cells become links: a name from ``SELECTIONS``.
         k: Sentences per image for 'top-k'.
-        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain.
+        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
         model: Name of the model that looked at the pictures, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
 
@@ -70,9 +72,13 @@ def link_document(
         ShapeError: A matrix does not fit the document.
     """
     choose = selection(select)
-    if not 0.0 <= min_confidence <= 1.0:
+    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     found = weigh_evidence(document, picture_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
+    if min_confidence is None:
+        silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind != "picture")
+        ranking = "picture" in found.contributions and silent and select != "threshold"
+        min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)

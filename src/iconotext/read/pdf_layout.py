@@ -90,12 +90,6 @@ def _led_to(place: Place, pages: dict[int, Page]) -> Shown | None:
     return nearest if distance(nearest) < 45 else None
 
 
-# Columns
-
-
-# Paragraphs
-
-
 def _page_parts(page: Page, body: float, pitch: float) -> list[Text | Figure]:
     parts: list[Text | Figure] = []
     for column in columns([*page.lines, *page.pictures]):

@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
+from iconotext.read import ReadSettings, read
+from iconotext.read.images import decode
+from iconotext.types import Document
+from tests.read.pdf_writer import Sheet, file_of, jpeg, png, stream, write_pdf
+
+FIRST = [
+    "The first paragraph stands at the top of the page and is long enough to fill",
+    "a line and more. It has a second sentence, which ends here.",
+]
+SECOND = ["Another paragraph follows below the picture, and it goes on for as long as", "it takes to have two lines."]
+
+
+def reading(tmp_path, sheets, **choices) -> Document:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(sheets if isinstance(sheets, bytes) else write_pdf(sheets))
+    return read(path, ReadSettings(**choices))
+
+
+def texts(document: Document) -> list[str]:
+    return [sentence.text for sentence in document.sentences]
+
+
+def test_paragraphs_headings_pictures_and_captions(tmp_path):
+    sheet, picture = Sheet(), jpeg()
+    sheet.text(72, 80, "A Large Heading", size=18)
+    y = sheet.lines(72, 120, FIRST)
+    sheet.picture(72, y + 10, 200, 150, picture)
+    sheet.text(72, y + 174, "Figure 1: A picture of colours.", size=8)
+    sheet.lines(72, y + 210, SECOND)
+    document = reading(tmp_path, [sheet])
+    assert document.title == "A Large Heading"
+    assert texts(document) == [
+        "A Large Heading",
+        "The first paragraph stands at the top of the page and is long enough to fill a line and more.",
+        "It has a second sentence, which ends here.",
+        "Another paragraph follows below the picture, and it goes on for as long as it takes to have two lines.",
+    ]
+    (image,) = document.images
+    assert (image.caption, image.position, image.page, image.problem) == ("Figure 1: A picture of colours.", 3, 1, None)
+    assert image.file == picture  # the JPEG itself, not one encoded anew
+    assert image.source == "page 1, picture 1"
+    assert image.box == pytest.approx((72 / 612, (y + 10) / 792, 272 / 612, (y + 160) / 792), abs=1e-3)
+
+
+def test_a_caption_above_its_picture(tmp_path):
+    sheet = Sheet()
+    y = sheet.lines(72, 100, FIRST)
+    sheet.text(72, y + 20, "Abb. 2: Farben.", size=8)
+    sheet.picture(72, y + 28, 200, 150, jpeg())
+    sheet.lines(72, y + 210, SECOND)
+    document = reading(tmp_path, [sheet], language="en")
+    assert document.images[0].caption == "Abb. 2: Farben."
+    assert not any("Abb" in text for text in texts(document))
+
+
+LEFT = ["Words of the left column", "fill each of its lines as", "they do in a journal set", "in two columns, so that the"]
+RIGHT = ["right column goes on with", "the sentence of the left", "one and then ends it here.", "A last sentence is added."]
+
+
+def test_two_columns_are_read_one_after_the_other(tmp_path):
+    sheet = Sheet()
+    sheet.text(72, 70, "A heading that spans both of the columns of the page", size=16)
+    sheet.lines(72, 100, LEFT * 2, size=12)
+    sheet.lines(330, 100, RIGHT * 2, size=12)
+    document = reading(tmp_path, [sheet])
+    joined = " ".join(texts(document))
+    assert " ".join(LEFT * 2) in joined
+    assert " ".join(RIGHT * 2) in joined
+    assert joined.index("left column") < joined.index("right column goes")
+
+
+def test_a_table_is_read_row_by_row(tmp_path):
+    sheet = Sheet()
+    y = sheet.lines(72, 100, FIRST)
+    for number in range(6):
+        sheet.text(72, y + 20 + 14 * number, f"Name {number}")
+        sheet.text(330, y + 20 + 14 * number, f"Value {number}")
+    document = reading(tmp_path, [sheet])
+    cells = [sentence.text for sentence in document.sentences if sentence.kind == "cell"]
+    assert cells == [f"{word} {number}" for number in range(6) for word in ("Name", "Value")]
+
+
+def test_list_items_lose_their_bullets(tmp_path):
+    sheet = Sheet()
+    y = sheet.lines(72, 100, FIRST)
+    sheet.text(80, y + 10, "\u2022 flour and water, mixed")
+    sheet.text(80, y + 22, "\u2022 salt")
+    document = reading(tmp_path, [sheet])
+    assert [(s.kind, s.text) for s in document.sentences][2:] == [("item", "flour and water, mixed"), ("item", "salt")]
+
+
+def test_running_headers_footers_and_page_numbers_are_left_out(tmp_path):
+    sheets = []
+    for number in range(4):
+        sheet = Sheet()
+        sheet.text(72, 40, f"A Journal of Things, volume {number}", size=8)
+        sheet.lines(72, 100, [f"Page {'abcd'[number]} has a sentence of its own on it.", *FIRST])
+        sheet.text(300, 760, str(number + 1), size=8)
+        sheets.append(sheet)
+    found = texts(reading(tmp_path, sheets))
+    assert len(found) == 12
+    assert not any("Journal" in text or text.isdigit() for text in found)
+
+
+def test_a_paragraph_goes_on_over_pages_and_pictures(tmp_path):
+    one, two = Sheet(), Sheet()
+    one.lines(72, 660, ["A sentence that begins at the foot of the first page and is then going", "to be cut off right"])
+    two.picture(72, 72, 200, 150, jpeg())
+    two.lines(72, 260, ["here, where the second page takes it up again."])
+    document = reading(tmp_path, [one, two])
+    assert texts(document) == [
+        "A sentence that begins at the foot of the first page and is then going to be cut off right here, where the"
+        " second page takes it up again."
+    ]
+    assert document.images[0].position == 1
+
+
+def test_hyphens_at_the_end_of_lines(tmp_path):
+    sheet = Sheet()
+    lines = [
+        "This paragraph has been set with hyphens, as in this exam-",
+        "ple, and in a state-of-the-art well-known phrase that is well-",
+        "known, and it will take some more lines until the hyphen-",
+        "ation of it all has been seen to work, in this exam-",
+        "ple and in any other.",
+    ]
+    sheet.lines(72, 100, lines)
+    text = " ".join(texts(reading(tmp_path, [sheet])))
+    assert "this example, and" in text
+    assert "is well-known, and" in text
+    assert "the hyphenation of" in text
+
+
+def test_links_lead_to_pictures(tmp_path):
+    sheet = Sheet(extra="/Annots [900 0 R]")
+    sheet.text(72, 100, "As the figure shows, there are colours.")
+    sheet.picture(72, 300, 200, 150, jpeg())
+    link = b"<< /Type /Annot /Subtype /Link /Rect [72 685 300 705] /Dest [%d 0 R /XYZ 72 495 0] >>" % 12
+    document = reading(tmp_path, write_pdf([sheet], objects={900: link}))
+    assert document.images[0].anchors == document.sentences[0].targets == ("page-1-picture-1",)
+
+
+def pixels(file, size=(8, 8)) -> np.ndarray:
+    return np.asarray(decode(file).resize(size), float)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "turn"),
+    [
+        ("-200 0 0 -150 272 642", Pillow.Transpose.ROTATE_180),
+        ("0 200 -150 0 222 492", Pillow.Transpose.ROTATE_90),
+        ("-200 0 0 150 272 492", Pillow.Transpose.FLIP_LEFT_RIGHT),
+    ],
+)
+def test_turned_pictures_are_had_as_they_are_seen(tmp_path, matrix, turn):
+    sheet, picture = Sheet(), jpeg(3)
+    sheet.picture(0, 0, 0, 0, picture, matrix=matrix)
+    (image,) = reading(tmp_path, [sheet]).images
+    expected = Pillow.open(io.BytesIO(picture)).transpose(turn).resize((8, 8))
+    assert np.abs(pixels(image.file) - np.asarray(expected, float)).mean() < 12
+
+
+def test_the_camera_s_note_of_rotation_counts_for_nothing_in_a_pdf(tmp_path):
+    exif = Pillow.Exif()
+    exif[0x0112] = 6
+    sheet = Sheet()
+    sheet.picture(72, 72, 200, 150, jpeg(3, exif=exif.tobytes()))
+    (image,) = reading(tmp_path, [sheet]).images
+    assert decode(image.file).size == (160, 120)
+
+
+def test_pictures_that_are_no_jpeg(tmp_path):
+    sheet, picture = Sheet(), png(2)
+    sheet.picture(72, 72, 200, 150, picture)
+    (image,) = reading(tmp_path, [sheet]).images
+    assert isinstance(image.file, bytes)
+    assert image.file.startswith(b"\x89PNG")
+    assert np.abs(pixels(image.file) - pixels(picture)).mean() < 6
+
+
+def test_cmyk_pictures_keep_their_colours(tmp_path):
+    buffer = io.BytesIO()
+    Pillow.new("CMYK", (100, 100), (0, 255, 255, 0)).save(buffer, "JPEG")
+    sheet = Sheet()
+    sheet.picture(72, 72, 200, 200, buffer.getvalue())
+    (image,) = reading(tmp_path, [sheet]).images
+    red, green, blue = pixels(image.file)[4, 4]
+    assert red > 180 > green + 60
+    assert blue < 120
+
+
+def test_a_picture_in_a_form_is_found_at_its_place(tmp_path):
+    inner = stream(
+        "/Type /XObject /Subtype /Form /BBox [0 0 200 200] /Resources << /XObject << /Im 901 0 R >> >>",
+        b"q 100 0 0 75 50 50 cm /Im Do Q",
+    )
+    from tests.read.pdf_writer import image_object
+
+    sheet = Sheet(content=["q 2 0 0 2 72 400 cm /Fm Do Q"], xobjects={"Fm": 900})
+    document = reading(tmp_path, write_pdf([sheet], objects={900: inner, 901: image_object(jpeg())}))
+    (image,) = document.images
+    # 100 × 75 points at (50, 50), doubled, moved by (72, 400)
+    assert image.box == pytest.approx((172 / 612, 142 / 792, 372 / 612, 292 / 792), abs=2e-3)
+    assert image.problem is None
+
+
+def test_forms_that_hold_themselves(tmp_path):
+    form = stream(
+        "/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /Fm 900 0 R >> >>", b"/Fm Do /Fm Do"
+    )
+    sheet = Sheet(content=["/Fm Do"], xobjects={"Fm": 900})
+    sheet.text(72, 100, "There is text on this page.")
+    assert texts(reading(tmp_path, write_pdf([sheet], objects={900: form}))) == ["There is text on this page."]
+
+
+def test_a_logo_on_every_page_is_no_picture_to_link(tmp_path):
+    sheets, logo = [], jpeg(5)
+    for _ in range(3):
+        sheet = Sheet()
+        sheet.picture(500, 20, 60, 45, logo)
+        sheet.lines(72, 200, FIRST)
+        sheets.append(sheet)
+    images = reading(tmp_path, sheets).images
+    assert [image.problem for image in images] == ["the same small picture on 3 pages: a logo or an ornament"] * 3
+
+
+def test_strips_of_one_picture_are_put_together(tmp_path):
+    sheet = Sheet()
+    whole = Pillow.open(io.BytesIO(jpeg(4, (400, 300))))
+    for number in range(6):
+        buffer = io.BytesIO()
+        whole.crop((0, 50 * number, 400, 50 * number + 50)).save(buffer, "JPEG", quality=95)
+        sheet.picture(72, 100 + 25 * number, 200, 25, buffer.getvalue())
+    (image,) = reading(tmp_path, [sheet]).images
+    assert decode(image.file).size == pytest.approx((400, 300), abs=3)
+    assert np.abs(pixels(image.file) - np.asarray(whole.resize((8, 8)), float)).mean() < 10
+
+
+def test_a_scan_has_pictures_and_no_sentences(tmp_path):
+    buffer = io.BytesIO()
+    Pillow.open(io.BytesIO(jpeg(1, (600, 800)))).save(buffer, "PDF")
+    document = reading(tmp_path, buffer.getvalue())
+    assert document.sentences == ()
+    assert [image.problem for image in document.images] == [None]
+
+
+def test_a_turned_page_is_read_as_it_is_shown(tmp_path):
+    # Rotate 90 shows the page's left edge at the top; this text runs upwards on the unturned page.
+    sheet = Sheet(extra="/Rotate 90")
+    sheet.content.append("BT /F1 10 Tf 0 1 -1 0 100 72 Tm (A line of text on a turned page.) Tj ET")
+    sheet.picture(0, 0, 0, 0, jpeg(3), matrix="0 200 -150 0 350 300")
+    document = reading(tmp_path, [sheet])
+    assert texts(document) == ["A line of text on a turned page."]
+    expected = Pillow.open(io.BytesIO(jpeg(3))).resize((8, 8))
+    assert document.images[0].box == pytest.approx((300 / 792, 200 / 612, 500 / 792, 350 / 612), abs=2e-3)
+    del expected
+
+
+def test_code_is_left_out(tmp_path):
+    sheet = Sheet()
+    y = sheet.lines(72, 100, FIRST)
+    sheet.lines(72, y + 20, ["x = 1", "print(x)"], font="F4")
+    assert not any("print" in text for text in texts(reading(tmp_path, [sheet])))
+
+
+def test_numbers_do_not_end_a_paragraph(tmp_path):
+    sheet = Sheet()
+    lines = ["The speed was found to have been somewhere in the range from 3 to", "4 kilometres an hour over all of it."]
+    sheet.lines(72, 100, lines)
+    assert texts(reading(tmp_path, [sheet])) == [" ".join(lines)]
+
+
+def test_password(tmp_path):
+    encrypt = (
+        b"<< /Filter /Standard /V 1 /R 2 /P -44 /O <" + b"41" * 32 + b"> /U <" + b"42" * 32 + b"> >>"
+    )
+    data = write_pdf([Sheet()], objects={900: encrypt})
+    data = data.replace(b"/Root 1 0 R >>", b"/Root 1 0 R /Encrypt 900 0 R /ID [<00><00>] >>")
+    with pytest.raises(DocumentError, match="password"):
+        reading(tmp_path, data)
+
+
+def test_no_pages(tmp_path):
+    empty = {1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: b"<< /Type /Pages /Count 0 /Kids [] >>"}
+    with pytest.raises(DocumentError, match=r"no page in it|no PDF"):
+        reading(tmp_path, file_of(empty))
+
+
+def test_a_page_count_that_lies(tmp_path):
+    lies = write_pdf([Sheet()]).replace(b"/Count 1 ", b"/Count 900000000 ")
+    try:
+        assert len(reading(tmp_path, lies).sentences) == 0
+    except DocumentError as error:
+        assert "pages" in str(error)
+
+
+def test_too_many_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr("iconotext.read.pdf.MAX_PAGES", 2)
+    with pytest.raises(HostileDocumentError, match="3 pages are more than the limit of 2"):
+        reading(tmp_path, [Sheet(), Sheet(), Sheet()])
+
+
+def test_a_picture_with_too_many_pixels_is_not_unpacked(tmp_path):
+    sheet = Sheet()
+    sheet.picture(72, 72, 200, 150, jpeg())
+    (image,) = reading(tmp_path, [sheet], max_pixels=10_000).images
+    assert "pixels" in (image.problem or "")
+
+
+def test_a_broken_picture_stops_nothing(tmp_path):
+    sheet = Sheet()
+    sheet.lines(72, 100, FIRST)
+    picture = jpeg()
+    sheet.picture(72, 200, 200, 150, picture)
+    data = write_pdf([sheet])
+    document = reading(tmp_path, data.replace(picture[20:], b"\x00" * len(picture[20:])))
+    assert len(document.sentences) == 2
+
+
+@pytest.fixture(scope="module")
+def whole():
+    sheet = Sheet()
+    sheet.text(72, 80, "A Large Heading", size=18)
+    sheet.lines(72, 120, FIRST)
+    sheet.picture(72, 200, 200, 150, jpeg())
+    return write_pdf([sheet, sheet])
+
+
+def test_cut_off_anywhere(tmp_path, whole):
+    path = tmp_path / "a.pdf"
+    for end in range(1, len(whole), 97):
+        path.write_bytes(whole[:end])
+        try:
+            read(path)
+        except IconotextError as error:
+            assert "\n" not in str(error)
+
+
+@settings(max_examples=60, deadline=None)
+@given(noise=st.binary(max_size=300), at=st.integers(0, 3000))
+def test_noise(tmp_path_factory, whole, noise, at):
+    path = tmp_path_factory.mktemp("noise") / "a.pdf"
+    path.write_bytes(b"%PDF-1.7\n" + noise if at > len(whole) else whole[:at] + noise + whole[at + len(noise) :])
+    try:
+        read(path)
+    except IconotextError as error:
+        assert "\n" not in str(error)
