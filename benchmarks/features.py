@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,7 @@ from iconotext.features.device import image_batch
 from iconotext.features.efficientnet import SIDE, EfficientNetBackbone, prepare
 from iconotext.read.images import decode
 
-TURNS = 5
+TURNS = 3
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"}
 WORDS = ["the", "a", "tower", "river", "stands", "at", "dusk", "under", "grey", "clouds", "while", "people", "walk"]
 
@@ -68,29 +68,27 @@ def main() -> int:
     if not files:
         print(f"{arguments.images}: no pictures there; name a folder with --images", file=sys.stderr)
         return 1
-    found = measure([files[i % len(files)] for i in range(max(arguments.count, arguments.memory))], arguments.count)
-    if arguments.memory:
-        found["memory"] = memory(files[: arguments.memory])
+    found = {}
+    for name, values in measure(files, arguments.count, arguments.memory):
+        found[name] = values
+        if not arguments.json:
+            print(f"{name:24}", "  ".join(f"{key} {value:,.3g}" for key, value in values.items()), flush=True)
     if arguments.json:
         print(json.dumps(found, indent=1))
-    else:
-        for name, values in found.items():
-            numbers = "  ".join(f"{key} {value:,.3g}" for key, value in values.items() if not isinstance(value, list))
-            print(f"{name:22}  {numbers}")
     return 0
 
 
-def measure(files: Sequence[Path], count: int) -> dict[str, dict[str, float]]:
-    some = files[:count]
-    sentences = sentences_of(300)
-    return {
-        "encode / bare network": against_bare(some),
-        "ours / library's net": against_library(some[:64]),
-        "ours / sentence-tr.": against_sentence_transformers(sentences),
-        "cache, pictures": cache_pictures(some),
-        "cache, sentences": cache_sentences(sentences),
-        "cold process": cold(some[:11], sentences[:60]),
-    }
+def measure(files: Sequence[Path], count: int, many: int) -> Iterator[tuple[str, dict[str, float]]]:
+    """Each measurement by its name; see the head of this file."""
+    some, sentences = files[:count], sentences_of(count)
+    yield "cold process", cold(files[:11], sentences[:60])
+    if many:
+        yield "memory in MB", memory(files[:many])
+    yield "encode : bare network", against_bare(some)
+    yield "ours : its package", against_library(some[:64])
+    yield "ours : sentence-transf.", against_sentence_transformers(sentences)
+    yield "cache : encode, pictures", cache_pictures(some)
+    yield "cache : encode, texts", cache_sentences(sentences)
 
 
 def in_turns(first: Callable[[], object], second: Callable[[], object]) -> tuple[list[float], list[float]]:
@@ -136,16 +134,17 @@ def against_library(files: Sequence[Path]) -> dict[str, float]:
         theirs = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
     ours, device = EfficientNetBackbone().network
     theirs.to(device)
-    pixels = torch.from_numpy(np.stack([prepare(decode(file)) for file in files])).split(image_batch(device))
+    pixels = torch.from_numpy(np.stack([prepare(decode(file)) for file in files]))
+    batches = [pixels[i : i + image_batch(device)] for i in range(0, len(files), image_batch(device))]
 
     def run_ours() -> None:
         with torch.inference_mode():
-            for batch in pixels:
+            for batch in batches:
                 ours.classify(ours(batch.to(device)).mean((2, 3))).cpu()
 
     def run_theirs() -> None:
         with torch.inference_mode():
-            for batch in pixels:
+            for batch in batches:
                 theirs((batch.to(device).permute(0, 3, 1, 2).float().contiguous() - 127) / 128).softmax(1).cpu()
 
     return compared(len(files), run_ours, run_theirs)

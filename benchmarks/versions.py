@@ -24,7 +24,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 from lxml import html as lxml_html
@@ -100,20 +99,20 @@ def compare(path: Path, root: Path, target: Path) -> Iterator[Agreement]:
     original = read(path, settings)
     for name, version in versions(path, root, target):
         try:
-            yield agreement(root.name, name, original, read(version, ReadSettings(root=target, allow_outside=True)))
+            yield agreement(root.name, name, original, read(version, ReadSettings(root=target)))
         except IconotextError as error:
             yield Agreement(root.name, name, 0.0, None, None, None, str(error))
 
 
 def versions(path: Path, root: Path, target: Path) -> Iterator[tuple[str, Path]]:
     page = target / "page.html"
-    page.write_text(as_page(path, root), encoding="utf-8")
+    page.write_text(as_page(path, root, target), encoding="utf-8")
     yield "html", page
     two = target / "columns.html"
     two.write_text(page.read_text(encoding="utf-8").replace("</head>", COLUMNS + "</head>"), encoding="utf-8")
     for kind in ("docx", "epub"):
         made = target / f"article.{kind}"
-        if run("pandoc", "-f", "html", str(page), "-o", str(made)) and made.is_file():
+        if run("pandoc", "-f", "html", f"--resource-path={target}", str(page), "-o", str(made)) and made.is_file():
             yield kind, made
     home = f"-env:UserInstallation={(target / 'office').as_uri()}"
     made = target / "article.pdf"
@@ -126,8 +125,9 @@ def versions(path: Path, root: Path, target: Path) -> Iterator[tuple[str, Path]]
             yield name, made
 
 
-def as_page(path: Path, root: Path) -> str:
-    """The article as one HTML page whose pictures have addresses that every program understands."""
+def as_page(path: Path, root: Path, target: Path) -> str:
+    """The article as one HTML page, its pictures copied beside it under names that every program understands."""
+    names: dict[Path, str] = {}
     if path.suffix == ".html":
         body = path.read_text(encoding="utf-8")
     else:
@@ -141,7 +141,11 @@ def as_page(path: Path, root: Path) -> str:
     for image in list(tree.iter("img")):
         for source in image_sources(image):
             try:
-                image.set("src", quote(str(open_address(source, path, root, ReadSettings(root=root)))))
+                found = open_address(source, path, root, ReadSettings(root=root))
+                if isinstance(found, Path):
+                    name = names.setdefault(found, f"picture-{len(names) + 1}{found.suffix}")
+                    shutil.copyfile(found, target / name)
+                    image.set("src", name)
                 break
             except PictureError:
                 continue

@@ -93,6 +93,8 @@ def image_object(data: bytes) -> bytes:
         if picture.format != "JPEG":
             kind, packed = "FlateDecode", zlib.compress(picture.tobytes())
     head = f"/Type /XObject /Subtype /Image /Width {width} /Height {height} /ColorSpace /{space} /BitsPerComponent 8"
+    if space == "DeviceCMYK":
+        head += " /Decode [1 0 1 0 1 0 1 0]"  # in a JPEG the four inks are stored inverted
     return stream(f"{head} /Filter /{kind}", packed)
 
 

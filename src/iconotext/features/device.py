@@ -19,8 +19,10 @@ def best_device() -> torch.device:
 
 @contextmanager
 def looking() -> Iterator[None]:
-    """No gradients, and full float32: a GPU's convolutions otherwise round to 10 bits (TF32), and features that were
-    cached there would not be those of the CPU.
+    """No gradients, and all of float32.
+
+    A GPU's convolutions otherwise round to 10 bits (TF32), and what one machine puts into a shared cache would not be
+    what another computes.
     """
     import torch
 

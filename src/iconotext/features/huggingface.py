@@ -215,7 +215,6 @@ def _classifier(model: Foreign) -> Forward:
 
 
 def _encoder(model: Foreign, *, pooler: bool) -> Forward:
-    import torch
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
         with looking():

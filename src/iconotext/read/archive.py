@@ -138,11 +138,13 @@ def parse_xml(data: bytes, name: str) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
+        if b"<!ENTITY" in data:
+            raise HostileDocumentError(_entities(name)) from error
         reason = " ".join(str(error).split())
         raise DocumentError(f"broken: {name} in it is no well-formed XML ({reason}); save it again") from error
     internal: Element = root.getroottree().docinfo.internalDTD  # the stubs know no DTD.iterentities
     if internal is not None and any(True for _ in internal.iterentities()):
-        raise HostileDocumentError(f"{name} in it declares XML entities, which can unpack to terabytes")
+        raise HostileDocumentError(_entities(name))
     return root
 
 
@@ -188,3 +190,7 @@ def _too_large(max_bytes: int) -> str:
 
 def _bomb(name: str) -> str:
     return f"{name} in it unpacks to more than {MAX_RATIO} times its size: no document does"
+
+
+def _entities(name: str) -> str:
+    return f"{name} in it declares XML entities, which can unpack to terabytes: save it again without them"

@@ -1,95 +1,138 @@
-"""PDF → blocks: the text of its pages in reading order, with the pictures embedded in it.
+"""PDF → blocks, in a process of its own.
 
-What is drawn with lines and curves (plots, diagrams) is no embedded picture and is not found.
+A PDF of a few hundred bytes can make pdfium fill all memory (forms that draw each other twice, forty levels deep), and
+nothing within a process can stop it; a broken one can end the process. pdfium is not thread-safe either. So one other
+process, started with the first PDF and kept for the next ones, reads them one at a time, with a limit on its memory and
+time. It runs this module and ends when its input does, that is with us.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import ctypes
-import re
-from collections.abc import Iterator
+import os
+import pickle
+import subprocess
+import sys
+import threading
 from pathlib import Path
-
-import pypdfium2 as pdfium
-import pypdfium2.raw as raw
+from typing import BinaryIO
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import Flow
-from iconotext.read.pdf_layout import lay_out
-from iconotext.read.pdf_page import LOCK, Page, read_page
-from iconotext.read.pdf_space import Handle
-from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
-MAX_PAGES = 5_000
-MAX_PICTURE_BYTES = 2 * 2**30
-"""Pictures that are drawn anew as PNG can be many times as large as the file: so much is kept in memory at most."""
-FILE_NAME = re.compile(
-    r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
-)
+MAX_MEMORY = 4 * 2**30
+"""Address space of the other process, in bytes, where the system can limit it (not on Windows)."""
+MAX_SECONDS = 600.0
+"""A thousand dense pages take about a minute and a half."""
+
+_lock = threading.Lock()
+_reader: subprocess.Popen[bytes] | None = None
+_owner = 0  # a process forked from ours must not use our reader
 
 
 def read_pdf(path: Path, settings: ReadSettings) -> list[Flow]:
     """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out.
 
     Raises:
-        HostileDocumentError: It has too many pages, or its pictures unpack to too much.
+        HostileDocumentError: It has too many pages, or takes too much memory or time.
         DocumentError: It is damaged, empty or has a password.
     """
-    with LOCK, _opened(path) as document:
-        pages = list(_pages(document, path, settings))
-        title, language = _title(document), language_code(_language(document))
-    return [Flow(lay_out(pages), title, language)]
+    with _lock:
+        answer = _ask((path.absolute(), settings))
+    if answer is None:
+        limits = f"{MAX_MEMORY / 2**30:.0f} GiB or {MAX_SECONDS / 60:.0f} minutes"
+        raise HostileDocumentError(
+            f"{path}: reading it takes more than {limits}, or ends pdfium: print it to a new PDF, or split it"
+        )
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Handle]:
+def _ask(question: tuple[Path, ReadSettings]) -> list[Flow] | Exception | None:
+    """What the other process answers; None where it came to its end over the question."""
+    reader = _running()
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    timer = threading.Timer(MAX_SECONDS, reader.kill)
+    timer.start()
     try:
-        document = pdfium.PdfDocument(path)
-    except pdfium.PdfiumError as error:
-        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
-            raise DocumentError(f"{path}: protected by a password: save it without one") from error
-        raise DocumentError(f"{path}: no PDF, cut off or damaged; download or save it again") from error
-    try:
-        yield document
+        pickle.dump(question, reader.stdin)
+        reader.stdin.flush()
+        answer: list[Flow] | Exception = pickle.load(reader.stdout)
+        return answer
+    except (EOFError, OSError, pickle.UnpicklingError):
+        _stop()
+        return None
+    except BaseException:  # an interruption from the keyboard leaves half an answer behind
+        _stop()
+        raise
     finally:
-        document.close()
+        timer.cancel()
 
 
-def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Page]:
-    count = len(document)
-    if count < 1:
-        raise DocumentError(f"{path}: there is no page in it")
-    if count > MAX_PAGES:
-        raise HostileDocumentError(f"{path}: {count} pages are more than the limit of {MAX_PAGES}: split it")
-    size, unreadable = 0, 0
-    for index in range(count):
+def _running() -> subprocess.Popen[bytes]:
+    global _reader, _owner
+    if _reader is None or _owner != os.getpid() or _reader.poll() is not None:
+        places = os.pathsep.join(place for place in sys.path if place)
+        environment = {**os.environ, "PYTHONPATH": places, "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, "-P", "-m", "iconotext.read.pdf"]
         try:
-            page = read_page(document, index, max_pixels=settings.max_pixels)
-        except pdfium.PdfiumError as error:
-            unreadable += 1
-            if unreadable == count:
-                raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
-            continue
-        size += sum(len(shown.picture.file) for shown in page.pictures if isinstance(shown.picture.file, bytes))
-        if size > MAX_PICTURE_BYTES:
-            limit = MAX_PICTURE_BYTES / 2**30
-            raise HostileDocumentError(f"{path}: its pictures unpack to more than {limit:.0f} GiB: split it")
-        yield page
+            _reader = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            )
+        except OSError as error:
+            raise DocumentError(f"the process that reads PDFs cannot be started: {error}") from error
+        _owner = os.getpid()
+    return _reader
 
 
-def _title(document: Handle) -> str | None:
-    """The title that the file declares, unless it is a file's name, as many programs write it."""
-    title = " ".join(str(document.get_metadata_dict(skip_empty=True).get("Title", "")).split())
-    return None if not title or FILE_NAME.search(title) else title
+@atexit.register
+def _stop() -> None:
+    global _reader
+    if _reader is not None and _owner == os.getpid():
+        _reader.kill()
+        for stream in (_reader.stdin, _reader.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        _reader.wait()
+    _reader = None
 
 
-def _language(document: Handle) -> str:
-    """The language that the file declares, "" for none."""
-    needed = raw.FPDFCatalog_GetLanguage(document, None, 0)
-    if needed < 4 or needed > 200:
-        return ""
-    buffer = ctypes.create_string_buffer(needed)
-    raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), needed)
-    return buffer.raw[:needed].decode("utf-16-le", errors="replace").rstrip("\x00")
+def serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Read PDFs until there are no more questions: what the other process does."""
+    from iconotext.read.pdf_document import read_document
+
+    while True:
+        try:
+            path, settings = pickle.load(questions)
+        except EOFError:
+            return
+        answer: list[Flow] | Exception
+        try:
+            answer = read_document(path, settings)
+        except Exception as error:  # goes to whoever asked, bugs included
+            answer = error
+        pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(MAX_MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    _limit_memory()
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not come between the answers
+        serve(sys.stdin.buffer, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,6 +14,9 @@ BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:
 
 
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
+
+MAX_ITEMS = 1_000
+"""A page in more pieces is a plot or a map, and has no columns of text."""
 
 
 @dataclass(slots=True)
@@ -55,7 +59,8 @@ def columns(items: list[Line | Shown], depth: int = 0) -> list[Column]:
 
 def _is_between(item: Line | Shown, items: list[Line | Shown], gutter: float) -> bool:
     """Whether a line at the left is a heading over both columns: the right one leaves its height free and goes on."""
-    if not isinstance(item, Line) or item.box[2] > gutter:
+    sizes = [other.size for other in items if isinstance(other, Line)]
+    if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
         return False
     free_from, free_to = item.box[1] - 0.7 * item.size, item.box[3] + 0.7 * item.size
     right = [other.box for other in items if other.box[0] > gutter - 3]
@@ -82,7 +87,7 @@ def _merged(found: list[Column]) -> list[Column]:
 
 def _gutter(items: list[Line | Shown]) -> float | None:
     """Where the space between two columns is; None for one column, also where a table only looks like two."""
-    if sum(map(_weight, items)) < 8:
+    if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
     low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
     best: tuple[float, float] | None = None

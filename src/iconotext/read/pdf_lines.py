@@ -136,7 +136,7 @@ class _OpenLine:
 def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Line]:
     """Lines of a page, in the order of the file."""
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
-    rectangle = raw.FS_RECTF()
+    rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
     done: list[_OpenLine] = []
     line: _OpenLine | None = None
@@ -162,7 +162,7 @@ def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Li
             text, index, x, y
         ):
             continue
-        if not _upright(raw.FPDFText_GetCharAngle(text, index), turn):
+        if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, turn):
             continue  # text along the edge of a page, water marks
         box = box_shown(turn, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
         if not (0 < box[0] + box[2] < 2 * width and 0 < box[1] + box[3] < 2 * height):
@@ -175,10 +175,8 @@ def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Li
     return _whole([_finished(text, line) for line in done if line.words])
 
 
-def _upright(angle: float, turn: Turn) -> bool:
-    if angle < 0:
-        return True  # not known
-    x, y = math.cos(angle), math.sin(angle)
+def _upright(x: float, y: float, turn: Turn) -> bool:
+    """Whether text that runs along (x, y) in the page's own space is shown running to the right."""
     right, down = turn[0] * x + turn[2] * y, turn[1] * x + turn[3] * y
     return right > 0 and abs(down) < 0.1 * right
 

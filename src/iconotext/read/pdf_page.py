@@ -1,13 +1,8 @@
-"""A page of a PDF as pdfium shows it: lines of text with their places, pictures with theirs, links within the file.
-
-pdfium is not thread-safe: one process reads one PDF at a time. ``LOCK`` keeps threads apart; every function here that
-takes a page or a document must be called with it held.
-"""
+"""A page of a PDF as pdfium shows it: lines of text with their places, pictures with theirs, links within the file."""
 
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,8 +11,6 @@ import pypdfium2.raw as raw
 from iconotext.read.pdf_lines import Line, read_lines
 from iconotext.read.pdf_pictures import MAX_OBJECTS, Shown, read_pictures
 from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, shown_space
-
-LOCK = threading.RLock()
 
 
 @dataclass(slots=True)
@@ -50,7 +43,7 @@ class Page:
 
 
 def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
-    """Read one page; ``LOCK`` must be held.
+    """Read one page.
 
     Raises:
         pdfium.PdfiumError: It cannot be loaded.

@@ -16,6 +16,7 @@ from iconotext.read.pdf_space import Box, Handle, Turn, around, box_shown, one_a
 MAX_OBJECTS = 50_000
 
 
+MAX_PICTURES = 200
 MAX_DEPTH = 8
 
 
@@ -66,6 +67,9 @@ class _PagePictures:
             for image, turn in self.images(self.page, self.turn, 0)
             if (box := self.place(image, turn))
         ]
+        if len(objects) > MAX_PICTURES:  # a map or a pattern, drawn in pieces: the largest are what there is to see
+            least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_PICTURES]
+            objects = [item for item in objects if _area(item[1]) > least]
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}
         shown: list[Shown] = []
@@ -183,24 +187,35 @@ def _png(picture: Handle) -> bytes:
     return buffer.getvalue()
 
 
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
 def _slices(objects: list[tuple[Handle, Box, Turn]]) -> list[list[int]]:
-    """Groups of pictures that are the strips of one: flush with each other, and as wide and as fine."""
-    groups: list[list[int]] = []
+    """Groups of pictures that are the strips or tiles of one: flush with each other, and as wide or as high."""
+    group_of = list(range(len(objects)))
     for number, (image, box, _) in enumerate(objects):
-        for group in groups:
-            before, above, _ = objects[group[-1]]
-            if _flush(above, box) and image.get_px_size()[0] == before.get_px_size()[0]:
-                group.append(number)
-                break
-        else:
-            groups.append([number])
-    return [g for g in groups if len(g) > 1 and (len(g) > 3 or any(_is_strip(objects[n][1]) for n in g))]
+        for other in range(number):
+            axis = _flush(objects[other][1], box)
+            if axis is not None and image.get_px_size()[axis] == objects[other][0].get_px_size()[axis]:
+                old, new = group_of[other], group_of[number]
+                group_of = [new if group == old else group for group in group_of]
+    groups: dict[int, list[int]] = {}
+    for number, group in enumerate(group_of):
+        groups.setdefault(group, []).append(number)
+    return [g for g in groups.values() if len(g) > 4 or (len(g) > 1 and any(_is_strip(objects[n][1]) for n in g))]
 
 
-def _flush(above: Box, below: Box) -> bool:
-    sides = abs(above[0] - below[0]) < 1 and abs(above[2] - below[2]) < 1
-    return sides and (abs(above[3] - below[1]) < 1 or abs(below[3] - above[1]) < 1)
+def _flush(one: Box, other: Box) -> int | None:
+    """0 where one picture stands right on top of the other, 1 where they stand side by side, None where neither."""
+    for axis in (0, 1):
+        sides = abs(one[axis] - other[axis]) < 1 and abs(one[axis + 2] - other[axis + 2]) < 1
+        across = 1 - axis
+        if sides and min(abs(one[across + 2] - other[across]), abs(other[across + 2] - one[across])) < 1:
+            return axis
+    return None
 
 
 def _is_strip(box: Box) -> bool:
-    return box[2] - box[0] > 5 * (box[3] - box[1])
+    width, height = box[2] - box[0], box[3] - box[1]
+    return max(width, height) > 5 * min(width, height)

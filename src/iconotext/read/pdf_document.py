@@ -1,0 +1,97 @@
+"""A PDF file as pdfium opens it: its pages one after the other, its title and language.
+
+What is drawn with lines and curves (plots, diagrams) is no embedded picture and is not found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.blocks import Flow
+from iconotext.read.pdf_layout import lay_out
+from iconotext.read.pdf_page import Page, read_page
+from iconotext.read.pdf_space import Handle
+from iconotext.read.sentences import language_code
+from iconotext.read.settings import ReadSettings
+
+MAX_PAGES = 5_000
+MAX_PICTURE_BYTES = 2**30
+"""Pictures that are drawn anew as PNG can be many times as large as the file: so much is kept in memory at most."""
+FILE_NAME = re.compile(
+    r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
+)
+
+
+def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out.
+
+    Raises:
+        HostileDocumentError: It has too many pages, or its pictures unpack to too much.
+        DocumentError: It is damaged, empty or has a password.
+    """
+    with _opened(path) as document:
+        pages = list(_pages(document, path, settings))
+        title, language = _title(document), language_code(_language(document))
+    return [Flow(lay_out(pages), title, language)]
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Handle]:
+    # A file without pages fails without a reason of its own, and pdfium would name that of the file before it.
+    raw.FPDF_LoadMemDocument64(b"-", 1, None)
+    try:
+        document = pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
+            raise DocumentError(f"{path}: protected by a password: save it without one") from error
+        raise DocumentError(f"{path}: no PDF, without pages, cut off or damaged; download or save it again") from error
+    try:
+        yield document
+    finally:
+        document.close()
+
+
+def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Page]:
+    count = len(document)
+    if count < 1:
+        raise DocumentError(f"{path}: there is no page in it")
+    if count > MAX_PAGES:
+        raise HostileDocumentError(f"{path}: {count} pages are more than the limit of {MAX_PAGES}: split it")
+    size, unreadable = 0, 0
+    for index in range(count):
+        try:
+            page = read_page(document, index, max_pixels=settings.max_pixels)
+        except pdfium.PdfiumError as error:
+            unreadable += 1
+            if unreadable == count:
+                raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
+            continue
+        size += sum(len(shown.picture.file) for shown in page.pictures if isinstance(shown.picture.file, bytes))
+        if size > MAX_PICTURE_BYTES:
+            limit = MAX_PICTURE_BYTES / 2**30
+            raise HostileDocumentError(f"{path}: its pictures unpack to more than {limit:.0f} GiB: split it")
+        yield page
+
+
+def _title(document: Handle) -> str | None:
+    """The title that the file declares, unless it is a file's name, as many programs write it."""
+    title = " ".join(str(document.get_metadata_dict(skip_empty=True).get("Title", "")).split())
+    return None if not title or FILE_NAME.search(title) else title
+
+
+def _language(document: Handle) -> str:
+    """The language that the file declares, "" for none."""
+    needed = raw.FPDFCatalog_GetLanguage(document, None, 0)
+    if needed < 4 or needed > 200:
+        return ""
+    buffer = ctypes.create_string_buffer(needed)
+    raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), needed)
+    return buffer.raw[:needed].decode("utf-16-le", errors="replace").rstrip("\x00")

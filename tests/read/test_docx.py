@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+
+import docx
+import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+from docx.shared import Inches
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
+from iconotext.read import ReadSettings, read
+from iconotext.types import Document
+from tests.read.pdf_writer import jpeg, png
+
+SPACES = nsdecls("w", "wp", "a", "r", "pic") + (
+    ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:v="urn:schemas-microsoft-com:vml"'
+    ' xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape"'
+    ' xmlns:o="urn:schemas-microsoft-com:office:office"'
+)
+
+
+def paragraph(content: str):
+    """A paragraph of raw WordprocessingML."""
+    return parse_xml(f"<w:p {SPACES}>{content}</w:p>")
+
+
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def blip(relation: str, alt: str = "", kind: str = "embed") -> str:
+    return (
+        f'<w:drawing><wp:inline><wp:extent cx="9" cy="9"/><wp:docPr id="1" name="Picture 1" descr="{alt}"/><a:graphic>'
+        '<a:graphicData uri="u"><pic:pic><pic:nvPicPr><pic:cNvPr id="0" name="a.png" descr="a.png"/></pic:nvPicPr>'
+        f'<pic:blipFill><a:blip r:{kind}="{relation}"/></pic:blipFill><pic:spPr/></pic:pic></a:graphicData>'
+        "</a:graphic></wp:inline></w:drawing>"
+    )
+
+
+class Making:
+    """A Word file in the making, with short ways to put raw XML into it."""
+
+    def __init__(self) -> None:
+        self.file = docx.Document()
+
+    def add(self, *contents: str) -> None:
+        for content in contents:
+            self.file.element.body.insert(len(self.file.element.body) - 1, paragraph(content))
+
+    def embed(self, data: bytes) -> str:
+        relation, _ = self.file.part.get_or_add_image(io.BytesIO(data))
+        return str(relation)
+
+    def bytes(self) -> bytes:
+        buffer = io.BytesIO()
+        self.file.save(buffer)
+        return buffer.getvalue()
+
+
+def reading(tmp_path, making: Making | bytes, **choices) -> Document:
+    path = tmp_path / "a.docx"
+    path.write_bytes(making if isinstance(making, bytes) else making.bytes())
+    return read(path, ReadSettings(**choices))
+
+
+def texts(document: Document) -> list[str]:
+    return [sentence.text for sentence in document.sentences]
+
+
+def changed(data: bytes, part: str, change: Callable[[bytes], bytes | None]) -> bytes:
+    """A zip file with one member changed, or left out where the change gives None."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content: bytes | None = old.read(name)
+            if re.fullmatch(part, name):
+                content = change(content or b"")
+            if content is not None:
+                new.writestr(name, content)
+    return buffer.getvalue()
+
+
+def test_kinds_in_reading_order(tmp_path):
+    making = Making()
+    file = making.file
+    file.add_heading("A heading", 1)
+    file.add_paragraph("Running text. Of two sentences.")
+    file.add_paragraph("an item", style="List Bullet")
+    file.add_paragraph("A quotation.", style="Quote")
+    table = file.add_table(2, 2)
+    table.cell(0, 0).text = "one"
+    table.cell(0, 1).text = "two"
+    table.cell(1, 0).merge(table.cell(1, 1)).text = "three"
+    table.cell(0, 1).add_table(1, 2).cell(0, 1).text = "within"
+    file.add_paragraph("The end.")
+    document = reading(tmp_path, making)
+    assert [(s.kind, s.text) for s in document.sentences] == [
+        ("heading", "A heading"),
+        ("paragraph", "Running text."),
+        ("paragraph", "Of two sentences."),
+        ("item", "an item"),
+        ("quote", "A quotation."),
+        ("cell", "one"),
+        ("cell", "two"),
+        ("cell", "within"),
+        ("cell", "three"),
+        ("paragraph", "The end."),
+    ]
+
+
+def test_cells_merged_downwards_count_once(tmp_path):
+    making = Making()
+    table = making.file.add_table(2, 2)
+    table.cell(0, 0).merge(table.cell(1, 0)).text = "tall"
+    table.cell(0, 1).text, table.cell(1, 1).text = "up", "down"
+    assert texts(reading(tmp_path, making)) == ["tall", "up", "down"]
+
+
+def test_pictures_with_alt_text_and_caption(tmp_path):
+    making, picture = Making(), jpeg()
+    making.file.add_paragraph("Before the picture.")
+    making.file.add_picture(io.BytesIO(picture), width=Inches(2))
+    shape = making.file.inline_shapes[0]
+    shape._inline.docPr.set("descr", "Colours. Description automatically generated")
+    making.file.add_paragraph("Figure 1 shows colours", style="Caption")
+    making.file.add_paragraph("After the picture.")
+    document = reading(tmp_path, making)
+    (image,) = document.images
+    assert (image.alt, image.caption, image.position) == ("Colours.", "Figure 1 shows colours", 1)
+    assert image.file == picture
+    assert image.source == "word/media/image1.jpg"
+    assert texts(document) == ["Before the picture.", "After the picture."]
+
+
+def field(instruction: str, result: str) -> str:
+    return (
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+        f'<w:r><w:instrText xml:space="preserve"> {instruction[:3]}</w:instrText></w:r>'
+        f'<w:r><w:instrText xml:space="preserve">{instruction[3:]} </w:instrText></w:r>'
+        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{run(result)}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+
+
+def test_cross_references_lead_to_the_picture_of_the_caption(tmp_path):
+    making = Making()
+    relation = making.embed(jpeg())
+    making.add(
+        run("As ") + field("REF _Ref42 \\h", "Figure 3") + run(" shows. Not here."),
+        f"<w:r>{blip(relation)}</w:r>",
+        '<w:bookmarkStart w:id="1" w:name="_Ref42"/>'
+        + run("Figure ")
+        + field("SEQ Figure \\* ARABIC", "3")
+        + '<w:bookmarkEnd w:id="1"/>'
+        + run(" Colours"),
+        f'<w:hyperlink w:anchor="_Ref42">{run("See it.")}</w:hyperlink><w:fldSimple w:instr=" PAGEREF _Ref42 ">'
+        f"{run(' Page 1.')}</w:fldSimple>",
+    )
+    document = reading(tmp_path, making)
+    (image,) = document.images
+    assert image.caption == "Figure 3 Colours"
+    assert image.anchors == ("_Ref42",)
+    assert [(s.text, s.targets) for s in document.sentences] == [
+        ("As Figure 3 shows.", ("_Ref42",)),
+        ("Not here.", ()),
+        ("See it.", ("_Ref42",)),
+        ("Page 1.", ("_Ref42",)),
+    ]
+
+
+def test_the_caption_of_a_table_is_no_caption_of_a_picture(tmp_path):
+    making = Making()
+    making.add(f"<w:r>{blip(making.embed(jpeg()))}</w:r>", run("Table ") + field("SEQ Table", "1"))
+    document = reading(tmp_path, making)
+    assert document.images[0].caption is None
+
+
+def test_picture_and_caption_in_one_paragraph(tmp_path):
+    making = Making()
+    relation = making.embed(jpeg())
+    making.add(f"<w:r>{blip(relation)}<w:br/></w:r>" + run("Figure 1: Colours."), run("More text."))
+    document = reading(tmp_path, making)
+    assert document.images[0].caption == "Figure 1: Colours."
+    assert texts(document) == ["More text."]
+
+
+def test_text_boxes_are_read_once_and_caption_floating_pictures(tmp_path):
+    making = Making()
+    relation = making.embed(jpeg())
+    box = f"<w:txbxContent><w:p>{run('Figure 2: In a box.')}</w:p></w:txbxContent>"
+    making.add(
+        f'<w:r>{blip(relation)}</w:r><w:r><mc:AlternateContent><mc:Choice Requires="wps"><w:drawing>'
+        f'<wp:anchor><wp:docPr id="2" name="b"/><a:graphic><a:graphicData uri="u"><wps:wsp><wps:txbx>{box}</wps:txbx>'
+        "</wps:wsp></a:graphicData></a:graphic></wp:anchor></w:drawing></mc:Choice><mc:Fallback><w:pict><v:shape>"
+        f"<v:textbox>{box}</v:textbox></v:shape></w:pict></mc:Fallback></mc:AlternateContent></w:r>"
+        + run("The text beside it.")
+    )
+    document = reading(tmp_path, making)
+    assert texts(document) == ["The text beside it."]
+    assert [(i.caption, i.position) for i in document.images] == [("Figure 2: In a box.", 0)]
+
+
+def test_older_and_linked_and_missing_pictures(tmp_path):
+    making = Making()
+    relation = making.embed(png())
+    remote = making.file.part.relate_to("http://example.org/a.png", "http://x/image", is_external=True)
+    making.add(
+        f'<w:r><w:pict><v:shape alt="in VML"><v:imagedata r:id="{relation}" o:title="t"/></v:shape></w:pict></w:r>',
+        f"<w:r>{blip(remote, kind='link')}</w:r>",
+        f"<w:r>{blip('rId999', 'lost')}</w:r>",
+    )
+    first, second, third = reading(tmp_path, making).images
+    assert (first.alt, first.file) == ("in VML", png())
+    assert second.source == "http://example.org/a.png"
+    assert "web" in (second.problem or "")
+    assert (third.alt, third.file) == ("lost", None)
+    assert third.problem == "the file names it and does not hold it"
+
+
+def test_metafiles_say_what_they_are(tmp_path):
+    making = Making()
+    making.add(f"<w:r>{blip(making.embed(png()))}</w:r>")
+    data = changed(
+        making.bytes(), r"word/_rels/document\.xml\.rels", lambda xml: xml.replace(b"image1.png", b"image1.emf")
+    )
+    assert "metafile" in (reading(tmp_path, data).images[0].problem or "")
+
+
+def test_revisions_hidden_text_and_notes(tmp_path):
+    making = Making()
+    making.add(
+        run("It is ")
+        + '<w:del w:id="1"><w:r><w:delText>not </w:delText></w:r></w:del>'
+        + f'<w:ins w:id="2">{run("quite ")}</w:ins><w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden </w:t></w:r>'
+        + run("so.")
+        + '<w:r><w:footnoteReference w:id="2"/></w:r>',
+        f'<w:pPr><w:pStyle w:val="TOC1"/></w:pPr>{run("Contents 1")}',
+    )
+    making.file.sections[0].header.paragraphs[0].text = "Running header"
+    styles = making.file.styles.element
+    styles.append(parse_xml(f'<w:style {SPACES} w:type="paragraph" w:styleId="TOC1"><w:name w:val="toc 1"/></w:style>'))
+    assert texts(reading(tmp_path, making)) == ["It is quite so."]
+
+
+def test_headings_by_outline_level_and_by_a_style_based_on_one(tmp_path):
+    making = Making()
+    styles = making.file.styles.element
+    styles.append(
+        parse_xml(
+            f'<w:style {SPACES} w:type="paragraph" w:styleId="Eigene"><w:name w:val="Eigene"/>'
+            '<w:basedOn w:val="Heading2"/></w:style>'
+        )
+    )
+    making.add(
+        f'<w:pPr><w:pStyle w:val="Eigene"/></w:pPr>{run("Erste Überschrift")}',
+        f'<w:pPr><w:outlineLvl w:val="0"/></w:pPr>{run("Zweite")}',
+    )
+    assert [s.kind for s in reading(tmp_path, making).sentences] == ["heading", "heading"]
+
+
+def test_language(tmp_path):
+    making = Making()
+    making.add(run("שלום עולם. זה משפט שני."), run("مرحبا بالعالم."))
+
+    def hebrew(xml: bytes) -> bytes:
+        return re.sub(rb'(<w:lang [^>]*?w:val=)"[^"]*"', rb'\1"he-IL"', xml)
+
+    document = reading(tmp_path, changed(making.bytes(), r"word/styles\.xml", hebrew))
+    assert document.language == "he"
+    assert texts(document) == ["שלום עולם.", "זה משפט שני.", "مرحبا بالعالم."]
+
+
+def test_the_strict_variant(tmp_path):
+    making = Making()
+    making.add(run("Strict text."))
+    old, new = (
+        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+    )
+    strict = changed(making.bytes(), r"word/document\.xml", lambda xml: xml.replace(old, new))
+    assert texts(reading(tmp_path, strict)) == ["Strict text."]
+
+
+# Hostile files
+
+
+@pytest.fixture(scope="module")
+def plain() -> bytes:
+    making = Making()
+    making.add(run("Text of two sentences. This is the second."))
+    making.add(f"<w:r>{blip(making.embed(jpeg()))}</w:r>")
+    return making.bytes()
+
+
+def test_old_or_encrypted_word_files(tmp_path):
+    with pytest.raises(DocumentError, match="without a password"):
+        reading(tmp_path, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+
+
+def test_entities_are_not_expanded(tmp_path, plain):
+    laughs = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 12))
+    bomb = b'<!DOCTYPE x [<!ENTITY l0 "ha">' + laughs + b"]>"
+
+    def put(xml: bytes) -> bytes:
+        return xml.replace(b"<w:document", bomb + b"<w:document", 1).replace(b"Text of", b"&l11; of")
+
+    with pytest.raises(HostileDocumentError, match="entities"):
+        reading(tmp_path, changed(plain, r"word/document\.xml", put))
+
+
+def test_external_entities_are_not_read(tmp_path, plain):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    head = f'<!DOCTYPE x [<!ENTITY s SYSTEM "{secret.as_uri()}">]>'.encode()
+
+    def put(xml: bytes) -> bytes:
+        return xml.replace(b"<w:document", head + b"<w:document", 1).replace(b"Text of", b"&s; of")
+
+    with pytest.raises(HostileDocumentError):
+        reading(tmp_path, changed(plain, r"word/document\.xml", put))
+
+
+def test_addresses_cannot_leave_the_archive(tmp_path, plain):
+    (tmp_path / "secret.png").write_bytes(png())
+    data = changed(
+        plain, r"word/_rels/document\.xml\.rels", lambda xml: xml.replace(b"media/image1.jpg", b"../../secret.png")
+    )
+    assert reading(tmp_path, data).images[0].file is None
+
+
+def test_a_bomb_that_says_so(tmp_path, plain):
+    data = changed(plain, r"word/media/.*", lambda _: bytes(30_000_000))
+    with pytest.raises(HostileDocumentError, match="200 times"):
+        reading(tmp_path, data)
+
+
+def test_more_than_the_limit(tmp_path, plain):
+    with pytest.raises(HostileDocumentError, match="max_bytes"):
+        reading(tmp_path, plain, max_bytes=len(plain) + 100)
+
+
+def test_a_bomb_that_lies(tmp_path, plain):
+    # The directory and the member's own header say 100 bytes; it unpacks to 30 MB.
+    data = changed(plain, r"word/media/.*", lambda _: bytes(30_000_000))
+    lying = data.replace((30_000_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    (image,) = reading(tmp_path, lying).images
+    assert image.file is None
+    assert "damaged" in (image.problem or "")
+
+
+def test_an_endless_directory(tmp_path, plain):
+    at = plain.rindex(b"PK\x05\x06")
+    with pytest.raises(HostileDocumentError, match="20000 files"):
+        reading(tmp_path, plain[: at + 12] + (2**31).to_bytes(4, "little") + plain[at + 16 :])
+
+
+def test_without_its_body(tmp_path, plain):
+    with pytest.raises(DocumentError, match="no Word document"):
+        reading(tmp_path, changed(plain, r"word/document\.xml", lambda _: None))
+
+
+def test_broken_xml(tmp_path, plain):
+    with pytest.raises(DocumentError, match="no well-formed XML"):
+        reading(tmp_path, changed(plain, r"word/document\.xml", lambda xml: xml[: len(xml) // 2]))
+
+
+def test_cut_off_anywhere(tmp_path, plain):
+    for end in range(4, len(plain), 401):
+        with pytest.raises(DocumentError) as caught:
+            reading(tmp_path, plain[:end])
+        assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(noise=st.binary(min_size=1, max_size=80), share=st.floats(0, 1))
+def test_noise(tmp_path_factory, plain, noise, share):
+    at = int(share * len(plain))
+    try:
+        reading(tmp_path_factory.mktemp("noise"), plain[:at] + noise + plain[at + len(noise) :])
+    except IconotextError as error:
+        assert "\n" not in str(error)
