@@ -18,10 +18,10 @@ from PIL import Image
 
 from iconotext import read
 
-WORDS = (
-    "the baker kneads a soft dough of flour and water with salt while the trams pass by her window in the "
-    "street"
-).split()def main() -> None:
+WORDS = "the baker kneads a soft dough of flour and water with salt while the trams pass by her window in the street"
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--json", action="store_true")
@@ -60,7 +60,7 @@ def markdown(chance: random.Random) -> str:
     """A page of 10 sections of 5 sentences."""
     parts = []
     for section in range(10):
-        sentences = [" ".join(chance.choices(WORDS, k=14)).capitalize() + " today." for _ in range(5)]
+        sentences = [" ".join(chance.choices(WORDS.split(), k=14)).capitalize() + " today." for _ in range(5)]
         sentences[1] = sentences[1].replace("a", "*a*", 1)
         sentences[2] = f"[A link](http://page.example) and {sentences[2][0].lower()}{sentences[2][1:]}"
         parts.append(f"## Section {section}\n\n" + "\n".join(sentences[:3]) + "\n\n- " + "\n- ".join(sentences[3:]))

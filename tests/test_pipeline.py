@@ -27,7 +27,12 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-TEXTS = ("We drank an espresso.", "The tabby cat sat up.", "A missile stood on its launch pad.", "Taxes are due in May.")
+TEXTS = (
+    "We drank an espresso.",
+    "The tabby cat sat up.",
+    "A missile stood on its launch pad.",
+    "Taxes are due in May.",
+)
 
 
 def bare(photos: Path) -> Document:

@@ -145,7 +145,7 @@ class LinkedDocument:
     model: str
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
-        """Write the result as the suffix says: ``.html`` (a reading view), ``.json``, ``.jsonl``, ``.md`` or ``.parquet``.
+        """Write the result as its suffix says: ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md``, ``.parquet``.
 
         Raises:
             OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.

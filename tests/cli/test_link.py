@@ -124,12 +124,10 @@ def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
         (["a.md", "--set", "k"], "name=value"),
         (["a.md", "--to", "parquet"], "--output"),
         (["a.md", "b.md", "--output", "x.html"], "folder"),
-        (["a.md", "--model", "no/such-model-here"], "no/such-model-here"),
     ],
 )
 def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     if arguments != ["."]:
         for name in ("a.md", "b.md"):
             Path(name).write_text("A sentence.")
@@ -139,6 +137,15 @@ def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
 
     assert len(lines) == 1
     assert re.search(message, lines[0])
+
+
+def test_a_model_that_is_not_there_is_one_line(article):
+    command = [sys.executable, "-m", "iconotext", "link", str(article), "--model", "no/such-model-here"]
+    offline = os.environ | {"HF_HUB_OFFLINE": "1"}  # else the library asks the network several times first
+    result = subprocess.run(command, capture_output=True, text=True, env=offline, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("iconotext: no/such-model-here")
+    assert result.stderr.count("\n") == 1
 
 
 def test_usage_and_version():

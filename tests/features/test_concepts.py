@@ -18,20 +18,22 @@ def test_a_thousand_different_classes():
 
 
 def test_by_hand():
-    vectors = np.array([[3, 0], [0, 4], [100, 100]], np.float32)
-    # The two most probable: .6 · (3, 0) + .3 · (0, 4) = (1.8, 1.2), divided by its length √4.68.
-    expected = np.array([[1.8, 1.2]]) / np.sqrt(4.68)
-    np.testing.assert_allclose(concept_vectors(features([0.6, 0.3, 0.1]), vectors, k=2), expected, rtol=1e-6)
+    vectors = np.array([[8, 0], [0, 8], [2, 2]], np.float32)
+    # Mean (10/3, 10/3), of which 0.7 are 7/3: the first two become (17/3, -7/3) and (-7/3, 17/3).
+    # The two most probable by their roots: .8 · (17, -7)/3 + .5 · (-7, 17)/3 = (10.1, 2.9)/3;
+    expected = np.array([[10.1, 2.9]]) / np.sqrt(10.1**2 + 2.9**2)
+    np.testing.assert_allclose(concept_vectors(features([0.64, 0.25, 0.11]), vectors, k=2), expected, rtol=1e-5)
 
 
-def test_one_class_is_its_vector():
-    vectors = np.eye(3, dtype=np.float32)
-    assert concept_vectors(features([0.2, 0.7, 0.1]), vectors, k=1).tolist() == [[0, 1, 0]]
+def test_one_class_is_its_vector_less_what_all_share():
+    found = concept_vectors(features([0.2, 0.7, 0.1]), np.eye(3, dtype=np.float32), k=1)
+    expected = np.array([[-0.7 / 3, 1 - 0.7 / 3, -0.7 / 3]])
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), rtol=1e-5)
 
 
 def test_images_with_problems_stay_zero():
     vectors = concept_vectors(features([0, 0, 0], [1, 0, 0]), np.eye(3, dtype=np.float32), k=3)
-    assert vectors.tolist() == [[0, 0, 0], [1, 0, 0]]
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [0, 1], rtol=1e-6)
     assert vectors.dtype == np.float32
 
 

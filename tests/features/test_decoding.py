@@ -16,7 +16,8 @@ def size(picture):
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
 def test_order_is_kept_and_broken_ones_are_told(threads, batch_size, noise):
     files = [noise(i, 10 + i, 10) if i % 3 else BROKEN for i in range(11)]
-    rows, widths, problems = [], [], {}
+    rows, widths = [], []
+    problems: dict[int, str] = {}
     for batch in pixel_batches(files, size, at_least=1, batch_size=batch_size, threads=threads):
         rows += batch.rows
         widths += [int(pixels[0]) for pixels in batch.pixels]

@@ -44,7 +44,9 @@ def test_models_without_a_classifier(models, files, name, dim):
     features = backbone.encode(files, regions=True)
     assert features.pooled.shape == (4, dim)
     assert features.regions.shape == (4, 36, dim)
-    assert backbone.classes is features.probabilities is features.region_classes is None
+    assert backbone.classes is None
+    assert features.probabilities is None
+    assert features.region_classes is None
     # A pooler that the folder lacks must not be made up at random.
     np.testing.assert_array_equal(load_image_backbone(str(models / name)).encode(files).pooled, features.pooled)
 

@@ -35,7 +35,7 @@ def make_linked(
     for each in links:
         similarity[each.sentence, each.image] = each.score
     ordered = tuple(sorted(links, key=lambda each: -each.score))
-    made = Document("doc", sentences, tuple(images), **document)  # type: ignore[arg-type]
+    made = Document("doc", sentences, tuple(images), **document)
     return LinkedDocument(made, ordered, similarity, "default")
 
 

@@ -65,13 +65,19 @@ def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass the items on, showing on stderr, if that is a terminal, how many of ``total`` are done and how long it takes."""
+    """Pass the items on, showing on stderr, if that is a terminal, how many of ``total`` are done and for how long."""
     if not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield from bar.track(items, total=total, description=label)

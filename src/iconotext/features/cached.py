@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import numpy as np
 
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone, blank_features
 from iconotext.features.cache import FeatureCache
+from iconotext.features.cores import usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class _CachedImage:
         features = blank_features(len(files), self.dim, classes=len(self.classes or ()), regions=regions)
         arrays: dict[str, NDArray[Any]] = features.arrays()
         problems: list[str | None] = []
-        with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="iconotext-digest") as pool:
+        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-digest") as pool:
             for start, keys in _digests(files, pool):
                 problems += self._fill(arrays, start, files, keys, regions)
         return replace(features, problems=tuple(problems))

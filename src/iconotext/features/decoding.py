@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from iconotext.errors import PictureError
 from iconotext.features.backbone import ImageFeatures, Picture
+from iconotext.features.cores import on_cores, usable_cores
 from iconotext.read.images import decode
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def pixel_batches(
     at_least: int,
     batch_size: int,
     threads: int | None = None,
-) -> Iterator[PixelBatch[P]]:
+) -> Generator[PixelBatch[P], None, None]:
     """Decode and prepare files in order, at most ``AHEAD`` batches beyond the one in use.
 
     Args:
@@ -58,12 +58,9 @@ def pixel_batches(
     """
 
     def ready(file: Picture) -> P | PictureError:
-        try:
-            return prepare(decode(file, at_least=at_least))
-        except PictureError as error:
-            return error
+        return _prepared(file, prepare, at_least)
 
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="iconotext-decode")
+    pool = ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="iconotext-decode")
     waiting: deque[tuple[int, Future[P | PictureError]]] = deque()
     to_do = iter(enumerate(files))
     try:
@@ -72,15 +69,29 @@ def pixel_batches(
                 waiting.append((row, pool.submit(ready, file)))
             if not waiting:
                 return
-            yield _gather([waiting.popleft() for _ in range(min(batch_size, len(waiting)))])
+            some = [waiting.popleft() for _ in range(min(batch_size, len(waiting)))]
+            yield _gather((row, future.result()) for row, future in some)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _gather(futures: Sequence[tuple[int, Future[P | PictureError]]]) -> PixelBatch[P]:
+def pixel_batch(
+    files: Iterable[tuple[int, Picture]], prepare: Callable[[Pillow.Image], P], *, at_least: int
+) -> PixelBatch[P]:
+    """Decode and prepare a few files, with their positions, on this thread."""
+    return _gather((row, _prepared(file, prepare, at_least)) for row, file in files)
+
+
+def _prepared(file: Picture, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | PictureError:
+    try:
+        return prepare(decode(file, at_least=at_least))
+    except PictureError as error:
+        return error
+
+
+def _gather(results: Iterable[tuple[int, P | PictureError]]) -> PixelBatch[P]:
     batch: PixelBatch[P] = PixelBatch([], [], {})
-    for row, future in futures:
-        result = future.result()
+    for row, result in results:
         if isinstance(result, PictureError):
             batch.problems[row] = str(result)
         else:
@@ -89,25 +100,55 @@ def _gather(futures: Sequence[tuple[int, Future[P | PictureError]]]) -> PixelBat
     return batch
 
 
-def encode_pictures(
-    blank: ImageFeatures,
-    batches: Iterator[PixelBatch[P]],
-    forward: Callable[[list[P]], Mapping[str, NDArray[Any]]],
-) -> ImageFeatures:
-    """Run a network over batches.
+Forward = Callable[[list[P]], Mapping[str, "NDArray[Any]"]]
+"""From what ``prepare`` made of b pictures to arrays of b rows, named as in ``ImageFeatures``."""
+
+
+def encode_ahead(blank: ImageFeatures, batches: Iterator[PixelBatch[P]], forward: Forward[P]) -> ImageFeatures:
+    """Run a network over batches, on this thread: for a GPU, and for networks of which we do not know better.
 
     Args:
         blank: Features of all files, zero so far; its arrays are filled in place.
         batches: From ``pixel_batches``.
-        forward: From what ``prepare`` made of b pictures to arrays of b rows, named as in ``ImageFeatures``.
+        forward: The network.
     """
+    return _filled(blank, ((batch, forward(batch.pixels) if batch.rows else {}) for batch in batches))
+
+
+def encode_on_cores(
+    blank: ImageFeatures,
+    files: Sequence[Picture],
+    prepare: Callable[[Pillow.Image], P],
+    forward: Forward[P],
+    *,
+    at_least: int,
+    batch_size: int,
+) -> ImageFeatures:
+    """Decode, prepare and run a network, each batch on one core.
+
+    Args:
+        blank: Features of all files, zero so far; its arrays are filled in place.
+        files: Encoded pictures or where they are.
+        prepare: From an RGB picture to what the network wants.
+        forward: The network; called on several threads at once.
+        at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
+        batch_size: Files in a batch.
+    """
+
+    def work(start: int) -> tuple[PixelBatch[P], Mapping[str, NDArray[Any]]]:
+        some = enumerate(files[start : start + batch_size], start)
+        batch = pixel_batch(some, prepare, at_least=at_least)
+        return batch, forward(batch.pixels) if batch.rows else {}
+
+    return _filled(blank, on_cores(work, range(0, len(files), batch_size)))
+
+
+def _filled(blank: ImageFeatures, results: Iterable[tuple[PixelBatch[P], Mapping[str, NDArray[Any]]]]) -> ImageFeatures:
     problems = list(blank.problems)
-    arrays: Mapping[str, NDArray[Any]] = blank.arrays()
-    for batch in batches:
+    for batch, found in results:
         for row, problem in batch.problems.items():
             problems[row] = problem
-        if batch.rows:
-            found = forward(batch.pixels)
-            for name, array in arrays.items():
+        for name, array in blank.arrays().items():
+            if batch.rows:
                 array[batch.rows] = found[name]
     return replace(blank, problems=tuple(problems))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def best_device() -> torch.device:
 
 
 @contextmanager
-def looking() -> Iterator[None]:
+def looking(device: torch.device) -> Iterator[None]:
     """No gradients, and all of float32.
 
     A GPU's convolutions otherwise round to 10 bits (TF32), and what one machine puts into a shared cache would not be
@@ -26,11 +26,11 @@ def looking() -> Iterator[None]:
     """
     import torch
 
-    flags = torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False)
-    with torch.inference_mode(), flags:
+    exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False)
+    with torch.inference_mode(), exact if device.type == "cuda" else nullcontext():
         yield
 
 
 def image_batch(device: torch.device) -> int:
     """Pictures in a batch: as many as keep the device busy and memory small."""
-    return 256 if device.type == "cuda" else 32
+    return 256 if device.type == "cuda" else 16

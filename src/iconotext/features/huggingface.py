@@ -10,7 +10,7 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, Picture, blank_features
-from iconotext.features.decoding import encode_pictures, pixel_batches
+from iconotext.features.decoding import encode_ahead, pixel_batches
 from iconotext.features.device import best_device, image_batch, looking
 from iconotext.features.hub import Foreign, loading, revised_name
 
@@ -76,7 +76,7 @@ class HuggingFaceImage:
             return {name: _numpy(tensor) for name, tensor in self._forward(_tensor(pixels), regions).items()}
 
         batches = pixel_batches(files, prepare, at_least=SIDE, batch_size=image_batch(best_device()))
-        return encode_pictures(blank, batches, forward)
+        return encode_ahead(blank, batches, forward)
 
 
 class HuggingFaceText:
@@ -109,7 +109,7 @@ class HuggingFaceText:
             tokens = self._tokenizer(
                 [texts[row] for row in rows], padding=padding, truncation=True, max_length=longest, return_tensors="pt"
             )
-            with looking():
+            with looking(best_device()):
                 found = _embedding(self._model.get_text_features(**tokens.to(self._model.device)))
                 vectors[rows] = _numpy(torch.nn.functional.normalize(found, dim=1))
         return vectors
@@ -172,7 +172,7 @@ def load_clip(name: str) -> DualEncoder:
         def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
 
-            with looking():
+            with looking(best_device()):
                 found = _embedding(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
@@ -197,7 +197,7 @@ def _classifier(model: Foreign) -> Forward:
     model.base_model.register_forward_hook(lambda _, __, output: seen.__setitem__("map", output.last_hidden_state))
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with looking():
+        with looking(best_device()):
             logits = model(pixel_values=pixels).logits
             found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
             cells = _cells(seen["map"]) if regions else None
@@ -217,7 +217,7 @@ def _classifier(model: Foreign) -> Forward:
 def _encoder(model: Foreign, *, pooler: bool) -> Forward:
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with looking():
+        with looking(best_device()):
             output = model(pixel_values=pixels)
             last = output.last_hidden_state
             pooled = getattr(output, "pooler_output", None) if pooler else None

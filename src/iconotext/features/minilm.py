@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.features.cores import on_cores
 from iconotext.features.device import best_device
 from iconotext.features.fingerprint import folder_name
 from iconotext.features.packaged import packaged_file
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from iconotext.features.bert import Bert
     from iconotext.types import FloatMatrix
 
-TOKENS = 2048
-"""Tokens in a batch, padding included: enough to keep the cores busy, small enough for their caches."""
+TOKENS = 1024
+"""Tokens in a batch, padding included: enough to keep a core busy, and work for all of them in a short document."""
 
 FULL = 0.85
 """Share of a batch that must be real tokens, not padding."""
@@ -58,11 +60,15 @@ class BertSentences:
             return vectors
         bert, device = self._bert
         encodings = self._tokenizer.encode_batch(list(texts))
-        with torch.inference_mode():
-            for rows in token_batches([len(encoding) for encoding in encodings]):
-                ids, mask = _padded([encodings[row] for row in rows])
-                real = None if mask.all() else torch.from_numpy(mask).to(device)
+
+        def work(rows: list[int]) -> None:
+            ids, mask = _padded([encodings[row] for row in rows])
+            real = None if mask.all() else torch.from_numpy(mask).to(device)
+            with torch.inference_mode():
                 vectors[rows] = bert.embed(torch.from_numpy(ids).to(device), real).cpu().numpy()
+
+        batches = token_batches([len(encoding) for encoding in encodings])
+        deque(on_cores(work, batches, cores=None if device.type == "cpu" else 1), maxlen=0)
         return vectors
 
     @cached_property

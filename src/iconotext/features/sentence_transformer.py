@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, ImageFeatures, Picture, TextBackbone, blank_features
-from iconotext.features.decoding import encode_pictures, pixel_batches
+from iconotext.features.decoding import encode_ahead, pixel_batches
 from iconotext.features.device import best_device, image_batch
 from iconotext.features.hub import loading, revised_name
 
@@ -68,7 +68,7 @@ class SentenceTransformerImage:
             return {"pooled": _vectors(self._model, pictures, self.dim)}
 
         batches = pixel_batches(files, _reduced, at_least=SIDE, batch_size=image_batch(best_device()))
-        return encode_pictures(blank_features(len(files), self.dim), batches, forward)
+        return encode_ahead(blank_features(len(files), self.dim), batches, forward)
 
 
 def load_sentence_transformer(name: str) -> TextBackbone:

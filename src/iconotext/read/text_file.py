@@ -45,10 +45,8 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
             return data.decode(encoding, errors="replace")
     encodings = ["utf-8"]
     if html and (declared := DECLARED.search(data[:4096])):
-        try:
+        with contextlib.suppress(LookupError):  # a name that is no encoding
             encodings.insert(0, codecs.lookup((declared[1] or declared[2]).decode("ascii")).name)
-        except LookupError:
-            pass
     for encoding in encodings:
         try:
             return data.decode(encoding)
