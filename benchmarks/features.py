@@ -33,8 +33,9 @@ import numpy as np
 import torch
 
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
+from iconotext.features.cores import on_cores
 from iconotext.features.device import image_batch
-from iconotext.features.efficientnet import SIDE, EfficientNetBackbone, prepare
+from iconotext.features.efficientnet import BATCH, SIDE, EfficientNetBackbone, prepare
 from iconotext.read.images import decode
 
 TURNS = 3
@@ -112,15 +113,16 @@ def compared(items: int, first: Callable[[], object], second: Callable[[], objec
 def against_bare(files: Sequence[Path]) -> dict[str, float]:
     backbone = EfficientNetBackbone()
     network, device = backbone.network
-    size = image_batch(device)
+    size = BATCH if device.type == "cpu" else image_batch(device)
     pixels = np.stack([prepare(decode(file, at_least=SIDE)) for file in files])
-    ready = [torch.from_numpy(pixels[i : i + size]) for i in range(0, len(files), size)]
+
+    def look(start: int) -> torch.Tensor:
+        with torch.inference_mode():
+            grid = network(torch.from_numpy(pixels[start : start + size]).to(device))
+            return network.classify(grid.mean((2, 3))).cpu()
 
     def bare() -> None:
-        with torch.inference_mode():
-            for batch in ready:
-                pooled = network(batch.to(device)).mean((2, 3))
-                network.classify(pooled).cpu()
+        list(on_cores(look, range(0, len(pixels), size), cores=None if device.type == "cpu" else 1))
 
     return compared(len(files), lambda: backbone.encode(files), bare)
 

@@ -124,7 +124,6 @@ class Linker:
             FeatureError: The image backbone cannot be compared with the text backbone.
         """
         from iconotext.links import link_document
-        from iconotext.similarity.cosine import cosine_similarity
 
         cosines = sentence_vectors = None
         if "picture" in self.settings.evidence:
@@ -132,7 +131,8 @@ class Linker:
             features = self.image.encode([document.images[number].file or b"" for number in usable])
             document = _with_problems(document, usable, features)
             sentence_vectors = self.text.encode([sentence.text for sentence in document.sentences])
-            cosines = cosine_similarity(sentence_vectors, self._image_vectors(document, usable, features))
+            cosines = self._cosines(sentence_vectors, features)
+            cosines = _spread(cosines, usable, len(document.images))
         return link_document(
             document,
             cosines,
@@ -156,21 +156,27 @@ class Linker:
             except IconotextError as error:
                 yield Failure(document.source or Path(document.id), error)
 
-    def _image_vectors(self, document: Document, usable: list[int], features: ImageFeatures) -> FloatMatrix:
-        """(images, dim) unit vectors among those of the sentences; zero for an image with a problem."""
-        import numpy as np
+    def _cosines(self, sentences: FloatMatrix, features: ImageFeatures) -> FloatMatrix:
+        """(sentences, encoded images) cosines: direct in a shared space, else over the concept bridge."""
+        from iconotext.features import centred, concept_vectors, share_space
+        from iconotext.similarity.cosine import cosine_similarity
 
-        from iconotext.features.backbone import share_space
-        from iconotext.features.concepts import concept_vectors
+        if share_space(self.text, self.image):
+            return cosine_similarity(sentences, features.pooled)
+        if self._class_vectors is None:
+            self._class_vectors = self.text.encode(self.image.classes or ())
+        return cosine_similarity(
+            centred(sentences), concept_vectors(features, self._class_vectors, k=self.settings.concepts)
+        )
 
-        found = features.pooled
-        if not share_space(self.text, self.image):
-            if self._class_vectors is None:
-                self._class_vectors = self.text.encode(self.image.classes or ())
-            found = concept_vectors(features, self._class_vectors, k=self.settings.concepts)
-        vectors = np.zeros((len(document.images), self.text.dim), np.float32)
-        vectors[usable] = found
-        return vectors
+
+def _spread(cosines: FloatMatrix, columns: list[int], images: int) -> FloatMatrix:
+    """The columns at their places among all images of the document; 0 for an image that was not encoded."""
+    import numpy as np
+
+    spread = np.zeros((len(cosines), images), np.float32)
+    spread[:, columns] = cosines
+    return spread
 
 
 def _with_problems(document: Document, encoded: list[int], features: ImageFeatures) -> Document:

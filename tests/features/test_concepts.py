@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.features import ImageFeatures, concept_vectors, imagenet_classes
+from iconotext.features import ImageFeatures, centred, concept_vectors, imagenet_classes
 
 
 def features(*probabilities):
@@ -45,3 +45,15 @@ def test_what_does_not_fit():
         concept_vectors(features([1, 0, 0]), eye, k=4)
     with pytest.raises(FeatureError, match="no classifier"):
         concept_vectors(ImageFeatures(pooled=np.zeros((1, 2), np.float32), problems=(None,)), eye)
+
+
+def test_centred_by_hand():
+    # Of two sentences half of their mean (1/2, 1/2) is taken away: (3/4, -1/4) and (-1/4, 3/4).
+    expected = np.array([[3, -1], [-1, 3]]) / np.sqrt(10)
+    np.testing.assert_allclose(centred(np.eye(2, dtype=np.float32)), expected, rtol=1e-6)
+
+
+def test_one_sentence_or_none_stays_as_it_is():
+    one = np.array([[0.6, 0.8]], np.float32)
+    np.testing.assert_array_equal(centred(one), one)
+    assert centred(np.zeros((0, 3), np.float32)).shape == (0, 3)

@@ -7,7 +7,7 @@ from pathlib import Path
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_text
-from iconotext.features.concepts import concept_vectors, imagenet_classes
+from iconotext.features.concepts import centred, concept_vectors, imagenet_classes
 
 __all__ = [
     "DualEncoder",
@@ -18,6 +18,7 @@ __all__ = [
     "cache_folder",
     "cached_image",
     "cached_text",
+    "centred",
     "concept_vectors",
     "imagenet_classes",
     "load_dual_encoder",

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.features import centred
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -39,8 +41,8 @@ class Cited:
 
     @property
     def similarity(self) -> FloatMatrix:
-        """(S, V) cosines."""
-        product: FloatMatrix = self.sentence_vectors @ self.image_vectors.T
+        """(S, V) cosines over the concept bridge."""
+        product: FloatMatrix = centred(self.sentence_vectors) @ self.image_vectors.T
         return product
 
 
