@@ -41,9 +41,8 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(found))
     else:
-        print(
-            f"cold {seconds:.2f} s, imports {imports:.2f} s of it ({imports / seconds:.0%}); again {found['again_s']:.2f} s"
-        )
+        print(f"cold {seconds:.2f} s, of it imports {imports:.2f} s ({imports / seconds:.0%})")
+        print(f"again {found['again_s']:.2f} s")
 
 
 def run(article: Path, folder: Path, cache: str) -> tuple[float, float]:
