@@ -42,7 +42,9 @@ class Selection(StrEnum):
 def link(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.", show_default=False),
+        typer.Argument(
+            metavar="PATH", help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.", show_default=False
+        ),
     ],
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
     output: Annotated[
@@ -94,16 +96,13 @@ def link(
 ) -> None:
     """Find which sentences each picture belongs to.
 
-    Examples:
-        iconotext link article.md
+    **Examples**
 
-        iconotext link docs/ --output pages/
-
-        iconotext link report.pdf --to json | jq '.links[0]'
-
-        iconotext link site/ --root site/static --to parquet --output links.parquet
-
-        iconotext link book.epub --set epub=chapters --evidence picture,caption
+    - `iconotext link article.md`
+    - `iconotext link docs/ --output pages/`
+    - `iconotext link report.pdf --to json | jq '.links[0]'`
+    - `iconotext link site/ --root site/static --to parquet --output links.parquet`
+    - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
     with known_errors():
         from iconotext.pipeline import LinkSettings
