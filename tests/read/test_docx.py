@@ -138,6 +138,16 @@ def test_pictures_with_alt_text_and_caption(tmp_path):
     assert texts(document) == ["Before the picture.", "After the picture."]
 
 
+def test_a_title_stands_in_for_a_caption(tmp_path):
+    making = Making()
+    for caption in (None, "Figure 2 shows it"):
+        making.file.add_picture(io.BytesIO(jpeg()), width=Inches(2))
+        making.file.inline_shapes[-1]._inline.docPr.set("title", "Figure 1: A title.")
+        if caption:
+            making.file.add_paragraph(caption, style="Caption")
+    assert [image.caption for image in reading(tmp_path, making).images] == ["Figure 1: A title.", "Figure 2 shows it"]
+
+
 def field(instruction: str, result: str) -> str:
     return (
         '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'

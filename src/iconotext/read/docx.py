@@ -421,44 +421,44 @@ class _Walk:
         if (counted := SEQUENCE.match(open_field.instruction)) is not None:
             self.paragraph.sequence = counted[1]
 
-    def drawing(self, element: Element, alt: str | None = None) -> None:
+    def drawing(self, element: Element, alt: str | None = None, title: str | None = None) -> None:
         """Pictures and text boxes of a drawing, whatever groups and canvases are around them."""
         name = local(element)
         if name == "txbxContent":
             self.paragraph.boxes.append((self.writer.offset, element))
             return
         if name == "AlternateContent":
-            self.drawing(_alternative(element), alt)
+            self.drawing(_alternative(element), alt, title)
             return
         if name in ("inline", "anchor"):
             properties = child(element, "docPr")
             if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
                 return
-            alt = _alt(properties) or alt
+            alt, title = _alt(properties) or alt, _own_title(properties) or title
         elif name in ("shape", "rect", "roundrect", "oval"):  # VML
             alt = attribute(element, "alt") or alt
         elif name == "pic":
-            self.picture(element, alt)
+            self.picture(element, alt, title)
             return
         elif name == "imagedata":
             self.vml_picture(element, alt)
             return
         for part in element:
-            self.drawing(part, alt)
+            self.drawing(part, alt, title)
 
-    def picture(self, element: Element, alt: str | None) -> None:
+    def picture(self, element: Element, alt: str | None, title: str | None) -> None:
         blip = child(element, "blipFill", "blip")
         if blip is None:
             return
         if alt is None:  # in a group each picture may say for itself what it shows
             own = _alt(child(element, "nvPicPr", "cNvPr"))
             alt = own if own and " " in own else None  # pandoc puts the file's name there
-        self.put(attribute(blip, "embed") or attribute(blip, "link"), alt)
+        self.put(attribute(blip, "embed") or attribute(blip, "link"), alt, title)
 
     def vml_picture(self, element: Element, alt: str | None) -> None:
-        self.put(attribute(element, "id") or attribute(element, "href"), alt or attribute(element, "title"))
+        self.put(attribute(element, "id") or attribute(element, "href"), alt, attribute(element, "title"))
 
-    def put(self, relation: str | None, alt: str | None) -> None:
+    def put(self, relation: str | None, alt: str | None, title: str | None) -> None:
         target = self.relations.get(relation or "")
         if target is None:
             picture = Picture((relation or "picture",), alt, problem="the file names it and does not hold it")
@@ -467,7 +467,7 @@ class _Walk:
         else:
             picture = self.embedded(target, alt)
         self.paragraph.breaks = 0
-        self.writer.picture(picture)
+        self.writer.picture(replace(picture, title=title))
 
     def embedded(self, target: str, alt: str | None) -> Picture:
         if DRAWINGS.search(target):
@@ -512,8 +512,11 @@ def _alternative(element: Element) -> Element:
 def _alt(properties: Element | None) -> str | None:
     if properties is None:
         return None
-    text = WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "")
-    return " ".join((text or attribute(properties, "title") or "").split()) or None
+    return " ".join(WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "").split()) or None
+
+
+def _own_title(properties: Element | None) -> str | None:
+    return None if properties is None else " ".join((attribute(properties, "title") or "").split()) or None
 
 
 def _part_caption(block: Block) -> list[Block]:
