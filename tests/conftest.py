@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from iconotext.read.pdf import close_reader
 
 MakePicture = Callable[..., Path]
 
@@ -24,6 +26,13 @@ def picture(tmp_path: Path) -> MakePicture:
         return path
 
     return make
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _pdf_reader_ends_with_the_tests() -> Iterator[None]:
+    """The process that reads PDFs says what it has covered when it ends, which must be before the report."""
+    yield
+    close_reader()
 
 
 @pytest.fixture(autouse=True)

@@ -90,6 +90,15 @@ def _running() -> subprocess.Popen[bytes]:
 
 
 @atexit.register
+def close_reader() -> None:
+    """End the other process once it has nothing left to do; the next PDF starts a new one."""
+    if _reader is not None and _reader.stdin is not None and _owner == os.getpid():
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            _reader.stdin.close()
+            _reader.wait(timeout=5)
+    _stop()
+
+
 def _stop() -> None:
     global _reader
     if _reader is not None and _owner == os.getpid():
