@@ -124,6 +124,15 @@ def test_two_processes_write_at_once(path):
     connection.close()
 
 
+def test_many_processes_begin_a_file_together(tmp_path):
+    for attempt in range(3):
+        path = tmp_path / str(attempt) / "features.sqlite"
+        writers = [start_writer(path, 100 * number, 2) for number in range(5)]
+        for writer in writers:
+            writer.communicate(timeout=60)
+        assert [len(rows_of(path, 100 * number)) for number in range(5)] == [20] * 5
+
+
 def test_a_process_killed_while_writing_costs_nothing_that_was_stored(path):
     for attempt in range(3):
         writer = start_writer(path, 1000 * attempt, 100_000)

@@ -146,11 +146,7 @@ class FeatureCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         try:
-            # A reader never waits for a writer, and the file is whole whenever a process dies. NORMAL may lose the
-            # last transactions to a power cut, which for a cache is cheaper than a sync for each.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_SCHEMA)
+            _prepare(connection)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 connection.close()
@@ -200,6 +196,26 @@ class FeatureCache:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Set a connection up, and the file if it is new.
+
+    A reader never waits for a writer, and the file is whole whenever a process dies. NORMAL may lose the last
+    transactions to a power cut, which for a cache is cheaper than a sync for each.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            # Of two processes that begin a file at the same time SQLite refuses one at once, however patient it is.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(_SCHEMA)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
