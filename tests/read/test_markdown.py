@@ -76,6 +76,15 @@ def test_picture_tags_of_site_generators(document, picture, source, address, alt
     assert image.anchors == (("fig-a",) if "#fig-a" in source else ())
 
 
+@pytest.mark.parametrize("title", ["", ' "A caption."'])
+@pytest.mark.parametrize("name", ["my red tram.png", "صورة 1.png", "img two/a b.PNG"])
+def test_spaces_in_addresses(document, picture, name, title):
+    picture(name)
+    (image,) = document(f"Words before.\n\n![A tram]({name}{title})\n\nSee ![x](gone.png) (or a b.png).\n").images[:1]
+    assert (image.alt, image.problem) == ("A tram", None)
+    assert image.caption == ("A caption." if title else None)
+
+
 def test_other_tags_vanish():
     text = "A{% assign x = 1 %} {{ page.title }}b {{< youtube abc >}}{% highlight py %}code{% endhighlight %}c."
     assert expand_templates(text) == "A b c."
@@ -99,3 +108,9 @@ def test_front_matter(text, rest, head):
 def test_admonitions_and_line_breaks(document):
     found = document("!!! note\n    Take care here.\n\nOne line\nbroken in two.\n")
     assert [s.text for s in found.sentences] == ["Note", "Take care here.", "One line broken in two."]
+
+
+@pytest.mark.parametrize("piece", ["{{<x ", "{{ a ", "{% a ", "![[a", "![](a ", "!["])
+def test_ends_that_never_come_cost_nothing_much(piece):
+    text = "{" + piece * 5_000
+    assert expand_templates(text) == text  # unbounded searches would take minutes

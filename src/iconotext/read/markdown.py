@@ -17,17 +17,24 @@ from iconotext.read.text_file import decode_text
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+# Lengths are bounded so that a hostile document cannot make the search for an end that never comes quadratic.
 FRONT_MATTER = re.compile(r"\A﻿?(---|\+\+\+)[ \t]*\r?\n(.*?)\r?\n\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 PICTURE_NAME = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)(?:[?#]\S*)?$", re.IGNORECASE)
-LIQUID_VALUE = re.compile(r"\{\{-?\s*(?![<%])(.*?)\s*-?\}\}")
-SHORTCODE = re.compile(r"\{\{([<%])\s*(/?)\s*([\w/.-]+)(.*?)/?\s*[>%]\}\}", re.DOTALL)
-LIQUID_TAG = re.compile(r"\{%-?\s*(\w+)(.*?)-?%\}", re.DOTALL)
-CODE_TAGS = re.compile(r"\{%-?\s*(highlight|comment)\b.*?%\}.*?\{%-?\s*end\1\s*-?%\}", re.DOTALL)
+LIQUID_VALUE = re.compile(r"\{\{-?\s*(?![<%])(.{0,500}?)\s*-?\}\}")
+SHORTCODE = re.compile(r"\{\{([<%])\s*(/?)\s*([\w/.-]{1,99})(.{0,2000}?)/?\s*[>%]\}\}", re.DOTALL)
+LIQUID_TAG = re.compile(r"\{%-?\s*(\w+)(.{0,2000}?)-?%\}", re.DOTALL)
+CODE_TAGS = re.compile(r"\{%-?\s*(highlight|comment)\b[^%]{0,200}%\}.{0,20000}?\{%-?\s*end\1\s*-?%\}", re.DOTALL)
 ARGUMENT = re.compile(r"""(?:([\w-]+)\s*=\s*)?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|([^\s"'=]+))""")
 QUOTED = re.compile(r"""^["'](.*?)["']""")
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
 WIKI_PICTURE = re.compile(
-    r"!\[\[([^\]|#]+\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))(?:\|([^\]]*))?\]\]", re.IGNORECASE
+    r"!\[\[([^\]|#\n]{1,300}\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))(?:\|([^\]]*))?\]\]", re.IGNORECASE
+)
+SPACED_PICTURE = re.compile(
+    r"(!\[[^\]\n]{0,1000}\]\()[ \t]*"
+    r"([^()<>\"\s][^()<>\"\n]{0,200}?[ \t][^()<>\"\n]{0,200}?\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg))"
+    r"(?=[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\))",
+    re.IGNORECASE,
 )
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*[.#][^{}\n]*\}|^\{:[^{}\n]*\}\s*$", re.MULTILINE)
 PICTURE_ANCHOR = re.compile(r"(!\[[^\]]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))\{:?[^{}\n]*#([\w:.-]+)[^{}\n]*\}")
@@ -87,7 +94,8 @@ def expand_templates(text: str) -> str:
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
     ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names a
     picture file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
-    MkDocs: icons such as ``:material-pencil:`` are no text.
+    MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
+    CommonMark forbids, is taken as meant.
     """
     if "{" in text:
         text = CODE_TAGS.sub("", text)
@@ -97,6 +105,7 @@ def expand_templates(text: str) -> str:
         text = LIQUID_TAG.sub(_tag, text)
         text = ATTRIBUTE_LIST.sub("", text)
     text = ICON.sub("", text)
+    text = SPACED_PICTURE.sub(r"\1<\2>", text)
     if "![[" in text:
         text = WIKI_PICTURE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
     return text
