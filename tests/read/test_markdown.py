@@ -81,8 +81,14 @@ def test_picture_tags_of_site_generators(document, picture, source, address, alt
 def test_spaces_in_addresses(document, picture, name, title):
     picture(name)
     (image,) = document(f"Words before.\n\n![A tram]({name}{title})\n\nSee ![x](gone.png) (or a b.png).\n").images[:1]
-    assert (image.alt, image.problem) == ("A tram", None)
+    assert (image.source, image.alt, image.problem) == (name, "A tram", None)
     assert image.caption == ("A caption." if title else None)
+
+
+def test_refused_addresses_are_listed(document):
+    found = document("Text.\n\n![a](file:///etc/a.png)\n\n![b](javascript:alert(1))\n")
+    assert [bool(image.problem) for image in found.images] == [True, True]
+    assert [s.text for s in found.sentences] == ["Text."]
 
 
 def test_other_tags_vanish():
