@@ -17,6 +17,7 @@ SOURCE = Path(iconotext.__file__).parent
 LAYERS = [
     "errors",
     "types",
+    "write",
     "recipe",
     "read",
     "corpus",
@@ -88,6 +89,11 @@ def test_start_up_stays_quick(statement):
         "lxml",
         "docx",
         "PIL",
+        "lapx",
+        "lightning_fabric",
+        "pandas",
+        "matplotlib",
+        "statsmodels",
     )
     code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
     assert (

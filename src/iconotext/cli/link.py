@@ -129,7 +129,7 @@ def link_pages(
 ) -> None:
     """Write a page for each document and show a table; status 1 if a document failed."""
     from iconotext.report.as_html import page_name, write_page, write_pages
-    from iconotext.report.write import refuse
+    from iconotext.write import refuse
 
     run = Run(paths, model, reading, linking)
     if output is not None and output.suffix.lower() in (".html", ".htm"):
@@ -166,7 +166,7 @@ def link_data(
     from iconotext.report.as_json import json_array, json_lines
     from iconotext.report.as_markdown import markdown_pages
     from iconotext.report.as_parquet import write_parquet
-    from iconotext.report.write import refuse, write_text
+    from iconotext.write import refuse, write_text
 
     if output is not None:
         refuse(output, force)

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from iconotext.errors import IconotextError
-from iconotext.report.write import write_bytes
+from iconotext.write import write_bytes
 
 PHOTOGRAPHS = {
     "cat.jpg": "chelsea",

@@ -6,7 +6,6 @@ from iconotext.report.as_markdown import markdown, markdown_pages
 from iconotext.report.as_parquet import write_parquet
 from iconotext.report.as_table import count, overview, table
 from iconotext.report.by_suffix import save
-from iconotext.report.write import opened, refuse, write_bytes, write_text
 
 __all__ = [
     "count",
@@ -17,15 +16,11 @@ __all__ = [
     "json_text",
     "markdown",
     "markdown_pages",
-    "opened",
     "overview",
     "reading_page",
-    "refuse",
     "save",
     "table",
-    "write_bytes",
     "write_page",
     "write_pages",
     "write_parquet",
-    "write_text",
 ]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.readable import percent, readable
-from iconotext.report.write import write_text
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
+from iconotext.write import write_text
 
 if TYPE_CHECKING:
     import jinja2

@@ -8,8 +8,8 @@ from typing import Any
 
 from iconotext.report.flow import links_by_image
 from iconotext.report.readable import encodable
-from iconotext.report.write import opened
 from iconotext.types import EVIDENCE, LinkedDocument
+from iconotext.write import opened
 
 COLUMNS = {
     "document": "string",

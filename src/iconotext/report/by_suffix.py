@@ -10,8 +10,8 @@ from iconotext.report.as_html import write_page
 from iconotext.report.as_json import json_lines, json_text
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
-from iconotext.report.write import write_text
 from iconotext.types import LinkedDocument
+from iconotext.write import write_text
 
 
 def save(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from iconotext.errors import OutputError
 from iconotext.report import save
-from iconotext.report.write import refuse, write_bytes, write_text
+from iconotext.write import refuse, write_bytes, write_text
 
 
 def names(folder):
@@ -122,7 +122,7 @@ def test_kill_while_writing_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     code = (
-        "import sys, time; from pathlib import Path; from iconotext.report.write import opened\n"
+        "import sys, time; from pathlib import Path; from iconotext.write import opened\n"
         "with opened(Path(sys.argv[1]), force=True) as file:\n"
         "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)"
     )
