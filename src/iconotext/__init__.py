@@ -52,7 +52,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - every public name has a type of its own
+def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"iconotext.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'iconotext' has no attribute {name!r}")

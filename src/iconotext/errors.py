@@ -9,6 +9,7 @@
     ├── CorpusError            a corpus file breaks the format
     ├── FeatureError           a backbone is missing or does not fit its use
     ├── ShapeError             arrays do not fit each other
+    ├── TrainingError          training cannot go on; what it reached so far is kept
     ├── SettingError           a setting has an unknown name or a wrong value
     └── OutputError            a result cannot be written (the file exists, the disk is full)
 
@@ -50,6 +51,10 @@ class FeatureError(IconotextError):
 
 class ShapeError(IconotextError):
     """Arrays do not fit each other; the message names both shapes."""
+
+
+class TrainingError(IconotextError):
+    """Training cannot go on (memory, numbers that are none); the message says what was kept and what may help."""
 
 
 class SettingError(IconotextError):

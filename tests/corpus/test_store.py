@@ -83,3 +83,11 @@ def test_broken_files(tmp_path):
     (tmp_path / "latin.jsonl").write_bytes('{"id": "é"}'.encode("latin-1"))
     with pytest.raises(CorpusError, match="UTF-8"):
         list(read_corpus(tmp_path / "latin.jsonl"))
+
+
+def test_one_split(tmp_path):
+    path = corpus(tmp_path, GOOD | {"split": "test"}, GOOD | {"id": "b"}, GOOD | {"id": "c", "split": "test"})
+    assert [document.id for document in read_corpus(path, split="test")] == ["paris", "c"]
+    assert list(read_corpus(path, split="train")) == []
+    with pytest.raises(CorpusError, match="split 'dev': there are train, validation, test"):
+        read_corpus(path, split="dev")

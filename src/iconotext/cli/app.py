@@ -7,8 +7,12 @@ from typing import Annotated
 import typer
 
 from iconotext import __version__
+from iconotext.cli.analyze import analyze
+from iconotext.cli.corpus import corpus
 from iconotext.cli.demo import demo
+from iconotext.cli.evaluate import evaluate
 from iconotext.cli.link import link
+from iconotext.cli.train import train
 
 app = typer.Typer(
     name="iconotext",
@@ -21,6 +25,10 @@ app = typer.Typer(
 )
 app.command()(link)
 app.command()(demo)
+app.add_typer(corpus)
+app.command()(train)
+app.command()(evaluate)
+app.add_typer(analyze, name="analyze")
 
 
 def _print_version(wanted: bool) -> None:

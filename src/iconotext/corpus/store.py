@@ -1,122 +1,204 @@
-"""Corpora: one document a line of JSON, checked as it is read."""
+"""Corpora on disk, whatever their format: read them one document at a time, and write them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
+from iconotext.corpus.document_row import Pictures, document_of, row_of
+from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.jsonl import count_jsonl, read_jsonl, write_jsonl
+from iconotext.corpus.mmc4 import looks_like_mmc4, read_mmc4, write_mmc4
+from iconotext.corpus.parquet import count_parquet, read_parquet, write_parquet
+from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, read_released, write_released
+from iconotext.corpus.row import SPLITS, Problem, Record, Row
+from iconotext.errors import CorpusError, OutputError
+from iconotext.types import Document
 
-from iconotext.errors import CorpusError
-from iconotext.types import Document, Image, Kind, Sentence
-
-Index = Annotated[StrictInt, Field(ge=0)]
-
-
-class Row(BaseModel):
-    """One line of a corpus, as the file has it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: Annotated[StrictStr, Field(min_length=1)]
-    split: Literal["train", "validation", "test"] | None = None
-    sentences: list[StrictStr]
-    images: list[StrictStr]
-    links: list[tuple[Index, Index]] | None = None
-    blocks: list[Index] | None = None
-    positions: list[Index] | None = None
-    captions: list[StrictStr | None] | None = None
-    alts: list[StrictStr | None] | None = None
-    relations: dict[str, bool | None] | None = None
-    meta: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _fits(self) -> Row:
-        n, m = len(self.sentences), len(self.images)
-        for name, wanted in (("blocks", n), ("positions", m), ("captions", m), ("alts", m)):
-            value = getattr(self, name)
-            if value is not None and len(value) != wanted:
-                raise ValueError(f"{name} has {len(value)} entries where {wanted} are needed")
-        for sentence, image in self.links or ():
-            if sentence >= n or image >= m:
-                raise ValueError(f"links has [{sentence}, {image}] in a document of {n} sentences and {m} images")
-        for position in self.positions or ():
-            if position > n:
-                raise ValueError(f"positions has {position} in a document of {n} sentences")
-        return self
+FormatName = Literal["jsonl", "parquet", "released", "mmc4"]
 
 
-def read_corpus(path: Path | str) -> Iterator[Document]:
-    """Documents of a corpus file (``.jsonl``), in its order, one in memory at a time.
+class Writer(Protocol):
+    """Writes rows to a path and returns how many."""
 
-    Image paths are taken relative to the file; a picture that is not there gets a ``problem``.
+    def __call__(self, rows: Iterable[Row], path: Path, *, force: bool) -> int:
+        """Write them, whole or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to keep a corpus on disk.
+
+    Attributes:
+        read: What the file holds, place by place.
+        write: The reverse; images and sentences in their order, one row in memory at a time.
+        count: Number of documents, found quickly.
+        keeps: Fields of a document that survive, besides sentences, images, links and id.
+        files: Whether the images it reads are files, not ids.
+    """
+
+    read: Callable[[Path], Iterator[Record]]
+    write: Writer
+    count: Callable[[Path], int]
+    keeps: frozenset[str]
+    files: bool = True
+
+
+EVERYTHING = frozenset({"split", "blocks", "positions", "captions", "alts", "relations", "meta"})
+
+FORMATS: dict[FormatName, Format] = {
+    "jsonl": Format(read_jsonl, write_jsonl, count_jsonl, EVERYTHING),
+    "parquet": Format(read_parquet, write_parquet, count_parquet, EVERYTHING),
+    "released": Format(read_released, write_released, count_released, frozenset({"split"}), files=False),
+    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset()),
+}
+
+
+def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Document]:
+    """Documents of a corpus in its order, one in memory at a time.
+
+    Image paths are taken relative to the corpus; a picture that is not there gets a ``problem``, unless its features
+    lie beside the corpus (``features.npy``, ``id2row.json``).
+
+    Args:
+        path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet``; or the released format
+            of Hessel 2019: a folder with ``docs.json``, or that file.
+        split: Only the documents of this split: train, validation or test. All are checked nevertheless.
 
     Raises:
-        CorpusError: The file is missing, or a line breaks the format; names file, line and field.
+        CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
+    """
+    if split is not None and split not in SPLITS:
+        raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
+    path = Path(path)
+    return _documents(path, FORMATS[format_of(path)], split)
+
+
+def _documents(path: Path, format_: Format, split: str | None) -> Iterator[Document]:
+    pictures = Pictures(corpus_folder(path), files=format_.files)
+    for record in read_records(path):
+        if record.problems or record.row is None:
+            raise CorpusError(f"{path}, {record.problems[0]}")
+        if split is None or record.row.split == split:
+            yield document_of(record.row, pictures)
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Rows and problems of a corpus, ids that come twice among them.
+
+    Raises:
+        CorpusError: The file is missing, or so damaged that nothing after a place can be read.
+    """
+    seen: dict[str, str] = {}
+    for record in FORMATS[format_of(path)].read(path):
+        if record.row is None:
+            yield record
+            continue
+        first = seen.setdefault(record.row.id, record.place)
+        if first != record.place:
+            problem = Problem(record.place, "id", f"{record.row.id!r} is also the id of {first}")
+            record = replace(record, problems=(*record.problems, problem))
+        yield record
+
+
+def count_documents(path: Path) -> int:
+    """Number of documents in a corpus, bad ones included, found without looking into them.
+
+    Raises:
+        CorpusError: The file is missing or cannot be read.
+    """
+    return FORMATS[format_of(path)].count(path)
+
+
+def write_corpus(
+    documents: Iterable[Document], path: Path | str, *, force: bool = False, to: FormatName | None = None
+) -> int:
+    """Write a corpus, whole or not at all.
+
+    Args:
+        documents: May be a generator; some hundred documents are in memory at most.
+        path: A file, or for the released format a folder. Paths of pictures are written relative to where it lies.
+        force: Replace a file that is there.
+        to: Format; None: as the name of the path says, see ``target_format``.
+
+    Returns:
+        The number of documents.
+
+    Raises:
+        CorpusError: A document does not fit the format, or two have the same id.
+        OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
     """
     path = Path(path)
-    seen: dict[str, int] = {}
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                document = _document(line, path, number)
-                if document.id in seen:
-                    raise CorpusError(
-                        f"{path}, line {number}, field id: {document.id!r} is also the id of line {seen[document.id]}"
-                    )
-                seen[document.id] = number
-                yield document
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not UTF-8 text; a corpus is JSON lines in UTF-8") from error
+    format_ = FORMATS[to or target_format(path)]
+    target = documents_file(path) if format_ is FORMATS["released"] else path
+    return format_.write(_rows(documents, target.parent), target, force=force)
 
 
-def _document(line: str, path: Path, number: int) -> Document:
-    try:
-        row = Row.model_validate(json.loads(line))
-    except json.JSONDecodeError as error:
-        raise CorpusError(f"{path}, line {number}: not JSON ({error.msg} at column {error.colno})") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the line as a whole"
-        raise CorpusError(f"{path}, line {number}, field {field}: {first['msg']}") from error
-    meta = dict(row.meta)
-    if row.relations is not None:
-        meta["relations"] = row.relations
-    return Document(
-        id=row.id,
-        sentences=tuple(_sentences(row)),
-        images=tuple(_images(row, path.parent)),
-        links=None if row.links is None else tuple(row.links),
-        split=row.split,
-        meta=meta,
-    )
+def _rows(documents: Iterable[Document], folder: Path) -> Iterator[Row]:
+    seen: set[str] = set()
+    for document in documents:
+        if document.id in seen:
+            raise CorpusError(f"document {document.id!r}: there are two of this id")
+        seen.add(document.id)
+        yield row_of(document, folder)
 
 
-SENTENCE_KINDS: dict[str, Kind] = {"p": "paragraph", "h": "heading", "li": "item", "q": "quote", "td": "cell"}
+def format_of(path: Path) -> FormatName:
+    """The format of a corpus that is there.
+
+    Raises:
+        CorpusError: There is nothing to be read.
+    """
+    if path.is_dir():
+        if not (path / DOCUMENTS_FILE).is_file():
+            raise CorpusError(f"{path}: a folder without {DOCUMENTS_FILE}; name the corpus file in it")
+        return "released"
+    match path.suffix.lower():
+        case ".parquet" | ".pq":
+            return "parquet"
+        case ".json":
+            return "released"
+    _, first, _ = next(json_lines(path), (0, None, None))
+    return "mmc4" if looks_like_mmc4(first) else "jsonl"
 
 
-def _sentences(row: Row) -> Iterator[Sentence]:
-    kinds = row.meta.get("sentence_kind") or ["p"] * len(row.sentences)
-    blocks: list[int | None] = [*row.blocks] if row.blocks is not None else [None] * len(row.sentences)
-    for text, block, kind in zip(row.sentences, blocks, kinds, strict=True):
-        yield Sentence(text, block, SENTENCE_KINDS.get(kind, "paragraph"))
+def target_format(path: Path) -> FormatName:
+    """The format that the name of a new corpus says: ``.jsonl``, ``.parquet``, else a folder for the released one.
+
+    Raises:
+        OutputError: The name says none.
+    """
+    match path.suffix.lower():
+        case ".jsonl":
+            return "jsonl"
+        case ".parquet" | ".pq":
+            return "parquet"
+        case ".json" | "":
+            return "released"
+    if path.is_dir():
+        return "released"
+    raise OutputError(f"{path}: a corpus is .jsonl or .parquet, or a folder for the released format of Hessel 2019")
 
 
-def _images(row: Row, folder: Path) -> Iterator[Image]:
-    for number, source in enumerate(row.images):
-        file = folder / source
-        there = file.is_file()
-        yield Image(
-            source=source,
-            file=file if there else None,
-            alt=row.alts[number] if row.alts else None,
-            caption=row.captions[number] if row.captions else None,
-            position=row.positions[number] if row.positions is not None else None,
-            problem=None if there else f"not found: {file}",
-        )
+def corpus_folder(path: Path) -> Path:
+    """The folder that paths of pictures start from, and where a table of features may lie."""
+    return path if path.is_dir() else path.parent
+
+
+def left_out(document: Document, to: FormatName) -> set[str]:
+    """Fields of a document that a format has no place for."""
+    meta = set(document.meta) - {"relations"}
+    if to == "mmc4":
+        meta -= {"mmc4", "image_info"}
+    has = {
+        "split": document.split is not None,
+        "blocks": any(sentence.block is not None for sentence in document.sentences),
+        "positions": any(image.position is not None for image in document.images),
+        "captions": any(image.caption is not None for image in document.images),
+        "alts": any(image.alt is not None for image in document.images),
+        "relations": "relations" in document.meta,
+        "meta": bool(meta),
+    }
+    return {name for name, there in has.items() if there} - FORMATS[to].keeps

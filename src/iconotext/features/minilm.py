@@ -157,6 +157,6 @@ def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[n
     return ids, mask
 
 
-def _json(file: Path) -> Any:  # noqa: ANN401 - JSON is anything
+def _json(file: Path) -> Any:
     """What a JSON file holds; an empty object for a file that is not there, as all but three are optional."""
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

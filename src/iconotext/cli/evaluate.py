@@ -1,0 +1,371 @@
+"""``iconotext evaluate``: how well a model finds the links of a corpus, and whether it does better than another."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.errors import CorpusError, SettingError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from iconotext.evaluate import Comparison, Evaluation, Scored
+    from iconotext.evaluate.object_detection import ObjectDetection
+    from iconotext.pipeline import LinkSettings
+    from iconotext.types import Document, Image
+
+
+class Split(StrEnum):
+    """A part of a corpus."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+    TEST = "test"
+
+
+class EvaluateSettings(BaseModel):
+    """Settings of an evaluation; each can be given as ``--set name=value``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int = Field(0, ge=0)
+    """Of the intervals, the permutations and the random baseline."""
+
+    resamplings: int = Field(2000, ge=100)
+    """How often the documents are drawn anew for an interval."""
+
+    word_vectors: Path | None = None
+    """word2vec or GloVe file for object detection; None takes the text backbone."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of the vectors in that file."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The documents of a corpus file that are evaluated.
+
+    Attributes:
+        path: The file.
+        split: None for all documents.
+        count: How many there are.
+        splits: How many there are in every split of the file.
+    """
+
+    path: Path
+    split: str | None
+    count: int
+    splits: Counter[str | None]
+
+    def documents(self) -> Iterator[Document]:
+        """One in memory at a time, in the order of the file."""
+        return of_split(self.path, self.split)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of one model.
+
+    Attributes:
+        name: Of the model.
+        evaluation: Its scores.
+        detection: Both choices of K, for the object detection baseline.
+    """
+
+    name: str
+    evaluation: Evaluation
+    detection: ObjectDetection | None = None
+
+
+def evaluate(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
+            "or a baseline: random, object-detection.",
+            show_default=False,
+        ),
+    ],
+    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
+    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    evidence: Annotated[
+        str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
+    ] = "picture",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Parquet file to write the scores of every document to.", show_default=False),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Another model, or its results file, to compare with.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a results file that is there.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other setting: seed=1, resamplings=10000, word_vectors=FILE, text=FOLDER, image=FOLDER, "
+            "cache=false, ...",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure how well a model finds the gold links of a corpus.
+
+    AUC and p@1, p@5 are means over documents; image@1 is the share of the pictures with links whose best sentence is
+    one of them. Each has its 95 % interval. Documents without a defined AUC are left out, counted and named.
+
+    **Examples**
+
+    - `iconotext evaluate default corpus.jsonl --split test`
+    - `iconotext evaluate models/mine corpus.jsonl --split test --compare default`
+    - `iconotext evaluate default corpus.jsonl --results default.parquet --json | jq .auc`
+    - `iconotext evaluate object-detection corpus.jsonl --split test --set word_vectors=GoogleNews.bin.gz`
+    - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
+    """
+    with known_errors():
+        from iconotext.evaluate import Results, read_results, write_results
+        from iconotext.evaluate import compare as compared
+        from iconotext.pipeline import LinkSettings
+        from iconotext.write import refuse
+
+        mine, link_values = parse_settings(set_ or [], EvaluateSettings, LinkSettings)
+        settings = make_settings(EvaluateSettings, mine)
+        kinds = [kind.strip() for kind in evidence.split(",")]
+        linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
+        if results is not None:
+            refuse(results, force)
+        other = None
+        if compare is not None and is_results(compare):
+            read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
+            other = Report(read.model or Path(compare).stem, read.evaluation)
+        chosen = select(corpus, split)
+        report = evaluate_model(model, chosen, linking, settings)
+        if results is not None:
+            about = {"model": model, "corpus": corpus.name, "split": chosen.split, "evidence": linking.evidence}
+            write_results(Results(report.evaluation, about), results, force=force)
+        if compare is not None and other is None:
+            other = evaluate_model(compare, chosen, linking, settings)
+        comparison = None
+        if other is not None:
+            comparison = compared(
+                report.evaluation, other.evaluation, resamplings=settings.resamplings, seed=settings.seed
+            )
+        if as_json:
+            found = as_dict(report, chosen)
+            if other is not None and comparison is not None:
+                found["comparison"] = {
+                    "model": other.name,
+                    **{metric: each.as_dict() for metric, each in comparison.items()},
+                }
+            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        else:
+            show(report, other, comparison, chosen)
+
+
+def is_results(name: str) -> bool:
+    """Whether a name is that of a results file rather than of a model."""
+    return name.lower().endswith(".parquet")
+
+
+def of_split(path: Path, split: str | None) -> Iterator[Document]:
+    """The documents of a split, all without one, one in memory at a time."""
+    from iconotext.corpus.store import read_corpus
+
+    return (document for document in read_corpus(path) if split is None or document.split == split)
+
+
+def select(corpus: Path, split: Split | None) -> Selection:
+    """Read the whole corpus once, so that what is wrong with it shows before the work begins.
+
+    Raises:
+        CorpusError: It breaks the format, or has no documents in the split.
+    """
+    wanted = None if split is None else split.value
+    splits = Counter(document.split for document in of_split(corpus, None))
+    count = splits.total() if wanted is None else splits[wanted]
+    if not count:
+        there = ", ".join(f"{name or 'no split'} ({number})" for name, number in splits.items()) or "none at all"
+        what = "no documents" if wanted is None else f"no documents with the split {wanted}"
+        raise CorpusError(f"{corpus}: {what}; it has {there}")
+    return Selection(corpus, wanted, count, splits)
+
+
+def evaluate_model(model: str, chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
+    """Score the documents with a model or a baseline, showing progress.
+
+    Raises:
+        IconotextError: The model cannot be loaded or cannot score a document.
+    """
+    from iconotext.evaluate import evaluate as evaluated
+
+    if model == "object-detection":
+        return _object_detection(chosen, linking, settings)
+    scored = progress(score(model, chosen.documents(), linking, settings), total=chosen.count, label="Evaluating")
+    return Report(model, evaluated(scored, resamplings=settings.resamplings, seed=settings.seed))
+
+
+def score(
+    model: str, documents: Iterable[Document], linking: LinkSettings, settings: EvaluateSettings
+) -> Iterator[Scored]:
+    """Scores of documents, one at a time. A document that cannot be linked ends it: figures without it would deceive.
+
+    Raises:
+        IconotextError: The model cannot be loaded or cannot score a document.
+    """
+    from iconotext.evaluate import Scored
+
+    if model == "random":
+        from iconotext.evaluate.random_scores import random_scores
+
+        for document in documents:
+            sizes = len(document.sentences), len(document.images)
+            yield Scored(document.id, random_scores(document.id, *sizes, seed=settings.seed), document.links)
+        return
+    from iconotext.pipeline import Linker
+    from iconotext.read import Failure
+
+    for linked in Linker.load(model, linking).link_all(documents):
+        if isinstance(linked, Failure):
+            raise linked.error
+        warn_of_problems(linked.document.id, linked.document.images)
+        yield Scored(linked.document.id, linked.similarity, linked.document.links)
+
+
+def warn_of_problems(identifier: str, images: tuple[Image, ...]) -> None:
+    """Say on stderr that pictures could not be read: their cells have the score 0 and still count."""
+    problems = [image.problem for image in images if image.problem]
+    if problems:
+        unseen = f"{len(problems)} of {len(images)} pictures count without being seen"
+        complain(f"document {identifier!r}: {unseen}: {problems[0]}")
+
+
+def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
+    from iconotext.evaluate.backbones import load_backbones
+    from iconotext.evaluate.object_detection import evaluate_object_detection
+
+    if set(linking.evidence) != {"picture"}:
+        raise SettingError("object-detection knows no evidence but picture: leave --evidence out")
+    # K is chosen on other documents than those it is reported on, or not at all.
+    validation = chosen.splits["validation"] if chosen.split in ("test", "train") else 0
+    image, encode = load_backbones(
+        linking.image,
+        linking.text,
+        cache=linking.cache,
+        word_vectors=settings.word_vectors,
+        word_dim=settings.word_dim,
+        texts=(sentence.text for document in of_split(chosen.path, None) for sentence in document.sentences),
+    )
+    detection = evaluate_object_detection(
+        _with_warnings(progress(chosen.documents(), total=chosen.count, label="Evaluating")),
+        progress(of_split(chosen.path, "validation"), total=validation, label="Choosing K") if validation else (),
+        image,
+        encode,
+        resamplings=settings.resamplings,
+        seed=settings.seed,
+    )
+    return Report("object-detection", detection.best, detection)
+
+
+def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
+    for document in documents:
+        warn_of_problems(document.id, document.images)
+        yield document
+
+
+def as_dict(report: Report, chosen: Selection) -> dict[str, Any]:
+    """What ``--json`` prints of one model."""
+    found = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
+    if report.detection is not None:
+        detection = report.detection
+        found["k"] = detection.k
+        found["chosen_on_validation"] = None
+        if detection.chosen is not None:
+            found["chosen_on_validation"] = {
+                "k": detection.validation_k,
+                **detection.chosen.means,
+                "intervals": {name: list(pair) for name, pair in detection.chosen.intervals.items() if pair},
+            }
+    return found
+
+
+def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: Selection) -> None:
+    """Tables for people, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.evaluate.results import LABELS, METRICS
+
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Model", overflow="fold")
+    for metric in METRICS:
+        table.add_column(LABELS[metric], no_wrap=True)
+    for name, evaluation in [pair for each in (report, other) if each is not None for pair in _named(each)]:
+        row = [_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS]
+        table.add_row(Text(name), *row)
+    console.print(table)
+    evaluation = report.evaluation
+    where = "" if chosen.split is None else f" of the split {chosen.split}"
+    typer.echo(
+        f"\n{len(evaluation.defined):,} documents{where}, in percent; in brackets 95 % bootstrap intervals over them."
+    )
+    if evaluation.undefined:
+        for why, number in Counter(document.undefined for document in evaluation.undefined).items():
+            names = [document.id for document in evaluation.undefined if document.undefined == why]
+            shown = ", ".join(names[:10]) + (", ..." if number > 10 else "")
+            typer.echo(f"Left out, because {why}: {number:,} ({shown})")
+    if other is not None and comparison is not None:
+        show_comparison(console, report.name, other.name, comparison)
+
+
+def show_comparison(console: Console, name: str, other: str, comparison: dict[str, Comparison]) -> None:
+    """The differences of two models, with their p values."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.evaluate.results import LABELS
+
+    typer.echo(f"\n{name} minus {other}, in points:")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"):
+        table.add_column(column, no_wrap=True)
+    for metric, each in comparison.items():
+        interval = f"{100 * each.low:+.1f} to {100 * each.high:+.1f}"
+        table.add_row(
+            LABELS[metric], Text(f"{100 * each.difference:+.1f}"), Text(interval), _p(each.p), _p(each.p_wilcoxon)
+        )
+    console.print(table)
+
+
+def _named(report: Report) -> list[tuple[str, Evaluation]]:
+    if report.detection is None:
+        return [(report.name, report.evaluation)]
+    detection = report.detection
+    named = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
+    if detection.chosen is not None:
+        named.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
+    return named
+
+
+def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
+    if mean is None or interval is None:
+        return "–"
+    return f"{100 * mean:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,166 @@
+"""``iconotext train``: learn links from documents alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import complain, known_errors
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def train(
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE",
+            help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them).",
+            show_default=False,
+        ),
+    ] = "",
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option("--corpus", "-c", help="Corpus to train on; may be given several times.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the model (default: models/RECIPE).", show_default=False),
+    ] = None,
+    init: Annotated[
+        str | None, typer.Option(help="Model to start from: default, or a folder.", show_default=False)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the recipes that ship, and stop.")] = False,
+) -> None:
+    """Train a model on documents, without a labelled link; what was interrupted goes on.
+
+    **Examples**
+
+    - `iconotext train adapt --corpus docs.jsonl --output my-model`
+    - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
+    - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
+    """
+    with known_errors():
+        from iconotext.recipe import load_recipe, shipped_recipes
+
+        if list_:
+            for name in shipped_recipes():
+                print(name)
+            return
+        if not recipe or not corpus:
+            missing = "a recipe" if not recipe else "a corpus: --corpus FILE"
+            complain(f"train needs {missing}; `iconotext train --help` shows examples")
+            sys.exit(2)
+        overrides = [*(set_ or []), *([f"init={init}"] if init else [])]
+        loaded = load_recipe(recipe, overrides)
+        folder = output or Path("models") / loaded.name
+        from iconotext.train import train as run
+        from iconotext.train.run import finished
+
+        if finished(folder):
+            print(f"{folder} is trained already", file=sys.stderr)
+        watcher = _Bar(loaded.training.epochs) if sys.stderr.isatty() else _Lines()
+        try:
+            run(loaded, corpus, folder, report=watcher.report, watcher=watcher)
+        finally:
+            watcher.close()
+        _tell(folder)
+
+
+def _tell(folder: Path) -> None:
+    """What came out."""
+    import json
+
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    print(f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
+          f"validation loss {metrics['validation_loss']:.4f}")  # fmt: skip
+    for split in ("validation", "test"):
+        if split in metrics and metrics[split]["auc"] is not None:
+            found = metrics[split]
+            figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
+            print(f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)")
+
+
+FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
+
+
+class _Lines:
+    """Progress for log files: one line an epoch."""
+
+    def report(self, what: str, done: int) -> None:
+        """Encoding is not told line by line."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Nor are steps."""
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """One line."""
+        print(_line(row), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Bar(_Lines):
+    """Progress for a terminal."""
+
+    def __init__(self, epochs: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self._epochs = epochs
+        self._progress: Progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task: TaskID = self._progress.add_task("preparing", total=None, state="")
+        self._progress.start()
+
+    def report(self, what: str, done: int) -> None:
+        """Encoding."""
+        self._progress.update(self._task, description=what, state=f"{done} documents")
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """A step."""
+        self._progress.update(
+            self._task,
+            description=f"epoch {epoch}/{self._epochs}",
+            total=self._epochs * steps,
+            completed=(epoch - 1) * steps + step,
+            state=f"loss {loss:.3f}",
+        )
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """A line above the bar."""
+        self._progress.console.print(_line(row), highlight=False)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._progress.stop()
+
+
+def _line(row: dict[str, float | None]) -> str:
+    auc = row["validation_auc"]
+    shown = "" if auc is None else f", AUC {100 * auc:.1f} (shown only; it chooses nothing)"
+    return (
+        f"epoch {row['epoch']:.0f}: training loss {row['train_loss']:.4f}, validation loss "
+        f"{row['validation_loss']:.4f}{shown}, {row['seconds']:.1f} s"
+    )

@@ -1,0 +1,177 @@
+"""From a row of a corpus to a document, and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from iconotext.corpus.feature_table import ROWS_FILE, read_rows
+from iconotext.corpus.row import Row, parse_row
+from iconotext.errors import CorpusError
+from iconotext.types import Document, Image, Kind, Sentence
+
+SENTENCE_KINDS: dict[str, Kind] = {
+    "p": "paragraph",
+    "h": "heading",
+    "li": "item",
+    "q": "quote",
+    "td": "cell",
+    "c": "caption",
+}
+"""What ``meta.sentence_kind`` may say; anything else counts as a paragraph."""
+
+KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
+
+
+class Pictures:
+    """Finds the pictures that a corpus names.
+
+    Args:
+        folder: Where the corpus file lies.
+        files: Whether the images are files at all; in the released format they are ids.
+    """
+
+    def __init__(self, folder: Path, *, files: bool = True) -> None:
+        self.folder = folder
+        self.files = files
+
+    @cached_property
+    def _in_table(self) -> frozenset[str]:
+        """Images that have their features beside the corpus; read when the first picture is missing."""
+        path = self.folder / ROWS_FILE
+        return frozenset(read_rows(path)) if path.is_file() else frozenset()
+
+    def find(self, source: str) -> tuple[Path | None, str | None]:
+        """The file of an image, and why there is none where there should be one.
+
+        An image whose features lie beside the corpus needs no file.
+        """
+        if not self.files:
+            return None, None
+        file = self.folder / source
+        try:
+            there = file.is_file()
+        except (OSError, ValueError):  # a name too long for the system, a NUL in it
+            there = False
+        if there:
+            return file, None
+        return None, None if source in self._in_table else f"not found: {file}"
+
+
+def document_of(row: Row, pictures: Pictures) -> Document:
+    """The document that a row describes. A picture that is not there gets a ``problem``."""
+    meta = dict(row.meta)
+    if row.relations is not None:
+        meta["relations"] = row.relations
+    return Document(
+        id=row.id,
+        sentences=tuple(_sentences(row)),
+        images=tuple(_images(row, pictures)),
+        title=meta.get("title"),
+        language=meta.get("language") or "en",
+        links=None if row.links is None else tuple(row.links),
+        split=row.split,
+        meta=meta,
+    )
+
+
+def _sentences(row: Row) -> Iterator[Sentence]:
+    kinds = row.meta.get("sentence_kind") or ["p"] * len(row.sentences)
+    blocks: list[int | None] = [*row.blocks] if row.blocks is not None else [None] * len(row.sentences)
+    for text, block, kind in zip(row.sentences, blocks, kinds, strict=True):
+        yield Sentence(text, block, SENTENCE_KINDS.get(kind, "paragraph"))
+
+
+def _images(row: Row, pictures: Pictures) -> Iterator[Image]:
+    for number, source in enumerate(row.images):
+        file, problem = pictures.find(source)
+        yield Image(
+            source=source,
+            file=file,
+            alt=row.alts[number] if row.alts else None,
+            caption=row.captions[number] if row.captions else None,
+            position=row.positions[number] if row.positions is not None else None,
+            problem=problem,
+        )
+
+
+def row_of(document: Document, folder: Path) -> Row:
+    """The row that describes a document in a corpus file.
+
+    Args:
+        document: Its pictures must be files, or have no file at all.
+        folder: Where the corpus file will lie; paths of pictures become relative to it.
+
+    Raises:
+        CorpusError: The document does not fit the format; names document and field.
+    """
+    values: dict[str, Any] = {
+        "id": document.id,
+        "split": document.split,
+        "sentences": [sentence.text for sentence in document.sentences],
+        "images": [written_source(image, folder) for image in document.images],
+        "links": None if document.links is None else list(document.links),
+        "blocks": _complete([sentence.block for sentence in document.sentences]),
+        "positions": _complete([image.position for image in document.images]),
+        "captions": _any([image.caption for image in document.images]),
+        "alts": _any([image.alt for image in document.images]),
+        "relations": document.meta.get("relations"),
+        "meta": _meta(document),
+    }
+    record = parse_row(values, f"document {document.id!r}")
+    if record.problems or record.row is None:
+        raise CorpusError(str(record.problems[0]))
+    return record.row
+
+
+def written_source(image: Image, folder: Path) -> str:
+    """How a corpus file in a folder names an image: the way to its file, else what the document calls it.
+
+    Raises:
+        CorpusError: The picture came inside its document, or from the network, and is no file.
+    """
+    if isinstance(image.file, bytes):
+        raise CorpusError(
+            f"picture {image.source}: came inside its document; a corpus names files, so save it to one first"
+        )
+    if image.file is None:
+        return image.source
+    if not os.path.isabs(image.source) and os.path.normpath(folder / image.source) == os.path.normpath(image.file):
+        return image.source
+    try:
+        way = os.path.relpath(_real(image.file.parent.absolute()), _real(folder.absolute()))
+        return Path(way, image.file.name).as_posix()
+    except ValueError:  # another drive of a Windows machine
+        return image.file.resolve().as_posix()
+
+
+@lru_cache(maxsize=1024)
+def _real(folder: Path) -> Path:
+    """The folder without links, through which ".." would lead elsewhere."""
+    return folder.resolve()
+
+
+def _meta(document: Document) -> dict[str, Any]:
+    meta = {name: value for name, value in document.meta.items() if name != "relations"}
+    if document.title is not None:
+        meta["title"] = document.title
+    if document.language != "en":
+        meta["language"] = document.language
+    kinds = [sentence.kind for sentence in document.sentences]
+    written = meta.get("sentence_kind") or ["p"] * len(kinds)
+    if kinds != [SENTENCE_KINDS.get(code, "paragraph") for code in written]:
+        meta["sentence_kind"] = [KIND_CODES[kind] for kind in kinds]
+    return meta
+
+
+def _complete(values: list[int | None]) -> list[int] | None:
+    """The values, if all are known: a column has a number for each."""
+    known = [value for value in values if value is not None]
+    return known if known and len(known) == len(values) else None
+
+
+def _any(values: list[str | None]) -> list[str | None] | None:
+    return values if any(value is not None for value in values) else None

@@ -1,0 +1,69 @@
+"""Lines of JSON, plain or in a zip archive, each parsed on its own: one bad line does not hide the next."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from iconotext.corpus.row import Problem
+from iconotext.corpus.strict_json import parse_json
+from iconotext.errors import CorpusError
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
+    """Number (from 1) and value of each line that is not blank, or its problem.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with lines_of(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except UnicodeDecodeError:
+                yield number, None, Problem(f"line {number}", None, "not UTF-8 text; a corpus is JSON lines in UTF-8")
+            except ValueError as error:
+                yield number, None, Problem(f"line {number}", None, str(error))
+            else:
+                yield number, value, None
+
+
+def count_lines(path: Path) -> int:
+    """Number of lines that are not blank.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with lines_of(path) as lines:
+        return sum(1 for line in lines if line.strip())
+
+
+@contextmanager
+def lines_of(path: Path) -> Iterator[IO[bytes]]:
+    """The file, to be read line by line; a ``.zip`` must hold one file, which is read.
+
+    Raises:
+        CorpusError: The file cannot be read, also where that shows only while it is read.
+    """
+    try:
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                inside = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(inside) != 1:
+                    raise CorpusError(
+                        f"{path}: holds {len(inside)} files; a corpus in an archive is one file: unpack it"
+                    )
+                with archive.open(inside[0]) as lines:
+                    yield lines
+        else:
+            with path.open("rb") as lines:
+                yield lines
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise CorpusError(f"{path}: damaged, or not an archive we can open ({error}); unpack it") from error

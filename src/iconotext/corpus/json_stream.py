@@ -1,0 +1,120 @@
+"""Walk through one large JSON object of arrays with one element in memory at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn, TextIO
+
+PIECE = 1 << 16
+"""Characters read at first; doubled while an element does not fit."""
+
+IN_NUMBERS = "0123456789.eE+-"
+
+
+def elements(stream: TextIO) -> Iterator[tuple[str, int, Any]]:
+    """Key, index (from 0) and value of every element of ``{"key": [value, value, ...], ...}``, as they come.
+
+    Raises:
+        ValueError: It is not such an object; the message says after how many characters.
+    """
+    text = _Text(stream)
+    text.take("{")
+    if text.peek() == "}":
+        text.take("}")
+    else:
+        while True:
+            key = text.value()
+            if not isinstance(key, str):
+                text.fail("a key in quotation marks is needed")
+            text.take(":")
+            for index, value in enumerate(_array(text)):
+                yield key, index, value
+            if text.peek() != ",":
+                break
+            text.take(",")
+        text.take("}")
+    if text.peek():
+        text.fail("nothing may follow the object")
+
+
+def _array(text: _Text) -> Iterator[Any]:
+    text.take("[")
+    if text.peek() == "]":
+        text.take("]")
+        return
+    while True:
+        yield text.value()
+        if text.peek() != ",":
+            break
+        text.take(",")
+    text.take("]")
+
+
+class _Text:
+    """The part of a file from where we stand, as much of it as was needed so far."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._decoder = json.JSONDecoder(parse_constant=_refuse)
+        self._text = ""
+        self._at = 0
+        self._before = 0  # characters that are no longer in memory
+        self._ended = False
+
+    def peek(self) -> str:
+        """The next character that is no white space; empty at the end of the file."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more(PIECE):
+                return ""
+
+    def take(self, character: str) -> None:
+        """Step over the next character, which must be this one."""
+        found = self.peek()
+        if found != character:
+            self.fail(f"{character!r} is needed" + (f", not {found!r}" if found else "; the file ends here"))
+        self._at += 1
+
+    def value(self) -> Any:
+        """Step over the next value and return it."""
+        self.peek()
+        size = PIECE
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if self._more(size):  # it may only be cut off
+                    size *= 2
+                    continue
+                self._at = error.pos
+                self.fail(error.msg)
+            except RecursionError:
+                self.fail("nested too deeply")
+            except ValueError as error:  # a constant that we refuse, an integer of thousands of digits
+                self.fail(str(error))
+            if not self._text[end:].strip(IN_NUMBERS) and self._more(size):  # 1 may become 1.5
+                continue
+            self._at = end
+            return value
+
+    def fail(self, message: str) -> NoReturn:
+        """Say what is wrong where we stand."""
+        raise ValueError(f"{message} (after {self._before + self._at} characters)")
+
+    def _more(self, size: int) -> bool:
+        """Read on, and forget what lies behind us."""
+        if self._ended:
+            return False
+        piece = self._stream.read(size)
+        self._ended = not piece
+        self._before += self._at
+        self._text, self._at = self._text[self._at :] + piece, 0
+        return bool(piece)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,142 @@
+"""Shards of Multimodal C4 (Zhu et al. 2023): JSON lines, sentences and images with the sentence each was matched to.
+
+The links are the data set's own guesses, an assignment over CLIP similarities, and not those of any author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+
+from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.row import Problem, Record, Row, parse_row, problems_of
+from iconotext.corpus.strict_json import dump_json
+from iconotext.corpus.unique_id import UniqueIds
+from iconotext.errors import CorpusError
+from iconotext.write import opened
+
+KEYS = ("image_info", "text_list")
+"""Keys by which a line is known to come from a shard."""
+
+
+class ImageInfo(BaseModel):
+    """An image of a shard; other keys are kept as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    image_name: StrictStr
+    matched_text_index: Annotated[StrictInt, Field(ge=-1)] | None = None
+
+
+class Shard(BaseModel):
+    """A line of a shard; other keys are kept as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text_list: list[StrictStr]
+    image_info: list[ImageInfo]
+    similarity_matrix: list[list[Annotated[float, AllowInfNan(False)]]] | None = None
+    url: StrictStr | None = None
+
+
+def looks_like_mmc4(value: object) -> bool:
+    """Whether a line comes from a shard."""
+    return isinstance(value, dict) and all(key in value for key in KEYS)
+
+
+def read_mmc4(path: Path) -> Iterator[Record]:
+    """What each line holds.
+
+    The id is the address of the page, with ``#2``, ``#3``, ... where it comes again. Images are looked for beside the
+    shard, or in the folder ``SHARD_images`` where the data set's own download script puts them. ``meta["mmc4"]`` keeps
+    all other keys of the line, ``meta["image_info"]`` those of each image. A document has links where at least one of
+    its images has a ``matched_text_index``; there null and -1 mean none.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    shard = path.name.removesuffix(".zip").removesuffix(".jsonl")
+    folder = f"{shard}_images/" if (path.parent / f"{shard}_images").is_dir() else ""
+    ids = UniqueIds()
+    for number, value, problem in json_lines(path):
+        place = f"line {number}"
+        yield _record(value, place, number, folder, ids) if problem is None else Record(place, None, (problem,))
+
+
+def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
+    """Write a shard; return the number of documents. What ``read_mmc4`` keeps in ``meta`` is written back.
+
+    Raises:
+        CorpusError: An image has several links, or a row holds what JSON cannot.
+        OutputError: The file exists, or cannot be written.
+    """
+    number = 0
+    with opened(path, force=force) as file:
+        for row in rows:
+            file.write(f"{_written(row)}\n".encode())
+            number += 1
+    return number
+
+
+def _record(value: object, place: str, number: int, folder: str, ids: UniqueIds) -> Record:
+    try:
+        shard = Shard.model_validate(value)
+    except ValidationError as error:
+        return Record(place, None, problems_of(error, place))
+    problems = tuple(Problem(place, field, message) for field, message in _misfits(shard))
+    if problems:
+        return Record(place, None, problems)
+    matched = [image.matched_text_index for image in shard.image_info]
+    known = any(index is not None for index in matched)
+    values = {
+        "id": ids.take(shard.url or f"line-{number}"),
+        "sentences": shard.text_list,
+        "images": [folder + image.image_name for image in shard.image_info],
+        "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if known else None,
+        "meta": {
+            "mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True),
+            "image_info": [
+                image.model_dump(exclude={"matched_text_index"}, exclude_unset=True) for image in shard.image_info
+            ],
+        },
+    }
+    return parse_row(values, place)
+
+
+def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
+    n, m = len(shard.text_list), len(shard.image_info)
+    for i, image in enumerate(shard.image_info):
+        if image.matched_text_index is not None and image.matched_text_index >= n:
+            message = f"sentence {image.matched_text_index} in a document of {n} sentences"
+            yield f"image_info.{i}.matched_text_index", message
+    matrix = shard.similarity_matrix
+    if matrix is not None and (len(matrix) != m or any(len(line) != n for line in matrix)):
+        yield "similarity_matrix", f"must have a row for each of {m} images and a number for each of {n} sentences"
+
+
+def _written(row: Row) -> str:
+    sentence_of: dict[int, int] = {}
+    for sentence, image in row.links or ():
+        if sentence_of.setdefault(image, sentence) != sentence:
+            raise CorpusError(
+                f"document {row.id!r}, field links: image {image} has several, mmc4 holds one for each; "
+                "write .jsonl or .parquet"
+            )
+    kept = row.meta.get("mmc4")
+    infos = row.meta.get("image_info")
+    values: dict[str, Any] = {"url": row.id, **(kept if isinstance(kept, dict) else {})}
+    values["text_list"] = row.sentences
+    values["image_info"] = []
+    for i, source in enumerate(row.images):
+        kept_info = infos[i] if isinstance(infos, list) and len(infos) == len(row.images) else None
+        info: dict[str, Any] = {"image_name": source, **(kept_info if isinstance(kept_info, dict) else {})}
+        if row.links is not None:
+            info["matched_text_index"] = sentence_of.get(i)
+        values["image_info"].append(info)
+    try:
+        return dump_json(values)
+    except ValueError as error:
+        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error

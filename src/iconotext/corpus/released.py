@@ -1,0 +1,182 @@
+"""The format of the code that Hessel 2019 released: ``docs.json``, with features of the images in a table beside it.
+
+``docs.json`` is one object with the keys train, val and test. Each has a list of documents
+``[images, sentences, metadata]``, where an image is ``[id, label]`` with the number of the sentence it belongs to, and
+a sentence ``[text, label]`` with the number of the image. A label is -1 for none, null where the corpus has no labels.
+The data sets of the paper label the images only; metadata is the name of a document, or anything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+
+from iconotext.corpus.ends import labels_of
+from iconotext.corpus.json_stream import elements
+from iconotext.corpus.row import Problem, Record, Row, Split, parse_row, problems_of
+from iconotext.corpus.strict_json import dump_json
+from iconotext.corpus.unique_id import UniqueIds
+from iconotext.errors import CorpusError
+from iconotext.write import opened, refuse
+
+DOCUMENTS_FILE = "docs.json"
+
+SPLIT_OF_KEY: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
+
+NAMELESS = ("", "na")
+"""Metadata that is no name; MSCOCO has "na" throughout."""
+
+Label = Annotated[StrictInt, Field(ge=-1)] | None
+_DOCUMENT: TypeAdapter[tuple[list[tuple[StrictStr | StrictInt, Label]], list[tuple[StrictStr, Label]], Any]] = (
+    TypeAdapter(tuple[list[tuple[StrictStr | StrictInt, Label]], list[tuple[StrictStr, Label]], Any])
+)
+_PARTS = ("images", "sentences", "metadata")
+
+
+def documents_file(path: Path) -> Path:
+    """The file of documents: the path itself where it ends in ``.json``, else in the folder it names."""
+    return path if path.suffix.lower() == ".json" and not path.is_dir() else path / DOCUMENTS_FILE
+
+
+def read_released(path: Path) -> Iterator[Record]:
+    """What each document holds, in the order of the file, one in memory at a time.
+
+    The metadata is its id where it is a text, with ``#2``, ``#3``, ... behind it where several have the same; else the
+    split and a number are. What else the metadata says is kept as ``meta["metadata"]``.
+
+    Raises:
+        CorpusError: The file cannot be read, or is no object of the three lists.
+    """
+    file = documents_file(path)
+    ids = UniqueIds()
+    for key, index, value in _elements(file):
+        if key not in SPLIT_OF_KEY:
+            raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
+        yield _record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index, ids)
+
+
+def count_released(path: Path) -> int:
+    """Number of documents.
+
+    Raises:
+        CorpusError: The file cannot be read, or is no object of lists.
+    """
+    return sum(1 for _ in _elements(documents_file(path)))
+
+
+def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
+    """Write ``docs.json``; return the number of documents.
+
+    The file holds one split after the other: the documents of each wait in a temporary file, not in memory.
+
+    Raises:
+        CorpusError: A document has no split, or links that the format cannot hold.
+        OutputError: The file exists, or cannot be written.
+    """
+    file = documents_file(path)
+    refuse(file, force)
+    number = 0
+    with ExitStack() as stack:
+        waiting: dict[Split, IO[bytes]] = {
+            split: stack.enter_context(tempfile.TemporaryFile()) for split in SPLIT_OF_KEY.values()
+        }
+        for row in rows:
+            number += 1
+            if row.split is None:
+                raise CorpusError(
+                    f"document {row.id!r}: has no split, which the released format needs: `corpus split` gives one"
+                )
+            part = waiting[row.split]
+            part.write((",\n" if part.tell() else "").encode() + _written(row).encode())
+        with opened(file, force=force) as target:
+            for i, (key, split) in enumerate(SPLIT_OF_KEY.items()):
+                target.write(f'{"," if i else "{"}\n"{key}": [\n'.encode())
+                waiting[split].seek(0)
+                shutil.copyfileobj(waiting[split], target, 1 << 20)
+                target.write(b"]")
+            target.write(b"}\n")
+    return number
+
+
+def _elements(file: Path) -> Iterator[tuple[str, int, Any]]:
+    try:
+        with file.open(encoding="utf-8-sig") as stream:
+            yield from elements(stream)
+    except OSError as error:
+        raise CorpusError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 text") from error
+    except ValueError as error:
+        raise CorpusError(
+            f'{file}: not the released format, {{"train": [...], "val": [...], "test": [...]}}: {error}'
+        ) from error
+
+
+def _record(value: object, place: str, split: Split, index: int, ids: UniqueIds) -> Record:
+    try:
+        images, sentences, metadata = _DOCUMENT.validate_python(value)
+    except ValidationError as error:
+        return Record(place, None, tuple(_named(problem) for problem in problems_of(error, place)))
+    n, m = len(sentences), len(images)
+    wrong = [
+        Problem(place, f"{part}.{i}.1", f"label {label} in a document of {n} sentences and {m} images")
+        for part, labelled, others in (("images", images, n), ("sentences", sentences, m))
+        for i, (_, label) in enumerate(labelled)
+        if label is not None and label >= others
+    ]
+    if wrong:
+        return Record(place, None, tuple(wrong))
+    named = isinstance(metadata, str) and metadata not in NAMELESS
+    values = {
+        "id": ids.take(metadata if named else f"{split}-{index}"),
+        "split": split,
+        "sentences": [text for text, _ in sentences],
+        "images": [str(source) for source, _ in images],
+        "links": _links([label for _, label in sentences], [label for _, label in images]),
+        "meta": {} if named or metadata in (None, *NAMELESS) else {"metadata": metadata},
+    }
+    return parse_row(values, place)
+
+
+def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[tuple[int, int]] | None:
+    """The links that either end names; None where no end says anything, -1 neither."""
+    if all(label is None for label in (*of_sentences, *of_images)):
+        return None
+    found = {(sentence, image) for image, sentence in enumerate(of_images) if sentence is not None and sentence >= 0}
+    found |= {(sentence, image) for sentence, image in enumerate(of_sentences) if image is not None and image >= 0}
+    return sorted(found)
+
+
+def _named(problem: Problem) -> Problem:
+    """The problem with the number of a part replaced by its name."""
+    if problem.field is None:
+        return problem
+    first, dot, rest = problem.field.partition(".")
+    return Problem(problem.place, _PARTS[int(first)] + dot + rest, problem.message)
+
+
+def _written(row: Row) -> str:
+    n, m = len(row.sentences), len(row.images)
+    if row.links is None:
+        of_images: Sequence[int | None] = [None] * m
+        of_sentences: Sequence[int | None] = [None] * n
+    else:
+        labels = labels_of(row.links, n, m)
+        if labels is None:
+            raise CorpusError(
+                f"document {row.id!r}, field links: {len(set(row.links))} that the released format cannot hold, where "
+                "an image names one sentence at most and a sentence one image; write .jsonl or .parquet"
+            )
+        of_images, of_sentences = ([-1 if end is None else end for end in ends] for ends in labels)
+    images = [list(pair) for pair in zip(row.images, of_images, strict=True)]
+    sentences = [list(pair) for pair in zip(row.sentences, of_sentences, strict=True)]
+    try:
+        return dump_json([images, sentences, row.id])
+    except ValueError as error:
+        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error

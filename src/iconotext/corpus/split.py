@@ -1,0 +1,94 @@
+"""Divide a corpus into train, validation and test such that they share no picture."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.row import Split
+from iconotext.errors import CorpusError, SettingError
+from iconotext.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Which part of something goes into validation and test; the rest is for training.
+
+    Raises:
+        SettingError: A share is below 0, or nothing is left to train on.
+    """
+
+    validation: float = 0.1
+    test: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not (self.validation >= 0 and self.test >= 0 and self.validation + self.test < 1):
+            raise SettingError(
+                f"validation {self.validation} and test {self.test}: give shares from 0 that leave some for training"
+            )
+
+    def counts(self, total: int) -> dict[Split, int]:
+        """How many of ``total`` go into validation and into test, to the nearest whole number."""
+        return {"validation": round(self.validation * total), "test": round(self.test * total)}
+
+
+def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 0) -> list[Split]:
+    """Choose a split for each document, at random; documents that share a picture go together.
+
+    Pictures are the same if they have the same bytes or, where there are no files, the same id. Of each document only
+    numbers are kept. Groups of documents that do not fit into what is left of a share go to training, so shares may
+    come out smaller than asked for.
+
+    Args:
+        documents: Read once.
+        shares: What goes where.
+        seed: Another one, another choice.
+
+    Returns:
+        The splits in the order of the documents.
+
+    Raises:
+        CorpusError: There is no group of documents that is small enough for validation or test.
+    """
+    groups = _groups_by_picture(documents)
+    total = sum(map(len, groups))
+    random.Random(f"split {seed}").shuffle(groups)
+    room = shares.counts(total)
+    splits: list[Split] = ["train"] * total
+    for group in groups:
+        split = next((name for name, left in room.items() if len(group) <= left), None)
+        if split is not None:
+            room[split] -= len(group)
+            for document in group:
+                splits[document] = split
+    for name, wanted in shares.counts(total).items():
+        if wanted and room[name] == wanted:
+            raise CorpusError(
+                f"{name} would be empty: the smallest group of documents that share pictures has "
+                f"{min(map(len, groups))}, more than the {wanted} asked for; ask for a larger share"
+            )
+    return splits
+
+
+def _groups_by_picture(documents: Iterable[Document]) -> list[list[int]]:
+    """Numbers of documents that hang together by pictures they share, each group in order."""
+    keys = PictureKeys()
+    parent: list[int] = []
+    first_with: dict[bytes, int] = {}
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = number = parent[parent[number]]
+        return number
+
+    for number, document in enumerate(documents):
+        parent.append(number)
+        for image in document.images:
+            other = root(first_with.setdefault(keys.of(image), number))
+            parent[max(other, root(number))] = min(other, root(number))
+    groups: dict[int, list[int]] = {}
+    for number in range(len(parent)):
+        groups.setdefault(root(number), []).append(number)
+    return list(groups.values())

@@ -1,0 +1,1 @@
+"""Stage 3, features → unit vectors in the joint space: the encoders that are trained."""

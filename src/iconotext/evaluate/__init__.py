@@ -1,0 +1,29 @@
+"""How good links are: metrics, intervals, comparisons, baselines, and the analyses of Hessel 2019.
+
+``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals`` and ``significance`` say how sure that is.
+``random_scores`` and ``object_detection`` are the baselines. ``correlation``, ``difficulty``, ``examples`` and
+``curves`` look closer; ``published`` and ``table`` set our figures beside those of the paper.
+"""
+
+from iconotext.evaluate.results import (
+    DocumentScores,
+    Evaluation,
+    Results,
+    Scored,
+    evaluate,
+    read_results,
+    write_results,
+)
+from iconotext.evaluate.significance import Comparison, compare
+
+__all__ = [
+    "Comparison",
+    "DocumentScores",
+    "Evaluation",
+    "Results",
+    "Scored",
+    "compare",
+    "evaluate",
+    "read_results",
+    "write_results",
+]

@@ -1,0 +1,79 @@
+"""Whether models have trouble with the same documents (Hessel 2019, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.results import Evaluation
+from iconotext.evaluate.significance import matched
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Rank correlation of two models.
+
+    Attributes:
+        first: Name of the one.
+        second: Name of the other.
+        rho: Spearman's ρ of their AUC per document, -1 to 1; None where one of them gives every document the same AUC.
+        documents: How many it was computed from.
+    """
+
+    first: str
+    second: str
+    rho: float | None
+    documents: int
+
+
+def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
+    """Spearman's ρ of the per-document AUC for every pair of models.
+
+    Args:
+        evaluations: Name of the model to its scores, at least two, all of the same documents.
+
+    Returns:
+        One for each pair, in the order of the names.
+
+    Raises:
+        SettingError: There are fewer than two models.
+        CorpusError: They are not of the same documents, or fewer than three have a defined AUC.
+    """
+    if len(evaluations) < 2:
+        raise SettingError("a correlation needs the results of at least two models")
+    return [_correlation(first, second, evaluations) for first, second in combinations(evaluations, 2)]
+
+
+def lowest(found: list[Correlation]) -> Correlation | None:
+    """The pair that agrees least; None where no pair has a ρ."""
+    defined = [each for each in found if each.rho is not None]
+    return min(defined, key=lambda each: each.rho or 0.0, default=None)
+
+
+def as_dict(found: list[Correlation]) -> dict[str, Any]:
+    """For JSON."""
+    least = lowest(found)
+    pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in found]
+    return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}
+
+
+def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation]) -> Correlation:
+    from scipy.stats import rankdata
+
+    try:
+        one, other = matched(evaluations[first], evaluations[second])
+    except CorpusError as error:
+        raise CorpusError(f"{first} and {second}: {error}") from error
+    if len(one) < 3:
+        raise CorpusError(
+            f"{first} and {second}: a correlation needs three documents with an AUC, there are {len(one)}"
+        )
+    ranks = np.stack([rankdata([document.auc for document in side]) for side in (one, other)])
+    flat = bool((np.ptp(ranks, axis=1) == 0).any())
+    rho = None if flat else float(np.clip(np.corrcoef(ranks)[0, 1], -1, 1))
+    return Correlation(first, second, rho, len(one))

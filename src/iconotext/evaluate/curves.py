@@ -1,0 +1,161 @@
+"""Training curves: the objective on the validation documents and their AUC, by epoch (Hessel 2019, Fig. 3, S1)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.write import refuse, write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOG = "log.csv"
+COLUMNS = ("epoch", "validation_loss", "validation_auc")
+FORMATS = ("svg", "png", "pdf")
+
+_BLUE, _ORANGE = "#255f9e", "#b4470f"
+_ACROSS = 4  # panels side by side, as in the supplement
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a training run logged.
+
+    Attributes:
+        name: Of the model.
+        epochs: Ascending.
+        objective: Minus the loss on the validation documents; NaN where none was logged.
+        auc: Mean AUC on the validation documents, 0 to 1; NaN where none was logged.
+    """
+
+    name: str
+    epochs: tuple[int, ...]
+    objective: tuple[float, ...]
+    auc: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON; what was not logged is None."""
+        return {
+            "model": self.name,
+            "epochs": list(self.epochs),
+            "objective": [None if math.isnan(value) else value for value in self.objective],
+            "auc": [None if math.isnan(value) else value for value in self.auc],
+        }
+
+
+def read_curve(folder: Path) -> Curve:
+    """Read the ``log.csv`` of a model folder.
+
+    An epoch that stands there twice, because the run was stopped and resumed, counts as it was logged last.
+
+    Raises:
+        CorpusError: The file is missing, lacks a column, or has something that is no number; names line and column.
+    """
+    path = folder / LOG if folder.is_dir() else folder
+    name = (folder if folder.is_dir() else folder.parent).resolve().name
+    rows: dict[int, tuple[float, float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.DictReader(file)
+            missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
+            if missing:
+                raise CorpusError(f"{path}: no training log, the column {missing[0]} is missing")
+            for row in lines:
+                epoch, loss, auc = (_number(row[column], path, lines.line_num, column) for column in COLUMNS)
+                if math.isnan(epoch):
+                    raise CorpusError(f"{path}, line {lines.line_num}, column epoch: empty")
+                rows[int(epoch)] = (-loss, auc)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: no training log, it is not UTF-8 text") from error
+    if not rows:
+        raise CorpusError(f"{path}: has no epochs yet")
+    epochs = sorted(rows)
+    return Curve(name, tuple(epochs), tuple(rows[e][0] for e in epochs), tuple(rows[e][1] for e in epochs))
+
+
+def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
+    """Draw a panel for each run, objective and AUC on an axis each, and write the figure.
+
+    Args:
+        curves: At least one.
+        path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
+        force: Replace a file that is there.
+
+    Raises:
+        OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
+        SettingError: There are no curves.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise OutputError(f"{path}: curves are written as {', '.join(FORMATS)}; give the file such a suffix")
+    if not curves:
+        raise SettingError("there are no curves to draw: name at least one model folder")
+    refuse(path, force)
+    write_bytes(path, _drawn(curves, kind), force=force)
+
+
+def _drawn(curves: Sequence[Curve], kind: str) -> bytes:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = min(len(curves), _ACROSS)
+    down = -(-len(curves) // across)
+    # Without pyplot nothing is global, and no window is ever looked for.
+    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(0.8 + 3.3 * across, 0.5 + 2.5 * down), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for panel, curve in zip(panels, curves, strict=False):
+            _panel(panel, curve)
+        for panel in panels[len(curves) :]:
+            panel.remove()
+        file = io.BytesIO()
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))
+    return file.getvalue()
+
+
+def _panel(left: Axes, curve: Curve) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    right = left.twinx()
+    few = len(curve.epochs) <= 15
+    left.plot(curve.epochs, curve.objective, color=_BLUE, marker="o" if few else "", markersize=3, label="objective")
+    right.plot(
+        curve.epochs,
+        [100 * value for value in curve.auc],
+        color=_ORANGE,
+        linestyle="--",
+        marker="s" if few else "",
+        markersize=3,
+        label="AUC",
+    )
+    left.set_title(curve.name.replace("$", r"\$"), fontsize=10)
+    left.set_xlabel("epoch")
+    left.set_ylabel("objective (−loss, validation)", color=_BLUE)
+    right.set_ylabel("AUC (validation, %)", color=_ORANGE)
+    left.tick_params(axis="y", colors=_BLUE)
+    right.tick_params(axis="y", colors=_ORANGE)
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.grid(axis="x", alpha=0.25)
+    lines = [*left.get_lines(), *right.get_lines()]
+    left.legend(lines, [str(line.get_label()) for line in lines], loc="lower right", fontsize=8, frameon=False)
+
+
+def _number(text: str | None, path: Path, line: int, column: str) -> float:
+    if text is None or not text.strip():
+        return math.nan
+    try:
+        return float(text)
+    except ValueError as error:
+        raise CorpusError(f"{path}, line {line}, column {column}: {text!r} is no number") from error

@@ -1,0 +1,306 @@
+"""Example pages: what a model links in representative documents, right and wrong (Hessel 2019, section 6, Fig. 4).
+
+A document is representative where its AUC is near the mean. Its edges are the strongest ones of the linear assignment
+solution, so that no sentence and no image has more than one. A page is one file that asks the network for nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import CorpusError, ShapeError
+from iconotext.evaluate.metrics import checked_scores, gold_matrix
+from iconotext.report.embedded import Embedded, embed
+from iconotext.report.flow import title
+from iconotext.report.readable import readable
+
+if TYPE_CHECKING:
+    import jinja2
+    from numpy.typing import NDArray
+
+    from iconotext.evaluate.results import DocumentScores, Evaluation
+    from iconotext.types import Document, FloatMatrix
+
+EDGES = 5
+MOST_SENTENCES = 14
+MOST_PICTURES = 10
+"""How many of each side are shown; those with edges or gold links between them come first."""
+
+PICTURE_SIDE = 320
+"""Pixels of the longer side of a picture on the page."""
+
+_SHADES = 9
+_NUMBERS = 260  # cells of a heat map up to which numbers are readable
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One predicted link.
+
+    Attributes:
+        sentence: Index.
+        image: Index.
+        score: Cell of the matrix.
+        gold: Whether the author linked them; None where nobody knows.
+    """
+
+    sentence: int
+    image: int
+    score: float
+    gold: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A document on the page.
+
+    Attributes:
+        document: With its gold links.
+        scores: (sentences, images).
+        auc: 0 to 1; None where it is undefined.
+    """
+
+    document: Document
+    scores: FloatMatrix
+    auc: float | None
+
+
+def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
+    """The documents whose AUC is nearest to the mean, nearest first; of equal ones the smaller id.
+
+    Raises:
+        CorpusError: No document has a defined AUC.
+    """
+    mean = evaluation.means["auc"]
+    if mean is None:
+        raise CorpusError(
+            "no document has a defined AUC, so none is representative: a corpus with gold links is needed"
+        )
+    return sorted(evaluation.defined, key=lambda d: (abs((d.auc or 0.0) - mean), d.id))[:count]
+
+
+def strongest_edges(
+    scores: NDArray[np.floating], links: Sequence[tuple[int, int]] | None, *, count: int = EDGES
+) -> list[Edge]:
+    """The strongest edges of the assignment that maximises the sum of scores.
+
+    Args:
+        scores: (sentences, images).
+        links: Gold links; None where unknown.
+        count: At most so many; as in the paper, none with a score of 0 or less.
+
+    Returns:
+        Strongest first.
+
+    Raises:
+        ShapeError: The scores are no matrix, or a link leads out of it.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    matrix = checked_scores(scores)
+    gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
+    rows, columns = linear_sum_assignment(matrix, maximize=True)
+    edges = [
+        Edge(int(i), int(j), float(matrix[i, j]), None if gold is None else bool(gold[i, j]))
+        for i, j in zip(rows, columns, strict=True)
+        if matrix[i, j] > 0
+    ]
+    return sorted(edges, key=lambda edge: (-edge.score, edge.sentence))[:count]
+
+
+def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None) -> str:
+    """A whole HTML page with a part for each document.
+
+    Args:
+        examples: Their files are read for the pictures.
+        model: Name of the model.
+        corpus: Name of the corpus.
+        mean_auc: Of the whole corpus, 0 to 1.
+
+    Raises:
+        ShapeError: A matrix does not fit its document.
+    """
+    style = _asset("examples.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    page = _environment().get_template("examples.html")
+    return page.render(
+        model=readable(model),
+        corpus=readable(corpus),
+        mean_auc=mean_auc,
+        parts=[_part(example) for example in examples],
+        known=any(example.document.links is not None for example in examples),
+        style=style,
+        style_hash=f"sha256-{digest}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An edge as it is drawn: heights in a box of 100 × 100, width in pixels."""
+
+    path: str
+    width: float
+    kind: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    number: int
+    text: str
+    gold: tuple[int, ...]
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    number: int
+    alt: str
+    embedded: Embedded
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _HeatCell:
+    text: str
+    number: str
+    shade: int
+    gold: bool
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    title: str
+    identifier: str
+    language: str
+    auc: float | None
+    known: bool
+    sentences: tuple[_Sentence, ...]
+    pictures: tuple[_Picture, ...]
+    more_sentences: int
+    more_pictures: int
+    edges: tuple[Edge, ...]
+    lines: tuple[_Line, ...]
+    rows: tuple[tuple[int, tuple[_HeatCell, ...]], ...]
+    columns: tuple[int, ...]
+    numbers: bool
+    low: float
+    high: float
+
+
+def _part(example: Example) -> _Part:
+    document, scores = example.document, checked_scores(example.scores)
+    if scores.shape != (len(document.sentences), len(document.images)):
+        raise ShapeError(
+            f"document {document.id!r}: scores {scores.shape} do not fit {len(document.sentences)} sentences and "
+            f"{len(document.images)} images"
+        )
+    edges = strongest_edges(scores, document.links)
+    sentences, pictures = _shown(document, edges)
+    embedded = embed(document.images, pictures, longer_side=PICTURE_SIDE)
+    gold = set(document.links or ())
+    size = scores.size
+    low, high = (float(scores.min()), float(scores.max())) if size else (0.0, 0.0)
+    chosen = {(edge.sentence, edge.image) for edge in edges}
+    return _Part(
+        title=readable(title(document)),
+        identifier=readable(document.id),
+        language=document.language,
+        auc=example.auc,
+        known=document.links is not None,
+        sentences=tuple(
+            _Sentence(
+                number=i,
+                text=readable(document.sentences[i].text),
+                gold=tuple(image for sentence, image in sorted(gold) if sentence == i),
+                linked=any(edge.sentence == i for edge in edges),
+            )
+            for i in sentences
+        ),
+        pictures=tuple(
+            _Picture(
+                number=j,
+                alt=readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
+                embedded=embedded[j],
+                linked=any(edge.image == j for edge in edges),
+            )
+            for j in pictures
+        ),
+        more_sentences=len(document.sentences) - len(sentences),
+        more_pictures=len(document.images) - len(pictures),
+        edges=tuple(edges),
+        lines=tuple(_lines(edges, sentences, pictures)),
+        rows=tuple(
+            (i, tuple(_heat(scores, i, j, low, high, (i, j) in gold, (i, j) in chosen) for j in range(scores.shape[1])))
+            for i in range(scores.shape[0])
+        ),
+        columns=tuple(range(scores.shape[1])),
+        numbers=size <= _NUMBERS and scores.shape[1] <= 20,
+        low=low,
+        high=high,
+    )
+
+
+def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
+    """The sentences and pictures that fit on the page, in reading order: first those with edges, then gold ones."""
+    gold = sorted(document.links or ())
+    pictures = [edge.image for edge in edges]
+    pictures += [image for _, image in gold]
+    pictures += range(len(document.images))
+    kept = set(list(dict.fromkeys(pictures))[:MOST_PICTURES])
+    sentences = [edge.sentence for edge in edges]
+    sentences += [sentence for sentence, image in gold if image in kept]
+    sentences += range(len(document.sentences))
+    return sorted(list(dict.fromkeys(sentences))[:MOST_SENTENCES]), sorted(kept)
+
+
+def _lines(edges: Sequence[Edge], sentences: list[int], pictures: list[int]) -> list[_Line]:
+    """Curves from the middle of each sentence to the middle of its picture; both columns have rows of equal height."""
+    strongest = max((edge.score for edge in edges), default=1.0)
+    lines = []
+    for edge in edges:
+        left = 100 * (sentences.index(edge.sentence) + 0.5) / len(sentences)
+        right = 100 * (pictures.index(edge.image) + 0.5) / len(pictures)
+        kind = {True: "gold", False: "wrong", None: "unknown"}[edge.gold]
+        note = f"sentence {edge.sentence + 1} to picture {edge.image + 1}: {edge.score:.2f}"
+        width = 1.5 + 7.5 * edge.score / strongest
+        lines.append(_Line(f"M0 {left:.2f}C50 {left:.2f} 50 {right:.2f} 100 {right:.2f}", round(width, 2), kind, note))
+    return lines
+
+
+def _heat(scores: NDArray[np.floating], i: int, j: int, low: float, high: float, gold: bool, chosen: bool) -> _HeatCell:
+    value = float(scores[i, j])
+    share = (value - low) / (high - low) if high > low else 0.0
+    marks = [mark for mark, holds in (("the author's link", gold), ("predicted", chosen)) if holds]
+    text = f"sentence {i + 1}, picture {j + 1}: {value:.3f}" + (f" ({', '.join(marks)})" if marks else "")
+    number = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
+    return _HeatCell(text, number, min(_SHADES - 1, int(share * _SHADES)), gold, chosen)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    """A file of ours, with the line ends that the browser hashes."""
+    text = (resources.files("iconotext.evaluate") / "templates" / name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n")

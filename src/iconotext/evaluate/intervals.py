@@ -1,0 +1,75 @@
+"""Bootstrap intervals over documents: how much a figure would move with other documents of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+RESAMPLINGS = 2000
+LEVEL = 0.95
+
+_DRAWS_AT_ONCE = 2_000_000  # about 32 MB
+
+
+def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each document is drawn in each resampling with replacement.
+
+    Args:
+        documents: Number of documents, at least 1.
+        resamplings: Number of resamplings.
+        seed: Equal seeds give equal draws.
+
+    Yields:
+        (some resamplings, documents) float64, ``resamplings`` rows in all; each row sums to ``documents``.
+    """
+    random = np.random.default_rng(seed)
+    rows = max(1, _DRAWS_AT_ONCE // documents)
+    for start in range(0, resamplings, rows):
+        some = min(rows, resamplings - start)
+        drawn = random.integers(0, documents, (some, documents))
+        drawn += np.arange(some)[:, None] * documents
+        counts = np.bincount(drawn.ravel(), minlength=some * documents)
+        yield counts.reshape(some, documents).astype(np.float64)
+
+
+def bootstrap_intervals(
+    totals: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> NDArray[np.float64]:
+    """Percentile intervals of the ratios Σ totals / Σ weights when documents are drawn anew.
+
+    A mean over documents has weights of 1. All columns see the same draws.
+
+    Args:
+        totals: (documents, figures), at least one document.
+        weights: (documents, figures), above 0.
+        resamplings: Number of times the documents are drawn.
+        seed: Equal seeds give equal intervals.
+        level: Share of the resamplings within the interval, 0 to 1.
+
+    Returns:
+        (figures, 2): low and high.
+
+    Raises:
+        ShapeError: There are no documents, or the shapes differ.
+    """
+    totals, weights = np.asarray(totals, np.float64), np.asarray(weights, np.float64)
+    if totals.ndim != 2 or totals.shape != weights.shape or not len(totals):
+        raise ShapeError(f"totals {totals.shape} and weights {weights.shape} must be the same (documents, figures)")
+    ratios = np.concatenate(
+        [(counts @ totals) / (counts @ weights) for counts in resampled_counts(len(totals), resamplings, seed)]
+    )
+    tail = (1 - level) / 2
+    bounds: NDArray[np.float64] = np.quantile(ratios, [tail, 1 - tail], axis=0).T
+    return bounds

@@ -1,0 +1,111 @@
+"""Metrics of one document: how well a matrix of scores agrees with the author's links.
+
+AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Equal scores are never broken by the order in which
+sentences or images stand: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores
+gives the AUC 0.5 and, for the rest, the share of cells that are gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+    """The links as a matrix.
+
+    Args:
+        shape: Number of sentences and of images.
+        links: (sentence, image) pairs; the same one twice counts once.
+
+    Returns:
+        (sentences, images) bool.
+
+    Raises:
+        ShapeError: A link leads out of the matrix.
+    """
+    gold = np.zeros(shape, np.bool_)
+    for sentence, image in links:
+        if not (0 <= sentence < shape[0] and 0 <= image < shape[1]):
+            raise ShapeError(f"link ({sentence}, {image}) does not fit {shape[0]} sentences and {shape[1]} images")
+        gold[sentence, image] = True
+    return gold
+
+
+def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The scores as a matrix of numbers.
+
+    Raises:
+        ShapeError: They are no matrix, or one of them is not a number.
+    """
+    matrix = np.asarray(scores)
+    if matrix.ndim != 2:
+        raise ShapeError(f"scores must be (sentences, images), got {matrix.shape}")
+    if np.isnan(matrix).any():
+        sentence, image = np.argwhere(np.isnan(matrix))[0]
+        raise ShapeError(f"the score of sentence {sentence} and image {image} is not a number")
+    return matrix
+
+
+def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
+    """Area under the ROC curve: how often a gold cell has a higher score than another cell.
+
+    Args:
+        scores: Any shape, no NaN.
+        gold: The same shape.
+
+    Returns:
+        0 to 1; 0.5 by chance. None where it is undefined: no cell is gold, or every cell is.
+    """
+    positive, negative = scores[gold], np.sort(scores[~gold])
+    if not positive.size or not negative.size:
+        return None
+    below = np.searchsorted(negative, positive, side="left").sum()
+    not_above = np.searchsorted(negative, positive, side="right").sum()
+    return float(below + not_above) / (2 * positive.size * negative.size)
+
+
+def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: int) -> float:
+    """Share of the ``count`` cells with the highest scores that are gold (p@C).
+
+    Args:
+        scores: Any shape with at least one cell, no NaN.
+        gold: The same shape.
+        count: C, at least 1; where there are fewer cells, all of them are taken.
+
+    Returns:
+        0 to 1; where equal scores stand at the cut, the mean over all orders of them.
+    """
+    flat, true = scores.ravel(), gold.ravel()
+    count = min(count, flat.size)
+    cut = np.partition(flat, flat.size - count)[flat.size - count]
+    above, tied = flat > cut, flat == cut
+    left = count - int(above.sum())
+    return float(true[above].sum() + left * true[tied].sum() / tied.sum()) / count
+
+
+def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[float, int]:
+    """For how many images with gold links the sentence with the highest score is one of those.
+
+    Args:
+        scores: (sentences, images), no NaN.
+        gold: The same shape.
+
+    Returns:
+        The number of such images (where several sentences share the highest score, the share of them that are gold
+        counts) and the number of images with gold links.
+    """
+    linked = gold.any(axis=0)
+    if not linked.any():
+        return 0.0, 0
+    scores, gold = scores[:, linked], gold[:, linked]
+    best = scores == scores.max(axis=0, keepdims=True)
+    hits = (best & gold).sum(axis=0) / best.sum(axis=0)
+    return float(hits.sum()), int(linked.sum())

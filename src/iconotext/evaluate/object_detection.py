@@ -1,0 +1,153 @@
+"""The object detection baseline (Hessel 2019, section 3.3): no training, only class names and word vectors.
+
+An image is the unweighted mean of the word vectors of its K most probable class names, a sentence the mean of its
+words' vectors, and their score the cosine. The paper reports the K of 1 to 20 that is best on the test data. Since
+nobody knows that K beforehand, we also give the figures of the K that is best on the validation data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import FeatureError, SettingError, ShapeError
+from iconotext.evaluate.intervals import RESAMPLINGS
+from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.backbones import Encode
+    from iconotext.features import ImageBackbone
+    from iconotext.types import Document, FloatMatrix
+
+LARGEST_K = 20
+
+
+@dataclass(frozen=True)
+class ObjectDetection:
+    """Both choices of K on the documents that were evaluated.
+
+    Attributes:
+        k: The K with the highest mean AUC on these documents, as the paper reports it.
+        best: Its scores.
+        validation_k: The K with the highest mean AUC on the validation documents; None without those.
+        chosen: Scores of that one on the documents that were evaluated.
+        by_k: K to its scores, for every K.
+    """
+
+    k: int
+    best: Evaluation
+    validation_k: int | None
+    chosen: Evaluation | None
+    by_k: dict[int, Evaluation]
+
+
+def object_detection_scores(
+    sentence_vectors: FloatMatrix, probabilities: FloatMatrix, class_vectors: FloatMatrix, *, largest: int = LARGEST_K
+) -> FloatMatrix:
+    """Scores of one document for every K from 1 to ``largest``.
+
+    Args:
+        sentence_vectors: (n, dim), the mean vector of each sentence's words; of any length, zero where no word has one.
+        probabilities: (m, C) class probabilities; a row of zeros for a picture that could not be read. Of classes
+            with equal probability the first counts as the more probable one.
+        class_vectors: (C, dim), vectors of the class names.
+        largest: The largest K, 1 to C.
+
+    Returns:
+        (largest, n, m) float32 cosines; 0 where a side has no vector.
+
+    Raises:
+        ShapeError: The arrays do not fit each other.
+        SettingError: ``largest`` is out of range.
+    """
+    classes, dim = class_vectors.shape
+    if probabilities.ndim != 2 or probabilities.shape[1] != classes or sentence_vectors.shape[1:] != (dim,):
+        raise ShapeError(
+            f"sentence_vectors {sentence_vectors.shape}, probabilities {probabilities.shape} and class_vectors "
+            f"{class_vectors.shape} must be (n, dim), (m, C) and (C, dim)"
+        )
+    if not 1 <= largest <= classes:
+        raise SettingError(f"the largest K is {largest}, expected 1 to {classes}")
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :largest]  # (m, largest)
+    images = np.cumsum(class_vectors[order], axis=1)  # a mean and a sum have the same direction
+    images[~probabilities.any(axis=1)] = 0
+    scores = np.einsum("nd,mkd->knm", _unit(sentence_vectors), _unit(images), optimize=True)
+    return np.asarray(scores, np.float32)
+
+
+def evaluate_object_detection(
+    documents: Iterable[Document],
+    validation: Iterable[Document],
+    image: ImageBackbone,
+    encode_words: Encode,
+    *,
+    largest: int = LARGEST_K,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+) -> ObjectDetection:
+    """The whole baseline on a corpus.
+
+    Args:
+        documents: To be evaluated.
+        validation: On which K is chosen; empty where there are none.
+        image: An image backbone with a classifier.
+        encode_words: Sentences and class names to vectors: ``mean_word_vectors``, or any text backbone's ``encode``.
+        largest: The largest K.
+        resamplings: For the intervals.
+        seed: For the intervals.
+
+    Raises:
+        FeatureError: The image backbone has no classifier, or there is no picture in all the documents to be seen.
+    """
+    if not image.classes:
+        raise FeatureError(f"{image.name} has no classifier, which object detection needs: use another image backbone")
+    class_vectors = encode_words(image.classes)
+
+    def by_k(some: Iterable[Document]) -> dict[int, Evaluation]:
+        records: dict[int, list[DocumentScores]] = {k: [] for k in range(1, largest + 1)}
+        seen = there = 0
+        for document in some:
+            there += len(document.images)
+            seen += len(_usable(document))
+            scored = _score(document, image, encode_words, class_vectors, largest)
+            for k, scores in enumerate(scored, start=1):
+                records[k].append(score_document(document.id, scores, document.links))
+        if there and not seen:
+            raise FeatureError(f"object detection needs picture files, and none of the {there:,} pictures can be read")
+        return {k: Evaluation(tuple(found), resamplings, seed) for k, found in records.items()}
+
+    tested = by_k(documents)
+    validated = by_k(validation)
+    k = best_k(tested)
+    validation_k = best_k(validated) if validated[1].defined else None
+    return ObjectDetection(k, tested[k], validation_k, None if validation_k is None else tested[validation_k], tested)
+
+
+def best_k(by_k: dict[int, Evaluation]) -> int:
+    """The K with the highest mean AUC, the smallest of equal ones; 1 where no document has an AUC."""
+    return max(by_k, key=lambda k: (by_k[k].means["auc"] or 0.0, -k))
+
+
+def _score(
+    document: Document, image: ImageBackbone, encode_words: Encode, class_vectors: FloatMatrix, largest: int
+) -> FloatMatrix:
+    usable = _usable(document)
+    probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
+    if usable:
+        features = image.encode([document.images[number].file or b"" for number in usable])
+        if features.probabilities is not None:
+            probabilities[usable] = features.probabilities
+    sentences = encode_words([sentence.text for sentence in document.sentences])
+    return object_detection_scores(sentences, probabilities, class_vectors, largest=largest)
+
+
+def _usable(document: Document) -> list[int]:
+    return [number for number, image in enumerate(document.images) if image.file and not image.problem]
+
+
+def _unit(vectors: FloatMatrix) -> FloatMatrix:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

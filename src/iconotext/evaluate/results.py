@@ -1,0 +1,290 @@
+"""Scores of many documents: one record each, their means, and the file they are kept in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import CorpusError, ShapeError
+from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
+from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
+from iconotext.write import opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+METRICS = ("auc", "p@1", "p@5", "image@1")
+"""Names of the metrics, in the order in which they are shown."""
+
+LABELS = {"auc": "AUC", "p@1": "p@1", "p@5": "p@5", "image@1": "image@1"}
+
+
+class Scored(NamedTuple):
+    """What a model says of one document.
+
+    Attributes:
+        id: Of the document.
+        scores: (sentences, images), higher where the two belong together.
+        links: Gold links as (sentence, image); None where nobody knows them.
+    """
+
+    id: str
+    scores: FloatMatrix
+    links: tuple[tuple[int, int], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScores:
+    """Metrics of one document.
+
+    Attributes:
+        id: Of the document.
+        sentences: How many it has.
+        images: How many it has.
+        links: How many different gold links it has; None where nobody knows them.
+        auc: 0 to 1; None where it is undefined, and then all metrics are.
+        p1: p@1, 0 to 1.
+        p5: p@5, 0 to 1.
+        image_hits: For how many images the best sentence is a gold one; a share where several are best.
+        linked_images: How many images have gold links.
+        undefined: Why there are no metrics; None where there are.
+    """
+
+    id: str
+    sentences: int
+    images: int
+    links: int | None
+    auc: float | None = None
+    p1: float | None = None
+    p5: float | None = None
+    image_hits: float | None = None
+    linked_images: int | None = None
+    undefined: str | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of all documents of a corpus.
+
+    Attributes:
+        documents: In the order in which they came.
+        resamplings: For the intervals.
+        seed: For the intervals.
+    """
+
+    documents: tuple[DocumentScores, ...]
+    resamplings: int = RESAMPLINGS
+    seed: int = 0
+
+    @cached_property
+    def defined(self) -> tuple[DocumentScores, ...]:
+        """The documents that count."""
+        return tuple(document for document in self.documents if document.undefined is None)
+
+    @cached_property
+    def undefined(self) -> tuple[DocumentScores, ...]:
+        """The documents without a defined AUC, which are left out of every metric."""
+        return tuple(document for document in self.documents if document.undefined is not None)
+
+    @cached_property
+    def means(self) -> dict[str, float | None]:
+        """Metric to its value, 0 to 1: means over documents, for image@1 over their images. None without documents."""
+        if not self.defined:
+            return dict.fromkeys(METRICS)
+        totals, weights = totals_and_weights(self.defined)
+        return dict(zip(METRICS, map(float, totals.sum(0) / weights.sum(0)), strict=True))
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float] | None]:
+        """Metric to its 95 % bootstrap interval over documents; None without documents."""
+        if not self.defined:
+            return dict.fromkeys(METRICS)
+        bounds = bootstrap_intervals(
+            *totals_and_weights(self.defined), resamplings=self.resamplings, seed=self.seed
+        ).tolist()
+        return {metric: (low, high) for metric, (low, high) in zip(METRICS, bounds, strict=True)}
+
+    def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
+        """What ``iconotext evaluate --json`` prints.
+
+        Args:
+            model: Name of the model.
+            corpus: Name of the corpus.
+            split: Name of the split; None for all documents.
+        """
+        return {
+            "model": model,
+            "corpus": corpus,
+            "split": split,
+            "documents": len(self.documents),
+            "undefined": len(self.undefined),
+            **self.means,
+            "intervals": {metric: None if pair is None else list(pair) for metric, pair in self.intervals.items()},
+            "undefined_documents": [document.id for document in self.undefined],
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """An evaluation as it is kept in a file.
+
+    Attributes:
+        evaluation: The scores.
+        about: What was evaluated: model, corpus, split, evidence.
+    """
+
+    evaluation: Evaluation
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """Name of the model, empty if nobody wrote it down."""
+        return str(self.about.get("model") or "")
+
+
+def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numerators and denominators of the metrics.
+
+    Args:
+        documents: With a defined AUC.
+
+    Returns:
+        Two (documents, metrics) arrays in the order of ``METRICS``: a metric is the sum of the first over that of the
+        second.
+    """
+    totals = [(d.auc, d.p1, d.p5, d.image_hits) for d in documents]
+    weights = [(1, 1, 1, d.linked_images) for d in documents]
+    return np.array(totals, np.float64).reshape(-1, 4), np.array(weights, np.float64).reshape(-1, 4)
+
+
+def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Evaluation:
+    """Score documents against their gold links.
+
+    Args:
+        scored: May be a generator; one matrix is in memory at a time.
+        resamplings: For the intervals.
+        seed: For the intervals.
+
+    Raises:
+        ShapeError: A matrix is none, has a score that is not a number, or does not fit its links; names the document.
+    """
+    return Evaluation(tuple(score_document(*each) for each in scored), resamplings, seed)
+
+
+def score_document(
+    identifier: str, scores: NDArray[np.floating], links: Iterable[tuple[int, int]] | None
+) -> DocumentScores:
+    """Metrics of one document.
+
+    Raises:
+        ShapeError: The scores are no matrix, one is not a number, or a link leads out of it; names the document.
+    """
+    try:
+        matrix = checked_scores(scores)
+        sentences, images = matrix.shape
+        if links is None:
+            return DocumentScores(identifier, sentences, images, None, undefined="its links are unknown")
+        gold = gold_matrix((sentences, images), links)
+    except ShapeError as error:
+        raise ShapeError(f"document {identifier!r}: {error}") from error
+    count = int(gold.sum())
+    area = auc(matrix, gold)
+    if area is None:
+        why = "it has no gold links" if not count else "every sentence is linked to every image"
+        return DocumentScores(identifier, sentences, images, count, undefined=why)
+    hits, linked = image_hits(matrix, gold)
+    return DocumentScores(
+        identifier,
+        sentences,
+        images,
+        count,
+        auc=area,
+        p1=precision_at(matrix, gold, 1),
+        p5=precision_at(matrix, gold, 5),
+        image_hits=hits,
+        linked_images=linked,
+    )
+
+
+COLUMNS = {
+    "id": "string",
+    "sentences": "int32",
+    "images": "int32",
+    "links": "int32",
+    "auc": "double",
+    "p@1": "double",
+    "p@5": "double",
+    "image_hits": "double",
+    "linked_images": "int32",
+    "undefined": "string",
+}
+"""Columns of the results file and their types; all but the first three may be null."""
+
+_FIELDS = {"p@1": "p1", "p@5": "p5"}  # column to attribute, where they differ
+_ABOUT = b"iconotext.evaluation"
+
+
+def write_results(results: Results, path: Path, *, force: bool = False) -> None:
+    """Write the scores of every document as Parquet, whole or not at all.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _schema().with_metadata({_ABOUT: json.dumps(dict(results.about)).encode()})
+    records = [asdict(document) for document in results.evaluation.documents]
+    rows = [{name: record[_FIELDS.get(name, name)] for name in COLUMNS} for record in records]
+    with opened(path, force=force) as file:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), file, compression="zstd")
+
+
+def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Results:
+    """Read what ``write_results`` wrote.
+
+    Args:
+        path: The file.
+        resamplings: For the intervals.
+        seed: For the intervals.
+
+    Raises:
+        CorpusError: The file is missing, is no Parquet file, or lacks a column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(file)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise CorpusError(f"{path}: no Parquet file; `iconotext evaluate --results FILE` writes one") from error
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise CorpusError(
+            f"{path}: no results file, the column {missing[0]} is missing; `iconotext evaluate --results` writes one"
+        )
+    try:
+        rows = table.select(list(COLUMNS)).cast(_schema()).to_pylist()
+    except pa.ArrowException as error:
+        raise CorpusError(f"{path}: no results file, a column has another type: {error}") from error
+    documents = tuple(DocumentScores(**{_FIELDS.get(name, name): value for name, value in row.items()}) for row in rows)
+    about = json.loads((table.schema.metadata or {}).get(_ABOUT, b"{}"))
+    return Results(Evaluation(documents, resamplings, seed), about)
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])

@@ -1,0 +1,67 @@
+"""Words and their ids: what encoders that read words start from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from iconotext.errors import FeatureError
+from iconotext.write import write_text
+
+UNKNOWN = "<unknown>"
+"""Stands for every word that is not in the vocabulary, and for a sentence without any; its id is 0."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a sentence in lower case; a punctuation mark is a word of its own."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+class Vocabulary:
+    """Words by id, 0 being the unknown word.
+
+    Attributes:
+        words: In the order of their ids.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self._ids = {word: number for number, word in enumerate(self.words)}
+        if not self.words or self.words[0] != UNKNOWN or len(self._ids) != len(self.words):
+            raise FeatureError(f"a vocabulary begins with {UNKNOWN} and has no word twice")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, text: str, *, max_tokens: int) -> list[int]:
+        """The ids of the first words of a sentence: at least one, at most ``max_tokens``."""
+        return [self._ids.get(word, 0) for word in words_of(text)[:max_tokens]] or [0]
+
+    def save(self, path: Path) -> None:
+        """Write one word a line."""
+        write_text(path, (f"{word}\n" for word in self.words), force=True)
+
+
+def build_vocabulary(texts: Iterable[str], *, max_words: int) -> Vocabulary:
+    """The most frequent words of the texts, at most ``max_words``; ties in alphabetical order."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(words_of(text))
+    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
+    return Vocabulary([UNKNOWN, *(word for word, _ in frequent)])
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Read what ``Vocabulary.save`` wrote.
+
+    Raises:
+        FeatureError: The file is missing or is no vocabulary.
+    """
+    try:
+        return Vocabulary(path.read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise FeatureError(f"{path}: cannot be read as a vocabulary: {error}") from error

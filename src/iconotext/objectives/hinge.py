@@ -1,0 +1,59 @@
+"""The max-margin loss over sampled negatives, Equation 1 of Hessel 2019."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from iconotext.errors import SettingError
+from iconotext.objectives.directions import directions
+
+Negatives = Literal["hardest", "mean"]
+"""``hardest``: the negative that violates the margin most counts alone; ``mean``: all of them, averaged."""
+
+
+def hinge(
+    similarities: Tensor,
+    image_negatives: Tensor,
+    sentence_negatives: Tensor,
+    *,
+    margin: float = 0.2,
+    negatives: Negatives,
+) -> Tensor:
+    """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
+
+    A document without negatives in a direction has the loss 0 there.
+
+    Args:
+        similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
+        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
+        sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
+        margin: By how much a positive shall exceed its negatives, 0 or more; similarities that are all equal have the
+            loss 2 * margin.
+        negatives: Which negatives count.
+
+    Returns:
+        (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.
+
+    Raises:
+        ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
+        SettingError: ``margin`` is below 0, or ``negatives`` is another word.
+    """
+    if not margin >= 0:
+        raise SettingError(f"margin is {margin}, it must be 0 or more")
+    if negatives not in get_args(Negatives):
+        raise SettingError(f"no negatives {negatives!r}; there are {', '.join(get_args(Negatives))}")
+    positives, both = directions(similarities, image_negatives, sentence_negatives)
+    losses = torch.zeros_like(positives)
+    if not losses.numel():
+        return losses
+    for direction in both:
+        violations = (margin - positives[:, None] + direction.similarities).relu()
+        violations = violations.where(direction.negatives, 0.0)  # 0 is the least there is
+        if negatives == "hardest":
+            losses = losses + violations.max(dim=1).values
+        else:
+            losses = losses + violations.sum(dim=1) / direction.negatives.sum(dim=1).clamp(min=1)
+    return losses

@@ -1,0 +1,46 @@
+"""The logistic objective: every pair of sentences and images is a question of its own, as in SigLIP."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from iconotext.objectives.directions import check_scale, directions
+
+
+def logistic(
+    similarities: Tensor,
+    image_negatives: Tensor,
+    sentence_negatives: Tensor,
+    *,
+    scale: float | Tensor,
+    bias: float | Tensor,
+) -> Tensor:
+    """-log σ(scale * positive + bias), minus half the sum over the negatives of log σ(-(scale * negative + bias)).
+
+    Half, because with all others as negatives every pair of documents is a negative twice, as images for sentences and
+    as sentences for images: so the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows with the number
+    of negatives, which the bias, there -10 at first, makes up for.
+
+    Args:
+        similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
+        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
+        sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
+        scale: Factor on the similarities, above 0. A tensor, () float, may be learned.
+        bias: Log-odds of a pair with similarity 0. A tensor, () float, may be learned.
+
+    Returns:
+        (P,) losses of the first P documents, 0 or more.
+
+    Raises:
+        ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
+        SettingError: ``scale`` is a number that is not above 0.
+    """
+    check_scale(scale)
+    positives, both = directions(similarities, image_negatives, sentence_negatives)
+    losses = softplus(-(positives * scale + bias))
+    for direction in both:
+        wrong = softplus(direction.similarities * scale + bias)
+        losses = losses + wrong.where(direction.negatives, torch.zeros_like(wrong)).sum(dim=1) / 2
+    return losses

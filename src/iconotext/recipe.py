@@ -1,0 +1,359 @@
+"""What a training run is: settings read from a TOML file, checked, and stored beside what they made."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from iconotext.errors import SettingError
+
+
+class Settings(BaseModel):
+    """A table of a recipe: fixed once made, and no key is let through that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FeatureSettings(Settings):
+    """What training starts from."""
+
+    text: str = "words"
+    """``words`` (word ids, learned from the corpus), or a text backbone: ``minilm``, a folder, a hub name."""
+
+    image: str = "efficientnet-lite0"
+    """An image backbone, a table of features (a file ``.npy`` with ``id2row.json`` beside it), or ``pixels``: the
+    pictures themselves, for an image network that is trained along."""
+
+
+class TextEncoderSettings(Settings):
+    """From word ids or sentence vectors to the joint space."""
+
+    kind: Literal["gru", "projection"] = "gru"
+    """A GRU over words (Hessel 2019 §3.1), or a projection of frozen sentence vectors."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of a word vector."""
+
+    word_vectors: Path | None = None
+    """A word2vec or GloVe file (.txt, .vec, .bin, .gz) that the word vectors start from; None: random."""
+
+    max_words: int = Field(50_000, ge=1)
+    """Words in the vocabulary, the most frequent ones."""
+
+    max_tokens: int = Field(20, ge=1)
+    """Words of a sentence that are read; the paper has 20 for captions, 50 for documents."""
+
+    hidden: int = Field(0, ge=0)
+    """Width of the hidden layer of a projection; 0 for an affine map."""
+
+    rescale: bool = False
+    """Whether a projection first gives all feature vectors one length, √(their dimensions)."""
+
+    dropout: float = Field(0.4, ge=0, lt=1)
+    """Share of numbers that is dropped in training."""
+
+    dropout_at: Literal["output", "input"] = "output"
+    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"). ``input``:
+    whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
+
+
+class ImageEncoderSettings(Settings):
+    """From image features, or pixels, to the joint space."""
+
+    kind: Literal["projection", "network"] = "projection"
+    """A projection of frozen features, or the whole network, trained along (supplement §2)."""
+
+    hidden: int = Field(0, ge=0)
+    """Width of the hidden layer of a projection; 0 for an affine map."""
+
+    rescale: bool = False
+    """Whether a projection first gives all feature vectors one length, √(their dimensions)."""
+
+    dropout: float = Field(0.4, ge=0, lt=1)
+    """Share of numbers that is dropped in training."""
+
+    dropout_at: Literal["output", "input"] = "output"
+    """Where: on the joint vector, or on the features."""
+
+
+class SimilaritySettings(Settings):
+    """What one number the cosines of a (sentences, images) pair make (Hessel 2019 §3.2)."""
+
+    kind: Literal["dense", "top-k", "assignment", "single-pair"] = "dense"
+    """``single-pair`` is the baseline NoStruct: one random sentence and one random image stand for the document."""
+
+    k: Literal["min", "half"] | int = "min"
+    """Links for top-k and assignment: min(n, m), ⌈½ min(n, m)⌉, or a number."""
+
+    links: Literal["at-most", "exactly"] = "at-most"
+    """For assignment: at most k links (the paper), or exactly k, those below 0 too (the released code)."""
+
+    @model_validator(mode="after")
+    def _positive(self) -> SimilaritySettings:
+        if isinstance(self.k, int) and self.k < 1:
+            raise ValueError(f"k is {self.k}; give min, half or a number from 1")
+        return self
+
+
+class ObjectiveSettings(Settings):
+    """What training minimises: that documents are more similar to themselves than to what they did not occur with."""
+
+    kind: Literal["hinge", "softmax", "logistic"] = "hinge"
+    """Eq. 1 of Hessel 2019, or one of two that are ours: InfoNCE, pairwise logistic."""
+
+    margin: float = Field(0.2, gt=0)
+    """α of the hinge."""
+
+    negatives: Literal["hardest", "mean"] = "hardest"
+    """What of the negatives counts in the hinge."""
+
+    b: int | None = Field(None, ge=1)
+    """Negatives a document and direction; None: all other documents of the batch."""
+
+    mean_epochs: int = Field(0, ge=0)
+    """The first so many epochs take the mean of the negatives, so that training leaves the plateau of equal scores."""
+
+    scale: float = Field(20, gt=0)
+    """Softmax and logistic: what similarities are multiplied with (1 / temperature)."""
+
+    learn_scale: bool = False
+    """Whether the scale is learned along."""
+
+    bias: float = -10
+    """Logistic: added to the scaled similarities; learned along with the scale."""
+
+
+class TrainingSettings(Settings):
+    """How it is minimised."""
+
+    batch: int = Field(11, ge=2)
+    """Documents in a batch."""
+
+    epochs: int = Field(50, ge=1)
+    """Passes over the documents."""
+
+    learning_rate: float = Field(1e-4, gt=0)
+    """Of Adam, at the start."""
+
+    weight_decay: float = Field(0, ge=0)
+    """Of AdamW; 0 is Adam."""
+
+    warmup: float = Field(0, ge=0)
+    """Epochs in which the learning rate rises from 0, on a line."""
+
+    schedule: Literal["plateau", "cosine", "constant"] = "plateau"
+    """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss."""
+
+    patience: int = Field(3, ge=1)
+    """Epochs."""
+
+    factor: float = Field(5, gt=1)
+    """Divisor."""
+
+    plateau_below: float | None = None
+    """The plateau counts only once the validation loss was below this (released code: 2 · margin); None: always."""
+
+    clip: float | None = Field(None, gt=0)
+    """Largest length of the gradient; None: not clipped."""
+
+    average: int = Field(1, ge=1)
+    """The model is the mean of the weights after the so many best epochs."""
+
+    max_sentences: int | None = Field(None, ge=1)
+    """In training, so many random sentences of a longer document; validation sees all of it."""
+
+    max_images: int | None = Field(None, ge=1)
+    """In training, so many random images."""
+
+    batches: Literal["mixed", "by-corpus"] = "mixed"
+    """With several corpora: whether the documents of a batch come from all, or from one."""
+
+    validation: float = Field(0.1, gt=0, lt=1)
+    """Share of the documents that validates, where a corpus has no split of its own."""
+
+    precision: Literal["32", "bf16"] = "32"
+    """``bf16``: products of matrices in bfloat16, weights in float32."""
+
+    devices: int = Field(1, ge=1)
+    """Processes: GPUs, or without any, CPU processes, each with batches of its own."""
+
+
+class LinkingSettings(Settings):
+    """How the trained cosines are used in a document that is linked; training does not see it."""
+
+    bridge: float = Field(0, ge=0, lt=1)
+    """Share of the untrained concept bridge in every cosine; needs an image backbone with a classifier and a text
+    backbone."""
+
+    centre: float = Field(0, ge=0, le=1)
+    """Share of a document's mean vector that is taken from its sentences, and of its images' mean from its images:
+    what they all have in common does not tell them apart."""
+
+
+class Recipe(Settings):
+    """A training run. See ``recipes/`` for those of the papers and our own."""
+
+    name: str = Field(min_length=1)
+    """Of the model."""
+
+    follows: str = "ours"
+    """Where the settings come from, and where sources differ, which one counts."""
+
+    seed: int = Field(0, ge=0)
+    """Everything random comes from it."""
+
+    init: str | None = None
+    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them."""
+
+    dim: int = Field(1024, ge=1)
+    """Dimensions of the joint space (d_multi)."""
+
+    features: FeatureSettings = FeatureSettings()
+    text: TextEncoderSettings = TextEncoderSettings()
+    image: ImageEncoderSettings = ImageEncoderSettings()
+    similarity: SimilaritySettings = SimilaritySettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    training: TrainingSettings = TrainingSettings()
+    linking: LinkingSettings = LinkingSettings()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Recipe:
+        words, gru = self.features.text == "words", self.text.kind == "gru"
+        if words != gru:
+            raise ValueError(
+                f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": '
+                'a gru reads "words", a projection the vectors of a text backbone such as "minilm"'
+            )
+        pixels, network = self.features.image == "pixels", self.image.kind == "network"
+        if pixels != network:
+            raise ValueError(
+                f'image.kind = "{self.image.kind}" does not go with features.image = "{self.features.image}": '
+                'a network is trained on "pixels", a projection on the features of an image backbone'
+            )
+        if self.linking.bridge and (words or pixels):
+            raise ValueError("linking.bridge needs a text backbone and an image backbone with a classifier")
+        if self.text.word_vectors is not None and not words:
+            raise ValueError('text.word_vectors is only read with features.text = "words"')
+        if gru and (self.text.hidden or self.text.rescale):
+            raise ValueError('text.hidden and text.rescale are for a projection; text.kind is "gru"')
+        if network and (self.image.hidden or self.image.rescale):
+            raise ValueError('image.hidden and image.rescale are for a projection; image.kind is "network"')
+        if self.objective.mean_epochs and (self.objective.kind != "hinge" or self.objective.negatives != "hardest"):
+            raise ValueError('objective.mean_epochs is for objective.kind = "hinge" with negatives = "hardest"')
+        if self.objective.learn_scale and self.objective.kind == "hinge":
+            raise ValueError("objective.learn_scale is for softmax and logistic; the hinge has no scale")
+        if self.training.average > self.training.epochs:
+            raise ValueError(f"training.average is {self.training.average}, more than the epochs")
+        return self
+
+
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe.
+
+    Args:
+        path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
+        overrides: ``key=value`` with a dotted key, such as ``training.epochs=5``; the value is TOML, or a bare word.
+
+    Raises:
+        SettingError: The file is missing or no TOML, or a key or value is wrong; names file, key and what is allowed.
+    """
+    path = _find(path)
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path}: not TOML: {error}") from error
+    values.setdefault("name", path.stem)
+    origin = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key:
+            raise SettingError(f"--set {override}: give key=value, such as training.epochs=5")
+        _put(values, key.strip().split("."), _value(text), override)
+        origin[key.strip()] = f"--set {override}"
+    return make_recipe(values, source=str(path), origin=origin)
+
+
+def make_recipe(values: Mapping[str, Any], *, source: str, origin: Mapping[str, str] | None = None) -> Recipe:
+    """A recipe from nested values.
+
+    Args:
+        values: As a TOML file gives them.
+        source: What to call their place in a message.
+        origin: Dotted keys that came from elsewhere, and from where.
+
+    Raises:
+        SettingError: A key or value is wrong.
+    """
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        problems = []
+        for each in error.errors():
+            parts = [str(part) for part in each["loc"] if part not in ("int", "literal['min','half']")]
+            key = ".".join(parts)
+            where = (origin or {}).get(key, source)
+            problem = f"{where}: {key or 'recipe'}: {_explain(each, parts)}"
+            if problem not in problems:
+                problems.append(problem)
+        raise SettingError("; ".join(problems)) from error
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The resolved recipe as TOML: every setting, also those that were left at their defaults."""
+    import tomli_w
+
+    return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The recipes that come with the program, by name."""
+    folder = _recipes_folder()
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
+
+
+def _recipes_folder() -> Path:
+    inside = Path(__file__).parent / "recipes"  # in a wheel
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "recipes"  # in a checkout
+
+
+def _find(path: Path | str) -> Path:
+    if Path(path).exists() or Path(path).suffix == ".toml":
+        return Path(path)
+    shipped = shipped_recipes()
+    if str(path) not in shipped:
+        raise SettingError(f"{path}: no such file, and no recipe of this name ships; there are {', '.join(shipped)}")
+    return shipped[str(path)]
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _put(values: dict[str, Any], keys: list[str], value: Any, override: str) -> None:
+    for key in keys[:-1]:
+        inner = values.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise SettingError(f"--set {override}: {key} is a value, not a table")
+        values = inner
+    values[keys[-1]] = value
+
+
+def _explain(problem: Mapping[str, Any], keys: list[str]) -> str:
+    if problem["type"] == "extra_forbidden":
+        table: type[BaseModel] = Recipe
+        for key in keys[:-1]:
+            table = table.model_fields[key].annotation  # type: ignore[assignment]
+        return f"no such key; there are {', '.join(table.model_fields)}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return message
+    return f"{message[0].lower() + message[1:]}, not {problem['input']!r}"

@@ -1,0 +1,123 @@
+"""Assignment: the best matching, at most one image a sentence and one sentence an image (§3.2, AP).
+
+The solver is lapx's ``lapjvh_batch``, a shortest augmenting path algorithm (Jonker and Volgenant 1987) that takes many
+problems of one shape at once, rectangles as they are, and divides them among threads; it computes in float64, and each
+problem for itself, so that the number of threads changes nothing.
+
+**Exactly k links** out of n rows and m columns, n ≤ m, is the problem with n - k dummy columns more, free of charge,
+and the cost c - M in the others, where c is larger than any M. Every row takes a column. In the best solution no dummy
+column stays free: a row with a real column would save c - M > 0 by moving there. So exactly k rows have real columns,
+and among those solutions the least sum of k·c - M has the largest sum of M. Volgenant's transformation (2004) adds
+m - k dummy rows besides and forbids dummies to meet; without them the problems are smaller, and with the dummy columns
+in front, where the solver meets them first, two to four times as quickly solved, except for large squares.
+
+**At most k links** of the largest sum is exactly k of them for max(M, 0), cells that are not positive left out after:
+they add nothing to the sum, and a link with a negative cell would lower it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import lap
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from iconotext.similarity.axis import Axis
+from iconotext.similarity.cells import Cells
+
+Links = Literal["at-most", "exactly"]
+"""``at-most``: the paper's constraint, at most k links, none of them negative. ``exactly``: the released code's, k
+links whatever their cells."""
+
+Matrix = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Numbers, links: Links) -> Cells:
+    """The links of the best matching of every pair, each with weight 1 / their number.
+
+    Args:
+        scores: (N, M), no gradient; on a GPU it is copied to the CPU, where the problems are solved. In a pair with a
+            cell that is not finite, such a cell is among the chosen ones, and so the similarity is not finite either.
+        sentences: P sets along the rows.
+        images: Q sets along the columns.
+        kept: (P, Q) bound on the links of each pair, from 1 to its smaller side.
+        links: See ``Links``.
+    """
+    # NumPy from here on: these are small steps, in which PyTorch's threads would wait for each other.
+    matrix = _finite(scores.cpu().numpy().astype(np.float64), most=int(kept.max()))
+    gain = np.maximum(matrix, 0.0) if links == "at-most" else matrix
+    across, down = sentences.of_one_size(), images.of_one_size()
+    cells, pairs = [], []
+    for some in across:
+        # One group is the whole axis: a view spares a copy.
+        slab = gain.reshape(*some.members.shape, -1) if len(across) == 1 else gain[some.members]
+        for others in down:
+            block = (
+                slab.reshape(*slab.shape[:2], *others.members.shape) if len(down) == 1 else slab[:, :, others.members]
+            )
+            k = int(kept[some.sets[0], others.sets[0]])
+            row, column = matchings(block.transpose(0, 2, 1, 3), k)  # (G, H, k)
+            begin = some.members[:, :1] * matrix.shape[1] + others.members[:, 0]
+            cells.append((row * matrix.shape[1] + column + begin[:, :, None]).ravel())
+            pairs.append(np.repeat(some.sets[:, None] * len(images) + others.sets, k))
+    cell, pair = np.concatenate(cells), np.concatenate(pairs)
+    if links == "at-most":
+        positive = gain.ravel()[cell] > 0
+        cell, pair = cell[positive], pair[positive]
+    weight = 1.0 / np.maximum(np.bincount(pair, minlength=kept.size), 1)[pair]
+    return Cells(
+        torch.from_numpy(cell).to(scores.device),
+        torch.from_numpy(pair).to(scores.device),
+        torch.from_numpy(weight).to(scores),
+    )
+
+
+def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
+    """The k links of largest sum in each of G × H matrices.
+
+    Args:
+        gain: (G, H, n, m), finite; it need not be contiguous.
+        k: Links, from 1 to min(n, m).
+
+    Returns:
+        Rows and columns, each (G, H, k), by rows, or by columns where n > m.
+    """
+    if gain.shape[2] > gain.shape[3]:
+        row, column = matchings(gain.transpose(0, 1, 3, 2), k)
+        return column, row
+    some, others, rows, columns = gain.shape
+    dummies = rows - k
+    cost = np.zeros((some, others, rows, dummies + columns))
+    # The cost of a real column must be above 0, for numbers of any magnitude.
+    np.subtract(2.0 * np.abs(gain).max() + 1.0 if dummies else 0.0, gain, out=cost[..., dummies:])
+    # Threads: as many as PyTorch uses, so that one setting rules both.
+    solved = lap.lapjvh_batch(
+        cost.reshape(-1, rows, dummies + columns),
+        True,
+        return_cost=False,
+        n_threads=torch.get_num_threads(),
+        output="pairs",
+    )
+    # Every problem has a pair for each of its rows, in order; those k with a real column count.
+    pairs = np.concatenate(solved)
+    if dummies:
+        pairs = pairs[pairs[:, 1] >= dummies]
+    pairs = pairs.reshape(some, others, k, 2)
+    return pairs[..., 0], pairs[..., 1] - dummies
+
+
+def _finite(matrix: Matrix, most: int) -> Matrix:
+    """The matrix, cells that are not finite replaced by a number so large that a best matching cannot do without one.
+
+    The solver's answers to such cells are undefined. ``most`` is the largest number of links of a matching: with all
+    of them it cannot gain or lose more than 2 * most * the largest finite cell.
+    """
+    broken = ~np.isfinite(matrix)
+    if not broken.any():
+        return matrix
+    largest = np.abs(matrix[~broken]).max(initial=0.0)
+    return np.where(broken, 2.0 * (most + 1) * largest + 1.0, matrix)

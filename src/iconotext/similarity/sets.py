@@ -1,0 +1,148 @@
+"""One number for a whole set of sentences and a whole set of images: the similarity functions of Hessel 2019, §3.2.
+
+All of a batch at once: from the one matrix of every sentence against every image, the similarity of every document's
+sentences with every document's images. Each way chooses cells of the matrix and their weights; see ``cells``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iconotext.errors import SettingError, ShapeError
+from iconotext.similarity.assignment import Links, assignment_cells
+from iconotext.similarity.axis import Axis, Counts, axis_of
+from iconotext.similarity.bound import LinkBound, number_of_links
+from iconotext.similarity.cells import Cells, weighted_sum
+from iconotext.similarity.dense import dense_cells
+from iconotext.similarity.top_k import top_k_cells
+
+SimilarityKind = Literal["dense", "top-k", "assignment"]
+
+MAX_CELLS = 1 << 22
+"""Cells that are worked on at once; the work takes some 50 bytes for each."""
+
+Choose = Callable[[Tensor, Axis, Axis], Cells]
+"""The cells that count, from the matrix and its two sides."""
+
+
+def set_similarities(
+    cosines: Tensor,
+    sentence_counts: Counts,
+    image_counts: Counts,
+    *,
+    kind: SimilarityKind,
+    k: LinkBound = "min",
+    links: Links = "at-most",
+    max_cells: int = MAX_CELLS,
+) -> Tensor:
+    """Similarity of every document's sentences with every document's images.
+
+    - ``dense``: mean over the sentences of the best image + mean over the images of the best sentence.
+    - ``top-k``: the same, of either direction's best only the k highest averaged.
+    - ``assignment``: mean over the links of the matching with the largest sum, at most k links, at most one for each
+      sentence and image. With ``links="at-most"`` no link is negative, and where no cell is positive the similarity is
+      0, with gradient 0; with ``"exactly"`` there are k links in any case.
+
+    Args:
+        cosines: (N, M) float, every sentence of P documents against every image of Q documents, document after
+            document.
+        sentence_counts: (P,) sentences of each document, 1 or more, N together.
+        image_counts: (Q,) images of each document, 1 or more, M together.
+        kind: Which similarity.
+        k: Bound on the links of a pair of n sentences and m images, for top-k and assignment: ``"min"`` for min(n, m),
+            ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
+        links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
+        max_cells: Bound on memory: so many cells of the matrix, or those of one document where it has more, are worked
+            on at once. It changes no result, except perhaps the last bit, by another order of additions.
+
+    Returns:
+        (P, Q), on the device of ``cosines`` and with its type, except that half precision gives float32. -2 to 2 for
+        dense and top-k, -1 to 1 for assignment. The gradient is exact wherever the choice of cells does not change
+        with small changes, and a subgradient elsewhere.
+
+    Raises:
+        ShapeError: ``cosines`` is no matrix or does not fit the counts, or a document has no sentence or no image.
+        SettingError: ``kind``, ``k``, ``links`` or ``max_cells`` has a wrong value.
+    """
+    sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
+    wanted = (int(sentences.counts.sum()), int(images.counts.sum()))
+    if tuple(cosines.shape) != wanted:
+        raise ShapeError(f"cosines are {tuple(cosines.shape)}, the counts of sentences and images add up to {wanted}")
+    if not cosines.is_floating_point():
+        raise ShapeError(f"cosines must be floating-point numbers, got {cosines.dtype}")
+    if max_cells < 1:
+        raise SettingError(f"max_cells is {max_cells}, it must be 1 or more")
+    choose = _choice(kind, k, links)
+    if cosines.dtype in (torch.float16, torch.bfloat16):
+        cosines = cosines.float()
+    if not cosines.numel():
+        return cosines.new_zeros(len(sentences), len(images))
+    parts = _portions(sentences, wanted[1], max_cells)
+    if len(parts) == 1:
+        return _similarities(cosines, sentences, images, choose)
+    rows = torch.split(cosines, [int(part.counts.sum()) for part in parts])
+    return torch.cat([_similarities(some, part, images, choose) for some, part in zip(rows, parts, strict=True)])
+
+
+def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:
+    """Similarity of one set of sentences with one set of images, a scalar; see ``set_similarities``.
+
+    Args:
+        cosines: (n, m) float, neither of them 0.
+        kind: Which similarity.
+        k: Bound on the links.
+        links: For assignment: at most k links or exactly k.
+
+    Raises:
+        ShapeError: ``cosines`` is no matrix, or it is empty.
+        SettingError: ``kind``, ``k`` or ``links`` has a wrong value.
+    """
+    if cosines.ndim != 2:
+        raise ShapeError(f"cosines must be (sentences, images), got {tuple(cosines.shape)}")
+    return set_similarities(cosines, [cosines.shape[0]], [cosines.shape[1]], kind=kind, k=k, links=links)[0, 0]
+
+
+def _choice(kind: SimilarityKind, k: LinkBound, links: Links) -> Choose:
+    """How cells are chosen.
+
+    Raises:
+        SettingError: A wrong value, whether or not this kind uses it.
+    """
+    if links not in get_args(Links):
+        raise SettingError(f"no links {links!r}; there are {', '.join(get_args(Links))}")
+    number_of_links(k, np.ones(1, np.int64), np.ones(1, np.int64))
+    kinds: Mapping[str, Choose] = {
+        "dense": dense_cells,
+        "top-k": lambda scores, sentences, images: top_k_cells(
+            scores, sentences, images, kept=number_of_links(k, sentences.counts, images.counts)
+        ),
+        "assignment": lambda scores, sentences, images: assignment_cells(
+            scores, sentences, images, kept=number_of_links(k, sentences.counts, images.counts), links=links
+        ),
+    }
+    if kind not in kinds:
+        raise SettingError(f"no similarity {kind!r}; there are {', '.join(kinds)}")
+    return kinds[kind]
+
+
+def _similarities(cosines: Tensor, sentences: Axis, images: Axis, choose: Choose) -> Tensor:
+    chosen = choose(cosines.detach(), sentences, images)
+    return weighted_sum(cosines, chosen, len(sentences) * len(images)).view(len(sentences), len(images))
+
+
+def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
+    """The documents along the rows in portions of at most that many cells, or of one document."""
+    ends = np.cumsum(sentences.counts) * width
+    if ends[-1] <= max_cells:
+        return [sentences]
+    cuts = [0]
+    while cuts[-1] < len(sentences):
+        begun = ends[cuts[-1]] - sentences.counts[cuts[-1]] * width
+        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, begun + max_cells, side="right"))))
+    return [axis_of(sentences.counts[first:last].tolist(), "sentences") for first, last in pairwise(cuts)]

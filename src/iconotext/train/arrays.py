@@ -1,0 +1,62 @@
+"""Arrays on disk that are written piece by piece and read through a memory map."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import CorpusError
+from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class ArrayWriter:
+    """Appends rows to an array on disk; memory holds one piece at a time.
+
+    The numbers go to ``NAME.bin``, dtype and shape to ``NAME.json`` when the writer is closed.
+    """
+
+    def __init__(self, path: Path, dtype: str, row: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self.row = path, np.dtype(dtype), row
+        self.rows = 0
+        self._file = path.with_suffix(".bin").open("wb")
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Add rows: (n, *row)."""
+        if rows.shape[1:] != self.row:
+            raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
+        self._file.write(np.ascontiguousarray(rows, self.dtype).tobytes())
+        self.rows += len(rows)
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            head = {"dtype": self.dtype.str, "shape": [self.rows, *self.row]}
+            write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
+
+
+def open_array(path: Path) -> NDArray[Any]:
+    """Map what an ``ArrayWriter`` wrote.
+
+    Raises:
+        CorpusError: It is missing or was cut off.
+    """
+    try:
+        head = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        dtype, shape = np.dtype(head["dtype"]), tuple(head["shape"])
+        if 0 in shape:  # nothing to map
+            return np.zeros(shape, dtype)
+        return np.memmap(path.with_suffix(".bin"), dtype, "r", shape=shape)
+    except (OSError, ValueError, KeyError) as error:
+        raise CorpusError(f"{path}: damaged; remove the folder {path.parent} and train again ({error})") from error

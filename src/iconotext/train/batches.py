@@ -1,0 +1,207 @@
+"""Which documents stand in a batch, and what of them: the same for the same seed and epoch, whatever came before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iconotext.objectives import draw_single_pairs
+from iconotext.recipe import Recipe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.train.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """D documents; the first P are compared with themselves, all are negatives for others.
+
+    Attributes:
+        documents: (D,) their numbers.
+        positives: P.
+        sentence_counts: (D,) sentences of each that take part.
+        image_counts: (D,) images.
+        sentences: (N, features) vectors, or None.
+        words: (T,) word ids, or None.
+        lengths: (N,) words of each sentence, or None.
+        images: (M, features) vectors, or (M, 224, 224, 3) pixels.
+        strangers: (D, D) bool, true where two documents share no image: only then one is a negative for the other.
+    """
+
+    documents: NDArray[np.int64]
+    positives: int
+    sentence_counts: list[int]
+    image_counts: list[int]
+    sentences: Tensor | None
+    words: Tensor | None
+    lengths: Tensor | None
+    images: Tensor
+    strangers: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """The batch with its tensors on a device."""
+        moved = {
+            name: None if (tensor := getattr(self, name)) is None else tensor.to(device, non_blocking=True)
+            for name in ("sentences", "words", "lengths", "images", "strangers")
+        }
+        counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
+        return Batch(*counts, **moved)  # type: ignore[arg-type]
+
+
+def epoch_batches(
+    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1
+) -> list[tuple[NDArray[np.int64], int]]:
+    """The documents of each batch of an epoch, and how many of them are positives.
+
+    Training documents come in an order of the epoch's own, validation documents always in the same one. Batches are as
+    even as can be, at most ``training.batch`` positives each; where more negatives are wanted than a batch has, other
+    documents of the split stand behind the positives.
+
+    Args:
+        prepared: The corpus.
+        recipe: The recipe.
+        split: ``train`` or ``validation``.
+        epoch: Counted from 0.
+        rank: Which of several processes asks; each gets batches of its own, as many as the others.
+        ranks: Number of processes.
+    """
+    documents = prepared.documents(split)
+    training = split == "train"
+    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1])
+    owners = np.asarray(prepared.corpora)[documents]
+    groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
+    need = max(2, (recipe.objective.b or 1) + 1)
+    batches = []
+    for group in groups:
+        order = rng.permutation(group)
+        for positives in np.array_split(order, -(-len(order) // recipe.training.batch)):
+            extra = np.zeros(0, np.int64)
+            if len(positives) < need:
+                others = np.setdiff1d(documents, positives)
+                extra = rng.choice(others, min(need - len(positives), len(others)), replace=False)
+            batches.append((np.concatenate([positives, extra]), len(positives)))
+    if training:
+        batches = [batches[i] for i in rng.permutation(len(batches))]
+    if ranks > 1:
+        # Every process takes as many steps; the last batches of some processes may come twice.
+        batches = [batches[(rank + step * ranks) % len(batches)] for step in range(-(-len(batches) // ranks))]
+    return batches
+
+
+def load_batch(
+    prepared: Prepared,
+    recipe: Recipe,
+    documents: NDArray[np.int64],
+    positives: int,
+    *,
+    training: bool,
+    seed: Sequence[int],
+) -> Batch:
+    """Read the documents of a batch.
+
+    Args:
+        prepared: The corpus.
+        recipe: Says how many sentences and images of a document take part in training.
+        documents: Their numbers.
+        positives: How many of them are positives.
+        training: Whether to draw from long documents, and to vary pixels.
+        seed: For what is drawn.
+    """
+    rng = np.random.default_rng(list(seed))
+    limits = recipe.training
+    sentences, sentence_counts = _chosen(prepared.sentence_offsets, documents, limits.max_sentences, training, rng)
+    places, image_counts = _chosen(prepared.image_offsets, documents, limits.max_images, training, rng)
+    rows = np.asarray(prepared.image_rows[places])
+    if recipe.similarity.kind == "single-pair":
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        one_sentence, one_image = draw_single_pairs(sentence_counts, image_counts, generator)
+        strangers = _strangers(rows, image_counts)
+        sentences, rows = sentences[one_sentence.numpy()], rows[one_image.numpy()]
+        sentence_counts = image_counts = [1] * len(documents)
+    else:
+        strangers = _strangers(rows, image_counts)
+    words = lengths = vectors = None
+    if prepared.words is not None:
+        assert prepared.word_offsets is not None
+        starts = np.asarray(prepared.word_offsets[sentences])
+        counts = np.asarray(prepared.word_offsets[sentences + 1]) - starts
+        words = torch.from_numpy(np.asarray(prepared.words[_ranges(starts, counts)], np.int64))
+        lengths = torch.from_numpy(counts)
+    else:
+        assert prepared.sentences is not None
+        vectors = torch.from_numpy(np.asarray(prepared.sentences[sentences], np.float32))
+    if prepared.images is None:
+        from iconotext.train.pixels import load_pixels
+
+        images = load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
+    else:
+        images = torch.from_numpy(np.asarray(prepared.images[rows], np.float32))
+    return Batch(documents, positives, sentence_counts, image_counts, vectors, words, lengths, images, strangers)
+
+
+def batches_ahead(
+    prepared: Prepared,
+    recipe: Recipe,
+    planned: Sequence[tuple[NDArray[np.int64], int]],
+    *,
+    training: bool,
+    epoch: int,
+    rank: int = 0,
+) -> Iterator[Batch]:
+    """The batches of an epoch, read on a thread while the one before is computed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def read(number: int) -> Batch:
+        documents, positives = planned[number]
+        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, number]
+        return load_batch(prepared, recipe, documents, positives, training=training, seed=seed)
+
+    with ThreadPoolExecutor(1, thread_name_prefix="iconotext-batches") as pool:
+        following = pool.submit(read, 0) if planned else None
+        for number in range(len(planned)):
+            assert following is not None
+            batch = following.result()
+            following = pool.submit(read, number + 1) if number + 1 < len(planned) else None
+            yield batch
+
+
+def _chosen(
+    offsets: NDArray[np.int64],
+    documents: NDArray[np.int64],
+    limit: int | None,
+    training: bool,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], list[int]]:
+    """The rows of the documents, document after document in reading order, and how many each has."""
+    starts, ends = np.asarray(offsets[documents]), np.asarray(offsets[documents + 1])
+    counts = ends - starts
+    if not training or limit is None or counts.max() <= limit:
+        return _ranges(starts, counts), counts.tolist()
+    pieces = [
+        start + (np.sort(rng.permutation(count)[:limit]) if count > limit else np.arange(count))
+        for start, count in zip(starts, counts, strict=True)
+    ]
+    return np.concatenate(pieces), [len(piece) for piece in pieces]
+
+
+def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """start, start + 1, ... of each, one after the other."""
+    ends = np.cumsum(counts)
+    return np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def _strangers(rows: NDArray[np.int64], counts: Sequence[int]) -> Tensor:
+    """(D, D) bool: which documents have no image in common."""
+    different, inverse = np.unique(rows, return_inverse=True)
+    if len(different) == len(rows):  # the usual case
+        return ~torch.eye(len(counts), dtype=torch.bool)
+    has = np.zeros((len(counts), len(different)), np.float32)
+    has[np.repeat(np.arange(len(counts)), counts), inverse] = 1
+    return torch.from_numpy(has @ has.T == 0)

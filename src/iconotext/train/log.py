@@ -1,0 +1,57 @@
+"""The log of a training run: ``log.csv``, and the same for TensorBoard."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from iconotext.write import write_text
+
+LOG = "log.csv"
+TENSORBOARD = "tensorboard"
+COLUMNS = ("epoch", "step", "learning_rate", "train_loss", "validation_loss", "validation_auc", "seconds")
+
+Row = Mapping[str, float | None]
+
+
+def write_log(folder: Path, history: Sequence[Row]) -> None:
+    """Write all epochs so far; ``validation_auc`` is empty where no gold links are known."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in history:
+        writer.writerow(["" if row[column] is None else f"{row[column]:.10g}" for column in COLUMNS])
+    write_text(folder / LOG, table.getvalue(), force=True)
+
+
+class TensorBoardLog:
+    """The same rows for ``tensorboard --logdir FOLDER``; those of an interrupted run are written anew."""
+
+    def __init__(self, folder: Path) -> None:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what TensorBoard itself imports
+            from torch.utils.tensorboard import SummaryWriter
+
+        target = folder / TENSORBOARD
+        shutil.rmtree(target, ignore_errors=True)
+        self._writer = SummaryWriter(str(target))
+        self._written = 0
+
+    def write(self, history: Sequence[Row]) -> None:
+        """Add the epochs that are not there yet."""
+        for row in history[self._written :]:
+            for column in COLUMNS[2:]:
+                value = row[column]
+                if value is not None:
+                    self._writer.add_scalar(column, value, int(row["epoch"] or 0))
+        self._written = len(history)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()

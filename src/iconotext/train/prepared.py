@@ -1,0 +1,93 @@
+"""A corpus ready for training: features of every sentence and image in flat arrays on disk, mapped into memory.
+
+Documents stand one after the other; ``*_offsets`` say where each begins. A batch touches only its own rows, so that
+memory does not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import CorpusError
+from iconotext.train.arrays import open_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SPLITS = ("train", "validation", "test")
+META = "prepared.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Documents in arrays; D documents, N sentences, T words, M places of images, U different images, L gold links.
+
+    Attributes:
+        folder: Where they lie.
+        meta: What the arrays were made from; see ``prepare``.
+        splits: (D,) 0 train, 1 validation, 2 test.
+        corpora: (D,) which of the corpora a document is from.
+        sentence_offsets: (D + 1,) first sentence of each document.
+        image_offsets: (D + 1,) first place of an image of each document.
+        image_rows: (M,) which of the different images stands there.
+        link_offsets: (D + 1,) first link of each document.
+        links: (L, 2) sentence and image within the document.
+        linked: (D,) whether gold links are known.
+        images: (U, features) float16, None where images come as pixels.
+        sentences: (N, features) float16, None where sentences come as words.
+        words: (T,) word ids, None where sentences come as vectors.
+        word_offsets: (N + 1,) first word of each sentence.
+    """
+
+    folder: Path
+    meta: Mapping[str, Any]
+    splits: NDArray[np.uint8]
+    corpora: NDArray[np.uint16]
+    sentence_offsets: NDArray[np.int64]
+    image_offsets: NDArray[np.int64]
+    image_rows: NDArray[np.int64]
+    link_offsets: NDArray[np.int64]
+    links: NDArray[np.int32]
+    linked: NDArray[np.bool_]
+    images: NDArray[np.float16] | None
+    sentences: NDArray[np.float16] | None
+    words: NDArray[np.int32] | None
+    word_offsets: NDArray[np.int64] | None
+
+    def documents(self, split: str) -> NDArray[np.int64]:
+        """The numbers of the documents of a split, ascending."""
+        return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(split))
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The documents' ids; read when first asked for."""
+        return tuple(map(json.loads, (self.folder / "ids.jsonl").read_text(encoding="utf-8").splitlines()))
+
+    @cached_property
+    def image_files(self) -> tuple[str, ...]:
+        """Where each of the different images is; for networks that look at pixels."""
+        return tuple(json.loads((self.folder / "images.json").read_text(encoding="utf-8")))
+
+
+def open_prepared(folder: Path) -> Prepared:
+    """Map the arrays that ``prepare`` wrote.
+
+    Raises:
+        CorpusError: Something is missing or damaged.
+    """
+    try:
+        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{folder}: no prepared corpus ({error}); remove the folder and train again") from error
+    names = ("splits", "corpora", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links", "linked")
+    optional = ("images", "sentences", "words", "word_offsets")
+    arrays: dict[str, Any] = {name: open_array(folder / name) for name in names}
+    arrays |= {name: open_array(folder / name) if name in meta["arrays"] else None for name in optional}
+    return Prepared(folder, meta, **arrays)

@@ -1,0 +1,55 @@
+"""The learning rate: rises at the start, falls when the validation loss no longer does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from iconotext.recipe import TrainingSettings
+
+
+@dataclass(slots=True)
+class Plateau:
+    """Divides the rate by ``factor`` after ``patience`` epochs without a better validation loss (Hessel 2019 §4).
+
+    Attributes:
+        best: Lowest validation loss so far.
+        waited: Epochs since then, or since the last division.
+        divided: How often the rate was divided.
+    """
+
+    best: float = math.inf
+    waited: int = 0
+    divided: int = 0
+
+    def see(self, loss: float, settings: TrainingSettings) -> None:
+        """Take notice of an epoch's validation loss."""
+        if loss < self.best:
+            self.best, self.waited = loss, 0
+            return
+        if settings.plateau_below is not None and self.best >= settings.plateau_below:
+            return
+        self.waited += 1
+        if self.waited >= settings.patience:
+            self.divided, self.waited = self.divided + 1, 0
+
+
+def learning_rate(settings: TrainingSettings, *, epoch: int, step: int, steps: int, plateau: Plateau) -> float:
+    """The rate of a step.
+
+    Args:
+        settings: The recipe's.
+        epoch: Counted from 0.
+        step: Within the epoch, counted from 0.
+        steps: Steps of an epoch.
+        plateau: After the epochs before.
+    """
+    done = epoch + (step + 1) / steps  # in epochs
+    rate = settings.learning_rate
+    if done < settings.warmup:
+        rate *= done / settings.warmup
+    elif settings.schedule == "cosine":
+        rate *= 0.5 * (1 + math.cos(math.pi * (done - settings.warmup) / (settings.epochs - settings.warmup)))
+    if settings.schedule == "plateau":
+        rate /= settings.factor**plateau.divided
+    return rate

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from iconotext.evaluate import DocumentScores, Evaluation, Results, write_results
+from tests.cli.test_evaluate import corpus, run
+
+__all__ = ["corpus"]
+
+
+@pytest.fixture
+def results(corpus, tmp_path):
+    def make(model, **options):
+        path = tmp_path / f"{model}.parquet"
+        run("evaluate", model, corpus, "--results", path, *(x for pair in options.items() for x in pair))
+        return path
+
+    return make
+
+
+def test_correlation(results, tmp_path):
+    files = [results("no-training"), results("random"), results("object-detection")]
+    found = json.loads(run("analyze", "correlation", *files, "--json"))
+    assert [pair["models"] for pair in found["pairs"]] == [
+        ["no-training", "random"], ["no-training", "object-detection"], ["random", "object-detection"],
+    ]  # fmt: skip
+    assert all(pair["documents"] == 6 for pair in found["pairs"])
+    assert "Spearman" in run("analyze", "correlation", *files)
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes(files[0].read_bytes())
+    same = json.loads(run("analyze", "correlation", files[0], copy, "--json"))["pairs"]
+    assert same == [{"models": ["no-training", "copy"], "spearman": pytest.approx(1), "documents": 6}]
+    assert "named twice" in run("analyze", "correlation", files[0], files[0], status=1)
+    assert "at least two" in run("analyze", "correlation", files[0], status=1)
+
+
+def test_difficulty(tmp_path, picture):
+    random = np.random.default_rng(0)
+    rows, records = [], []
+    for n in range(12):
+        for m in range(2):
+            picture(f"{n}-{m}.png", seed=2 * n + m)
+        images = [f"{n}-0.png", f"{n}-1.png"]
+        rows.append({"id": f"d{n}", "sentences": [f"Word {n}.", f"A dog {n}."], "images": images, "links": [[0, 0]]})
+        records.append(DocumentScores(f"d{n}", 2, 2, 1, random.random(), 0.0, 0.2, 0.0, 1))
+    rows[-1]["images"] = ["gone.png", "gone2.png"]
+    path, file = tmp_path / "c.jsonl", tmp_path / "r.parquet"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_results(Results(Evaluation(tuple(records)), {"model": "m"}), file)
+    arguments = ("analyze", "difficulty", file, path, "--set", "dimensions=2")
+    found = json.loads(run(*arguments, "--json"))
+    assert found["documents"] == 11  # of one, no picture can be read
+    assert 0 <= found["spread"]["r2"] <= found["content"]["r2"] <= 1
+    assert (found["spread"]["features"], found["content"]["features"]) == (2, 6)
+    table = run(*arguments)
+    assert "spread + content" in table
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("word 1 0 1\ndog 0 1 1\n")
+    with_vectors = run(*arguments, "--json", "--set", f"word_vectors={vectors}", "--set", "word_dim=3")
+    assert json.loads(with_vectors)["text_spread"] != found["text_spread"]
+    assert "too few" in run("analyze", "difficulty", file, path, status=1)
+    path.write_text(json.dumps(rows[0]))
+    assert "lacks 11 of the documents" in run(*arguments, status=1)
+
+
+def test_examples(corpus, tmp_path):
+    page = tmp_path / "page.html"
+    run("analyze", "examples", "no-training", corpus, "--output", page, "--count", "3")
+    text = page.read_text()
+    assert text.count("<section") == 3
+    assert "mean AUC" in text
+    assert "exists" in run("analyze", "examples", "no-training", corpus, "--output", page, status=1)
+    run("analyze", "examples", "random", corpus, "--output", page, "--document", "unknown", "--force")
+    text = page.read_text()
+    assert text.count("<section") == 1
+    assert "links are unknown" in text
+    assert "no document 'x'" in run(
+        "analyze", "examples", "random", corpus, "--document", "x", "--output", tmp_path / "x.html", status=1
+    )
+    assert "not drawn" in run("analyze", "examples", "object-detection", corpus, "-o", tmp_path / "x.html", status=1)
+
+
+def test_examples_of_equal_documents_are_the_representative_ones(corpus, tmp_path):
+    run("analyze", "examples", "random", corpus, "--output", tmp_path / "p.html", "--count", "1")
+    auc = float(re.search(r"· AUC ([\d.]+) %", (tmp_path / "p.html").read_text())[1])
+    mean = float(re.search(r"mean AUC ([\d.]+) %", (tmp_path / "p.html").read_text())[1])
+    run("evaluate", "random", corpus, "--results", tmp_path / "r.parquet")
+    import pyarrow.parquet as pq
+
+    aucs = [a for a in pq.read_table(tmp_path / "r.parquet")["auc"].to_pylist() if a is not None]
+    assert abs(auc - mean) == pytest.approx(min(abs(100 * a - mean) for a in aucs), abs=0.11)
+
+
+def test_curves(tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "log.csv").write_text(
+        "epoch,step,learning_rate,train_loss,validation_loss,validation_auc,seconds\n1,1,1,1,0.4,0.5,1\n2,2,1,1,0.3,,2\n"
+    )
+    found = json.loads(run("analyze", "curves", tmp_path / "m", "--json"))
+    assert found == [{"model": "m", "epochs": [1, 2], "objective": [-0.4, -0.3], "auc": [0.5, None]}]
+    run("analyze", "curves", tmp_path / "m", "--output", tmp_path / "c.svg")
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+    assert "svg, png, pdf" in run("analyze", "curves", tmp_path / "m", "--output", tmp_path / "c.txt", status=1)
+    assert "cannot be read" in run("analyze", "curves", tmp_path / "gone", "-o", tmp_path / "d.svg", status=1)
+
+
+def test_every_analysis_has_its_help():
+    for name in ("correlation", "difficulty", "examples", "curves"):
+        assert name in run("analyze", "--help")
+        assert "Example" in run("analyze", name, "--help")
+    run("analyze", status=2)

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from iconotext import read_corpus
+from iconotext.cli.app import app
+from iconotext.corpus.feature_table import load_feature_table
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
+
+
+def corpus(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def row(name, *images, **more):
+    return {"id": name, "sentences": ["A.", "B."], "images": list(images), "links": [[0, 0]], **more}
+
+
+@pytest.fixture
+def album(tmp_path, picture):
+    """Forty photographs of noise with three captions each."""
+    lines = []
+    for i in range(40):
+        picture(f"photos/{i}.png", seed=i, size=(16, 16))
+        lines.append({"image": f"photos/{i}.png", "captions": [f"Picture {i}.", f"Number {i}.", f"Image {i}."]})
+    return corpus(tmp_path / "captions.jsonl", *lines)
+
+
+@pytest.mark.parametrize("command", [[], ["build"]])
+def test_without_a_command_there_is_help(command):
+    result = run(*command)
+    assert result.exit_code == 2
+    assert "Commands" in result.output
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", "build captions"])
+def test_help_shows_examples(command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"iconotext corpus {command}" in " ".join(result.output.split())
+
+
+def test_check_of_a_good_corpus(tmp_path, picture):
+    picture("a.png")
+    result = run("check", corpus(tmp_path / "c.jsonl", row("a", "a.png")))
+    assert result.exit_code == 0, result.output
+    assert "1 documents, nothing wrong" in result.stdout
+
+
+def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
+    path = corpus(tmp_path / "c.jsonl", *(row(f"d{i}", f"{i}.png") for i in range(25)))
+    result = run("check", path)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"{path}, line 1, field images.0: not found")
+    assert len([line for line in lines if "not found" in line]) == 20
+    assert "and 5 more" in lines[20]
+    assert lines[-1].endswith("25 documents, 25 problems")
+    found = json.loads(run("check", path, "--json").stdout)
+    assert len(found["problems"]) == 25
+    assert found["problems"][0].keys() == {"place", "field", "message"}
+    assert (found["documents"], found["format"]) == (25, "jsonl")
+
+
+def test_check_may_leave_pictures_closed(tmp_path):
+    (tmp_path / "a.png").write_text("no picture")
+    path = corpus(tmp_path / "c.jsonl", row("a", "a.png"))
+    assert run("check", path).exit_code == 1
+    assert run("check", path, "--no-pictures").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "convert", "split"])
+def test_a_corpus_that_is_not_there(tmp_path, command):
+    more = {"convert": [tmp_path / "x.jsonl"], "split": ["--output", tmp_path / "x.jsonl"]}.get(command, [])
+    result = run(command, tmp_path / "gone.jsonl", *more)
+    assert result.exit_code == 1
+    assert "gone.jsonl: cannot be read" in result.stderr
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stats(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    first = corpus(tmp_path / "[bold]a.jsonl", row("a", "x", "y", split="train"), row("b", "x", split="test"))
+    second = corpus(tmp_path / "b.jsonl", row("a", "x") | {"links": None})
+    result = run("stats", first, second)
+    assert result.exit_code == 0, result.output
+    assert "[bold]a.jsonl" in result.stdout
+    assert "1/0/1" in result.stdout
+    assert "2/1.5" in result.stdout
+    assert "33.3%" in result.stdout  # 2 links of 4 + 2
+    assert "N/A" in result.stdout
+    assert "nobody knows the links of 1 of 1" in result.stdout
+    numbers = json.loads(run("stats", first, second, "--json").stdout)
+    assert [n["corpus"] for n in numbers] == [str(first), str(second)]
+    assert numbers[0]["density"] == pytest.approx(1 / 3)
+    assert numbers[0]["splits"] == {"train": 1, "test": 1}
+
+
+def test_convert_between_all_formats(tmp_path, picture):
+    picture("img/a.png")
+    path = corpus(tmp_path / "c.jsonl", row("a", "img/a.png", split="train", captions=["C"]))
+    result = run("convert", path, tmp_path / "out/c.parquet")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    result = run("convert", tmp_path / "out/c.parquet", tmp_path / "released")
+    assert "released has no place for captions: left out" in result.stderr
+    assert "--features computes them" in result.stderr
+    result = run("convert", tmp_path / "released", tmp_path / "shard.jsonl", "--to", "mmc4")
+    assert result.exit_code == 0, result.output
+    (document,) = read_corpus(tmp_path / "shard.jsonl")
+    assert (document.id, document.links) == ("a", ((0, 0),))
+    again = run("convert", path, tmp_path / "out/c.parquet")
+    assert again.exit_code == 1
+    assert "--force" in again.stderr
+    assert run("convert", path, tmp_path / "out/c.parquet", "--force").exit_code == 0
+    assert run("convert", path, tmp_path / "c.csv").exit_code == 1
+
+
+def test_features_travel_with_the_corpus(tmp_path):
+    released = tmp_path / "mscoco"
+    released.mkdir()
+    (released / "docs.json").write_text(
+        json.dumps({"train": [[[["x", 0]], [["A.", -1]], "na"]], "val": [], "test": []})
+    )
+    np.save(released / "features.npy", np.ones((1, 3), np.float32))
+    (released / "id2row.json").write_text('{"x": 0}')
+    result = run("convert", released, tmp_path / "out/mscoco.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "copied along" in result.stderr
+    (document,) = read_corpus(tmp_path / "out/mscoco.jsonl")
+    assert [(image.source, image.problem) for image in document.images] == [("x", None)]
+    table = load_feature_table(tmp_path / "out/features.npy")
+    assert table.rows([image.source for image in document.images]).shape == (1, 3)
+    assert run("check", tmp_path / "out/mscoco.jsonl").exit_code == 0
+
+
+def test_features_are_found_under_the_new_paths_of_their_pictures(tmp_path, picture):
+    picture("in/a.png")
+    corpus(tmp_path / "in/c.jsonl", row("a", "a.png"))
+    np.save(tmp_path / "in/features.npy", np.ones((1, 3), np.float32))
+    (tmp_path / "in/id2row.json").write_text('{"a.png": 0}')
+    assert run("convert", tmp_path / "in/c.jsonl", tmp_path / "out/c.parquet").exit_code == 0
+    (document,) = read_corpus(tmp_path / "out/c.parquet")
+    assert document.images[0].source in load_feature_table(tmp_path / "out/features.npy")
+
+
+def test_features_are_computed_for_the_released_code(tmp_path, picture):
+    picture("a.png")
+    picture("b.png", seed=1)
+    path = corpus(tmp_path / "c.jsonl", row("a", "a.png", "b.png", split="test"), row("b", "a.png", split="test"))
+    result = run("convert", path, tmp_path / "out", "--features", "efficientnet-lite0")
+    assert result.exit_code == 0, result.output
+    table = load_feature_table(tmp_path / "out/features.npy")
+    assert table.array.shape == (2, 1280)
+    found = [image.source for document in read_corpus(tmp_path / "out") for image in document.images]
+    assert np.ptp(table.rows(found)[[0, 2]], axis=0).max() == 0
+    (tmp_path / "b.png").write_text("no picture")
+    result = run("convert", path, tmp_path / "other", "--features", "efficientnet-lite0")
+    assert result.exit_code == 1
+    assert "b.png" in result.stderr
+
+
+def test_split(tmp_path, picture):
+    rows = []
+    for i in range(30):
+        picture(f"{i // 2}.png", seed=i // 2)
+        rows.append(row(f"d{i}", f"{i // 2}.png", split="train"))
+    path = corpus(tmp_path / "c.jsonl", *rows)
+    result = run("split", path, "--output", tmp_path / "out/s.jsonl", "--validation", "0.2", "--test", "0.2")
+    assert result.exit_code == 0, result.output
+    assert "30 documents (18 train, 6 validation, 6 test)" in result.stderr
+    assert run("check", tmp_path / "out/s.jsonl").exit_code == 0
+    assert [d.id for d in read_corpus(tmp_path / "out/s.jsonl")] == [f"d{i}" for i in range(30)]
+    again = run("split", path, "--output", tmp_path / "out/s.jsonl")
+    assert again.exit_code == 1
+    assert run("split", path, "--output", tmp_path / "x.jsonl", "--validation", "1").exit_code == 1
+
+
+def test_build_captions(tmp_path, album):
+    output = tmp_path / "out/c.jsonl"
+    result = run("build", "captions", album, "--output", output, "--validation", "0.3", "--test", "0.3")
+    assert result.exit_code == 0, result.output
+    assert "5 documents out of 40 photographs" in result.stderr  # 3 versions of one, 1, 1
+    first = json.loads(output.read_text().splitlines()[0])
+    assert first["id"] == "train-0-00000-0"
+    assert all(name.startswith("../photos/") for name in first["images"])
+    assert run("check", output).exit_code == 0
+    other = tmp_path / "out/d.jsonl"
+    assert run("build", "captions", album, "-o", other, "--validation", "0.3", "--test", "0.3").exit_code == 0
+    assert other.read_text() == output.read_text()
+
+
+def test_build_topical_captions(tmp_path, album):
+    output = tmp_path / "c.parquet"
+    result = run("build", "captions", album, "-o", output, "--rule", "dii", "--set", "pairs=4", "--set", "versions=1")
+    assert result.exit_code == 0, result.output
+    assert {(len(d.sentences), len(d.images)) for d in read_corpus(output)} == {(4, 4)}
+    (tmp_path / "photos/3.png").write_text("no picture")
+    result = run("build", "captions", album, "-o", tmp_path / "d.jsonl", "--rule", "dii")
+    assert result.exit_code == 1
+    assert "3.png" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "pairs=0"], "pairs: input should be greater"),
+        (["--set", "colour=red"], "with one of the names"),
+        (["--rule", "dii-stress", "--set", "topical=false"], "45 distractor captions"),
+        (["--validation", "0.1"], "validation has 4 photographs"),
+        (["--validation", "0.6", "--test", "0.5"], "shares"),
+    ],
+)
+def test_build_says_what_it_cannot_do(tmp_path, album, options, message):
+    if options[1] == "dii-stress":
+        album.write_text("\n".join(album.read_text().splitlines()[:10]))
+    result = run("build", "captions", album, "-o", tmp_path / "c.jsonl", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
+    path = corpus(tmp_path / "c.jsonl", row("a", "x"))
+    assert run("stats", path).stderr == ""
+    from iconotext.cli import corpus as module
+
+    assert module._total(path) == 0
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert module._total(path) == 1

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    """Run a command; what it printed."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result.output if status else result.stdout
+
+
+@pytest.fixture
+def corpus(tmp_path, picture) -> Path:
+    """Six documents with links in two splits, and two without an AUC."""
+    for number in range(4):
+        picture(f"img/{number}.png", seed=number)
+    rows = [
+        {
+            "id": f"d{number}",
+            "split": "test" if number % 2 else "validation",
+            "sentences": [f"Dog number {number}.", "A red tram.", "Taxes."],
+            "images": [f"img/{number % 4}.png", f"img/{(number + 1) % 4}.png"],
+            "links": [[number % 3, 0]],
+        }
+        for number in range(6)
+    ]
+    rows.append({"id": "unknown", "split": "test", "sentences": ["A."], "images": ["img/0.png"]})
+    rows.append({"id": "none", "sentences": ["A."], "images": ["img/0.png"], "links": []})
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("model", ["no-training", "random", "object-detection"])
+def test_json_has_the_format_of_the_documentation(corpus, model):
+    found = json.loads(run("evaluate", model, corpus, "--json"))
+    assert (found["model"], found["corpus"], found["split"]) == (model, str(corpus), None)
+    assert (found["documents"], found["undefined"]) == (8, 2)
+    assert found["undefined_documents"] == ["unknown", "none"]
+    for metric in ("auc", "p@1", "p@5", "image@1"):
+        low, high = found["intervals"][metric]
+        assert 0 <= low <= found[metric] <= high <= 1
+    assert found["p@5"] == pytest.approx(found["p@5"])
+
+
+def test_equal_runs_give_equal_figures(corpus):
+    assert run("evaluate", "random", corpus, "--json") == run("evaluate", "random", corpus, "--json")
+    assert run("evaluate", "random", corpus, "--json", "--set", "seed=1") != run("evaluate", "random", corpus, "--json")
+
+
+def test_a_split(corpus):
+    found = json.loads(run("evaluate", "random", corpus, "--split", "test", "--json"))
+    assert (found["split"], found["documents"], found["undefined"]) == ("test", 4, 1)
+    assert "no documents with the split train" in run("evaluate", "random", corpus, "--split", "train", status=1)
+    run("evaluate", "random", corpus, "--split", "nonsense", status=2)
+
+
+def test_object_detection_prints_both_choices_of_k(corpus):
+    found = json.loads(run("evaluate", "object-detection", corpus, "--split", "test", "--json"))
+    assert 1 <= found["k"] <= 20
+    assert 1 <= found["chosen_on_validation"]["k"] <= 20
+    assert found["chosen_on_validation"]["auc"] <= found["auc"]
+    # K is never chosen on what it is reported on
+    for arguments in (["--split", "validation"], []):
+        found = json.loads(run("evaluate", "object-detection", corpus, "--json", *arguments))
+        assert found["chosen_on_validation"] is None
+    table = run("evaluate", "object-detection", corpus, "--split", "test")
+    assert "best on these documents" in table
+    assert "chosen on validation" in table
+
+
+def test_object_detection_with_word_vectors(corpus, tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("dog 1 0\ntram 0 1\nred 0 1\nstreetcar 0 1\n")
+    arguments = ("--set", f"word_vectors={vectors}", "--set", "word_dim=2", "--json")
+    found = json.loads(run("evaluate", "object-detection", corpus, *arguments))
+    assert found["auc"] is not None
+    assert "vectors of 2 numbers" in run("evaluate", "object-detection", corpus, *arguments[:2], status=1)
+
+
+def test_table_results_and_comparison(corpus, tmp_path):
+    file = tmp_path / "random.parquet"
+    table = run("evaluate", "random", corpus, "--results", file)
+    assert "AUC" in table
+    assert "6 documents" in table
+    assert re.search(r"its links are unknown: 1 \(unknown\)", table)
+    assert re.search(r"it has no gold links: 1 \(none\)", table)
+    assert "exists" in run("evaluate", "random", corpus, "--results", file, status=1)
+    run("evaluate", "random", corpus, "--results", file, "--force")
+    table = run("evaluate", "no-training", corpus, "--compare", file)
+    assert "no-training minus random" in table
+    by_file = json.loads(run("evaluate", "no-training", corpus, "--compare", file, "--json"))
+    by_name = json.loads(run("evaluate", "no-training", corpus, "--compare", "random", "--json"))
+    assert by_file == by_name
+    assert by_file["comparison"]["model"] == "random"
+    assert set(by_file["comparison"]["auc"]) == {"difference", "interval", "p", "p_wilcoxon"}
+    same = json.loads(run("evaluate", "random", corpus, "--compare", file, "--json"))["comparison"]
+    assert (same["auc"]["difference"], same["auc"]["p"]) == (0, 1)
+    assert "different documents" in run("evaluate", "random", corpus, "--split", "test", "--compare", file, status=1)
+
+
+def test_evidence(corpus):
+    found = run("evaluate", "no-training", corpus, "--evidence", "layout,caption", "--json")
+    assert found != run("evaluate", "no-training", corpus, "--json")
+    assert "no evidence but picture" in run("evaluate", "object-detection", corpus, "--evidence", "caption", status=1)
+
+
+def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
+    picture("a.png", seed=1)
+    row = {"id": "d", "sentences": ["A.", "B."], "images": ["a.png", "gone.png"], "links": [[0, 0]]}
+    (tmp_path / "c.jsonl").write_text(json.dumps(row))
+    for model in ("no-training", "object-detection"):
+        result = CliRunner().invoke(app, ["evaluate", model, str(tmp_path / "c.jsonl"), "--json"])
+        assert json.loads(result.stdout)["documents"] == 1
+        assert "'d': 1 of 2 pictures count without being seen: not found" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-training", "gone.jsonl"], r"gone\.jsonl: cannot be read"),
+        (["no-training", "empty.jsonl"], "no documents"),
+        (["no-training", "bad.jsonl"], "line 1"),
+        (["no-training", "good.jsonl", "--evidence", "smell"], "evidence"),
+        (["no-training", "good.jsonl", "--set", "colour=red"], "resamplings"),
+        (["no-training", "good.jsonl", "--set", "resamplings=5"], "resamplings: "),
+        (["random", "good.jsonl", "--compare", "gone.parquet"], r"gone\.parquet: cannot be read"),
+        (["random", "good.jsonl", "--compare", "good.parquet"], "no Parquet file"),
+    ],
+)
+def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("empty.jsonl").write_text("")
+    Path("bad.jsonl").write_text("{}\n")
+    Path("good.jsonl").write_text('{"id": "a", "sentences": [], "images": []}\n')
+    Path("good.parquet").write_text("no")
+    output = run("evaluate", *arguments, status=1)
+    lines = [line for line in output.splitlines() if line.startswith("iconotext: ")]
+    assert len(lines) == 1
+    assert re.search(message, lines[0])
+
+
+def test_help_loads_nothing_heavy_and_has_examples():
+    code = (
+        "import sys; from typer.testing import CliRunner; from iconotext.cli.app import app; r = CliRunner();"
+        "r.invoke(app, ['evaluate', '--help']); r.invoke(app, ['evaluate']); r.invoke(app, ['analyze', 'curves']);"
+        "print([m for m in ('torch', 'numpy', 'scipy', 'pyarrow', 'matplotlib', 'statsmodels') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+    assert "Examples" in run("evaluate", "--help")
+    run("evaluate", "no-training", status=2)

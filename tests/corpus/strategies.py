@@ -1,0 +1,55 @@
+"""Documents for property tests: what a corpus may hold, odd characters and empty parts included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from iconotext.types import Document, Image, Sentence
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/\\."), min_size=1, max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+KNOWN = ("title", "language", "sentence_kind", "relations")
+
+
+@st.composite
+def documents(draw, *, splits=(None, "train", "validation", "test"), plain=False, links="any"):
+    """Up to four of them, with ids of their own; ``plain`` without what only our own format keeps."""
+    ids = draw(st.lists(NAMES.filter(lambda name: name != "na" and "#" not in name), max_size=4, unique=True))
+    return [_document(draw, name, splits, plain, links) for name in ids]
+
+
+def _document(draw, name: str, splits: Any, plain: bool, links: str) -> Document:
+    n, m = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+    layout = not plain and draw(st.booleans())
+    sentences = [Sentence(draw(TEXTS), draw(st.integers(0, 9)) if layout else None) for _ in range(n)]
+    images = [
+        Image(
+            source=draw(NAMES),
+            alt=None if plain else draw(st.none() | TEXTS),
+            caption=None if plain else draw(st.none() | TEXTS),
+            position=draw(st.integers(0, n)) if layout else None,
+        )
+        for _ in range(m)
+    ]
+    pairs = [(s, i) for s in range(n) for i in range(m)]
+    found = draw(st.none() | st.lists(st.sampled_from(pairs), unique=True)) if pairs else draw(st.none() | st.just([]))
+    if links == "one an image" and found is not None:
+        found = list({image: (sentence, image) for sentence, image in found}.values())
+    meta = {} if plain else draw(st.dictionaries(NAMES.filter(lambda key: key not in KNOWN), JSON, max_size=2))
+    if not plain and draw(st.booleans()):
+        meta["relations"] = draw(st.dictionaries(NAMES, st.none() | st.booleans(), max_size=2))
+    return Document(
+        id=name,
+        sentences=tuple(sentences),
+        images=tuple(images),
+        links=None if found is None else tuple(sorted(found)),
+        split=draw(st.sampled_from(splits)),
+        meta=meta,
+    )

@@ -1,0 +1,266 @@
+"""Files that are broken, or made to break us, in each format: one clear error, never a traceback or pickled code."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.corpus.json_stream import elements
+from iconotext.corpus.store import format_of, read_corpus, read_records
+from iconotext.errors import CorpusError
+from tests.corpus.strategies import JSON
+
+GOOD = {"id": "a", "sentences": ["A.", "B."], "images": ["x.png"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a", "sentences": ["A."', "line 1: not JSON"),
+        ('{"id": "a", "sentences": [], "images": [], "meta": {"x": NaN}}', "line 1: not JSON .NaN is no number"),
+        ('{"id": "a", "sentences": [], "images": [], "meta": {"x": -Infinity}}', "line 1: not JSON"),
+        ('{"id": "a", "meta": ' + "[" * 100_000, "nested too deeply"),
+        ('{"id": "a", "meta": {"x": ' + "9" * 10_000 + "}}", "line 1: not JSON"),
+        ("[]", "line 1: Input should be"),
+        ("null", "line 1: Input should be"),
+        ('"text"', "line 1: Input should be"),
+        ('{"id": "a", "sentences": ["\\ud800"], "images": []}', "line 1, field sentences: .*surrogate"),
+        (json.dumps(GOOD | {"links": [[True, 0]]}), "field links.0.0"),
+        (json.dumps(GOOD | {"links": [[0.0, 0]]}), "field links.0.0"),
+        (json.dumps(GOOD | {"links": [[0, 0, 0]]}), "field links.0"),
+        (json.dumps(GOOD | {"links": [[10**30, 0]]}), "line 1, field links"),
+        (json.dumps(GOOD | {"meta": {"sentence_kind": ["p"]}}), "field meta.sentence_kind: .* list of 2"),
+        (json.dumps(GOOD | {"meta": {"sentence_kind": [["p"], "p"]}}), "field meta.sentence_kind"),
+        (json.dumps(GOOD | {"meta": {"title": 3}}), "field meta.title"),
+        (json.dumps(GOOD | {"meta": []}), "field meta"),
+        (json.dumps(GOOD | {"relations": {"Visible": "maybe"}}), "field relations.Visible"),
+    ],
+)
+def test_a_bad_line_of_json(tmp_path, line, message):
+    path = tmp_path / "c.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(CorpusError, match=message) as error:
+        list(read_corpus(path))
+    assert str(error.value).startswith(f"{path}, line 1")
+    assert "\n" not in str(error.value)
+
+
+def test_names_of_pictures_that_no_system_allows(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps(GOOD | {"images": ["a\0b.png", "x" * 5000, "", "/etc", "../" * 2000]}))
+    (document,) = read_corpus(path)
+    assert all("not found" in (image.problem or "") for image in document.images)
+
+
+def test_bytes_that_are_no_text_are_found_in_their_line(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b'\n{"id": "\xff"}\n')
+    with pytest.raises(CorpusError, match="line 2: not UTF-8"):
+        list(read_corpus(path))
+
+
+def test_the_mark_that_windows_puts_first_does_no_harm(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
+    assert [document.id for document in read_corpus(path)] == ["a"]
+
+
+def test_archives(tmp_path):
+    def archive(*names):
+        path = tmp_path / "shard.jsonl.zip"
+        with zipfile.ZipFile(path, "w") as file:
+            for name in names:
+                file.writestr(name, json.dumps(GOOD))
+        return path
+
+    assert [document.id for document in read_corpus(archive("c.jsonl"))] == ["a"]
+    with pytest.raises(CorpusError, match="holds 2 files"):
+        read_corpus(archive("c.jsonl", "d.jsonl"))
+    (tmp_path / "bad.jsonl.zip").write_bytes(b"PK not really")
+    with pytest.raises(CorpusError, match="unpack it"):
+        read_corpus(tmp_path / "bad.jsonl.zip")
+
+
+@settings(max_examples=100, deadline=None)
+@given(values=st.lists(JSON, max_size=3))
+def test_no_json_breaks_the_reader(values, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "c.jsonl").write_text("\n".join(map(json.dumps, values)))
+    (folder / "docs.json").write_text(json.dumps({"train": values}))
+    (folder / "loose.json").write_text(json.dumps(values))
+    (folder / "shard.jsonl").write_text(
+        "\n".join(json.dumps({"image_info": value, "text_list": value, "url": value}) for value in values)
+    )
+    for path in (folder / "c.jsonl", folder, folder / "loose.json", folder / "shard.jsonl"):
+        try:
+            documents = list(read_corpus(path))
+        except CorpusError:
+            continue
+        assert len(documents) <= len(values)
+
+
+def parquet(path, columns, **types):
+    pq.write_table(pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()}), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colour": ["red"]}, "field colour: not a column"),
+        ({"id": [1]}, "row 1, field id"),
+        ({"id": [None]}, "row 1, field id"),
+        ({"sentences": ["A."]}, "row 1, field sentences"),
+        ({"sentences": [["A.", None]]}, "row 1, field sentences.1"),
+        ({"images": [[b"\xff"]]}, "row 1, field images.0"),
+        ({"links": [[[0.0, 0.0]]]}, "row 1, field links.0.0"),
+        ({"links": [[[0, 7]]]}, r"row 1, field links: links has \[0, 7\]"),
+        ({"meta": ["{broken"]}, "row 1, field meta: not JSON"),
+        ({"meta": ["3"]}, "row 1, field meta"),
+        ({"relations": [["x"]]}, "row 1, field relations"),
+        ({"split": ["dev"]}, "row 1, field split"),
+    ],
+)
+def test_parquet_with_wrong_columns(tmp_path, change, message):
+    columns = {"id": ["a"], "sentences": [["A."]], "images": [["x.png"]]}
+    path = parquet(tmp_path / "c.parquet", columns | change)
+    with pytest.raises(CorpusError, match=message) as error:
+        list(read_corpus(path))
+    assert str(path) in str(error.value)
+
+
+def test_parquet_of_others(tmp_path):
+    columns = {"id": ["a", "b"], "sentences": [["A."], []], "images": [["x"], ["y"]], "meta": [{"k": 1}, None]}
+    first, second = read_corpus(parquet(tmp_path / "c.parquet", columns))
+    assert (dict(first.meta), dict(second.meta)) == ({"k": 1}, {})
+    with pytest.raises(CorpusError, match="field images: no such column"):
+        list(read_corpus(parquet(tmp_path / "d.parquet", {"id": ["a"], "sentences": [["A."]]})))
+    twice = parquet(tmp_path / "e.parquet", {"id": ["a", "a"], "sentences": [[""], [""]], "images": [["x"], ["x"]]})
+    with pytest.raises(CorpusError, match="row 2, field id: 'a' is also the id of row 1"):
+        list(read_corpus(twice))
+
+
+def test_parquet_that_is_damaged(tmp_path):
+    good = parquet(tmp_path / "c.parquet", {"id": ["a"], "sentences": [["A."]], "images": [["x"]]}).read_bytes()
+    for name, data in (("none", b""), ("text", b"hello"), ("cut", good[: len(good) // 2]), ("head", b"PAR1" * 8)):
+        path = tmp_path / f"{name}.parquet"
+        path.write_bytes(data)
+        with pytest.raises(CorpusError, match=r"Parquet|cannot be read"):
+            list(read_corpus(path))
+    with pytest.raises(CorpusError, match="cannot be read"):
+        list(read_corpus(tmp_path / "gone.parquet"))
+
+
+def released(tmp_path, value):
+    path = tmp_path / "docs.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "'{' is needed; the file ends here"),
+        ("[]", "not the released format"),
+        ('{"train": [], "val": {}}', "not the released format"),
+        ('{"train": [[[], [], "a"]', "not the released format"),
+        ('{"train": [[[], [], "a"]]} more', "nothing may follow"),
+        ('{"train": [NaN]}', "NaN is no number"),
+        ('{"train": [' + "[" * 100_000, "nested too deeply"),
+        ({"dev": [[[], [], "a"]]}, "field dev: not a split"),
+        ({"train": [[[], []]]}, "train, document 0, field metadata"),
+        ({"train": [[[], [], "a"], "x"]}, "train, document 1: "),
+        ({"val": [[["i"], [], "a"]]}, "val, document 0, field images.0"),
+        ({"val": [[[["i", -2]], [], "a"]]}, "val, document 0, field images.0.1"),
+        ({"val": [[[["i", 1]], [["A.", -1]], "a"]]}, "images.0.1: label 1 in a document of 1 sentences"),
+        ({"val": [[[["i", None]], [["A.", 1]], "a"]]}, "sentences.0.1: label 1"),
+        ({"val": [[[["i", "0"]], [["A.", 1]], "a"]]}, "images.0.1"),
+        ({"test": [[[["i", 0]], [[1, 0]], "a"]]}, "test, document 0, field sentences.0.0"),
+    ],
+)
+def test_bad_released_files(tmp_path, value, message):
+    with pytest.raises(CorpusError, match=message) as error:
+        list(read_corpus(released(tmp_path, value)))
+    assert str(tmp_path) in str(error.value)
+
+
+def test_a_folder_without_documents(tmp_path):
+    with pytest.raises(CorpusError, match=r"without docs\.json"):
+        read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"image_info": [{}]}, "line 1, field image_info.0.image_name"),
+        ({"image_info": [{"image_name": "a", "matched_text_index": 1}]}, "image_info.0.matched_text_index: sentence 1"),
+        ({"image_info": [{"image_name": "a", "matched_text_index": "0"}]}, "image_info.0.matched_text_index"),
+        ({"similarity_matrix": [[0.1, 0.2]]}, "similarity_matrix: must have a row for each of 1 images"),
+        ({"similarity_matrix": []}, "similarity_matrix"),
+        ({"similarity_matrix": [[None]]}, "similarity_matrix.0.0"),
+        ({"text_list": None}, "field text_list"),
+        ({"url": 1}, "field url"),
+    ],
+)
+def test_bad_shards(tmp_path, change, message):
+    path = tmp_path / "shard.jsonl"
+    path.write_text(json.dumps({"text_list": ["A."], "image_info": [{"image_name": "a"}]} | change))
+    assert format_of(path) == "mmc4"
+    with pytest.raises(CorpusError, match=message):
+        list(read_corpus(path))
+
+
+def test_all_problems_are_found_and_good_rows_pass(tmp_path):
+    path = tmp_path / "c.jsonl"
+    bad = GOOD | {"sentences": [1, 2], "colour": "red"}
+    path.write_text("\n".join([json.dumps(GOOD), "{", json.dumps(bad), json.dumps(GOOD)]))
+    found = [(record.place, [problem.field for problem in record.problems]) for record in read_records(path)]
+    assert found == [
+        ("line 1", []),
+        ("line 2", [None]),
+        ("line 3", ["sentences.0", "sentences.1", "colour"]),
+        ("line 4", ["id"]),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    value=st.dictionaries(st.text(max_size=3), st.lists(JSON, max_size=3), max_size=3),
+    piece=st.integers(1, 9),
+    indent=st.none() | st.just(1),
+)
+def test_streaming_reads_what_json_reads(value, piece, indent):
+    """Oracle: json.loads. Pieces of a few characters cut every token somewhere."""
+
+    class Small(io.StringIO):
+        def read(self, size=-1):
+            return super().read(min(size, piece))
+
+    wanted = [(key, index, item) for key, items in value.items() for index, item in enumerate(items)]
+    assert list(elements(Small(json.dumps(value, indent=indent)))) == wanted
+
+
+def test_features_never_run_code(tmp_path):
+    from iconotext.corpus.feature_table import load_feature_table
+
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "trapped"), "w"))
+
+    (tmp_path / "id2row.json").write_text('{"a": 0}')
+    np.save(tmp_path / "objects.npy", np.array([[Trap()]], dtype=object), allow_pickle=True)
+    (tmp_path / "plain.npy").write_bytes(pickle.dumps(Trap()))
+    (tmp_path / "trapped").unlink(missing_ok=True)
+    for name in ("objects.npy", "plain.npy"):
+        with pytest.raises(CorpusError, match="no array of numbers"):
+            load_feature_table(tmp_path / name)
+    assert not (tmp_path / "trapped").exists()

@@ -1,0 +1,183 @@
+"""What is written comes back, from every format."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.corpus.row import SPLITS
+from iconotext.corpus.store import count_documents, left_out, read_corpus, write_corpus
+from iconotext.errors import CorpusError, OutputError
+from iconotext.types import Document, Image, Sentence
+from tests.corpus.strategies import documents
+
+
+def plain(document):
+    """The document without what reading adds: files that are not there, and empty columns."""
+    images = tuple(replace(image, file=None, problem=None) for image in document.images)
+    return replace(document, images=images)
+
+
+def written_and_read(docs, name, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        assert write_corpus(iter(docs), path, **options) == len(docs)
+        assert count_documents(path) == len(docs)
+        for split in SPLITS:
+            assert [d.id for d in read_corpus(path, split=split)] == [
+                d.id for d in read_corpus(path) if d.split == split
+            ]
+        return [plain(document) for document in read_corpus(path)]
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+@settings(max_examples=60, deadline=None)
+@given(docs=documents())
+def test_our_own_formats_keep_everything(name, docs):
+    assert written_and_read(docs, name) == docs
+
+
+@settings(max_examples=60, deadline=None)
+@given(docs=documents(splits=SPLITS, plain=True, links="one an image"))
+def test_the_released_format_keeps_sentences_images_links_splits(docs):
+    wanted = sorted(docs, key=lambda document: SPLITS.index(document.split))
+    # A document without sentences and images has no place for labels: nobody can say that it has no links.
+    wanted = [d if d.sentences or d.images else replace(d, links=None) for d in wanted]
+    assert written_and_read(docs, "released") == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(docs=documents(splits=(None,), plain=True, links="one an image").filter(bool))
+def test_mmc4_keeps_sentences_images_links(docs):
+    # A document none of whose images is matched looks like one that was never matched.
+    wanted = [d if d.links else replace(d, links=None) for d in docs]
+    read = written_and_read(docs, "shard.jsonl", to="mmc4")
+    assert [replace(d, meta={}) for d in read] == wanted
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    docs=documents(splits=SPLITS, plain=True, links="one an image"),
+    names=st.permutations(["a.jsonl", "b.parquet", "c"]),
+)
+def test_any_chain_of_formats_ends_where_it_began(docs, names):
+    with tempfile.TemporaryDirectory() as folder:
+        before: list[Document] = docs
+        for name in names:
+            write_corpus(before, Path(folder) / name)
+            before = list(read_corpus(Path(folder) / name))
+        found = {document.id: document for document in map(plain, before)}
+    for document in docs:
+        assert found[document.id] == (
+            document if document.sentences or document.images else replace(document, links=None)
+        )
+
+
+def test_paths_of_pictures_follow_the_corpus(tmp_path, picture):
+    file = picture("photos/a.png")
+    document = Document("d", (Sentence("A."),), (Image("anything", file=file), Image("gone.png")))
+    write_corpus([document], tmp_path / "photos/c.jsonl")
+    write_corpus(read_corpus(tmp_path / "photos/c.jsonl"), tmp_path / "other/deep/c.parquet")
+    (found,) = read_corpus(tmp_path / "other/deep/c.parquet")
+    assert [image.source for image in found.images] == ["../../photos/a.png", "gone.png"]
+    assert found.images[0].problem is None
+    assert found.images[0].file.samefile(file)
+
+
+def test_paths_lead_through_links_between_folders(tmp_path, picture):
+    file = picture("photos/a.png")
+    (tmp_path / "deep/down").mkdir(parents=True)
+    (tmp_path / "short").symlink_to(tmp_path / "deep/down")
+    write_corpus([Document("d", (), (Image(str(file), file=file),))], tmp_path / "short/c.jsonl")
+    (found,) = read_corpus(tmp_path / "deep/down/c.jsonl")
+    assert [(image.source, image.problem) for image in found.images] == [("../../photos/a.png", None)]
+
+
+def test_what_reading_documents_finds_survives(tmp_path):
+    sentences = (
+        Sentence("A title", 0, "heading"),
+        Sentence("Text.", 1),
+        Sentence("Cell", 2, "cell"),
+        Sentence("C", 3, "caption"),
+    )
+    document = Document("d", sentences, (), title="A title", language="de", links=())
+    write_corpus([document], tmp_path / "c.jsonl")
+    (found,) = read_corpus(tmp_path / "c.jsonl")
+    assert (found.sentences, found.title, found.language) == (sentences, "A title", "de")
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet", "released"])
+def test_memory_does_not_grow_with_the_number_of_documents(tmp_path, name):
+    """40 MB of documents, of which a format may hold 256."""
+
+    def many():
+        for number in range(2000):
+            text = f"{number} " * (20_000 // len(f"{number} "))
+            yield Document(f"d{number}", (Sentence(text),), (), split="train")
+
+    tracemalloc.start()
+    try:
+        assert write_corpus(many(), tmp_path / name) == 2000
+        assert sum(1 for _ in read_corpus(tmp_path / name)) == 2000
+        assert tracemalloc.get_traced_memory()[1] < 16e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_nothing_is_left_of_a_corpus_that_fails(tmp_path):
+    def failing():
+        yield Document("a", (), (), split="train")
+        raise CorpusError("stop")
+
+    for name in ("c.jsonl", "c.parquet", "released"):
+        with pytest.raises(CorpusError, match="stop"):
+            write_corpus(failing(), tmp_path / name)
+        assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
+
+
+def test_what_cannot_be_written_is_said(tmp_path, picture):
+    one = Document("a", (Sentence("A."),), ())
+    with pytest.raises(CorpusError, match="'a': there are two"):
+        write_corpus([one, one], tmp_path / "c.jsonl")
+    with pytest.raises(CorpusError, match="document 'a', field links"):
+        write_corpus([replace(one, links=((0, 0),))], tmp_path / "c.jsonl")
+    with pytest.raises(CorpusError, match="document 'a', field split"):
+        write_corpus([replace(one, split="dev")], tmp_path / "c.jsonl")
+    with pytest.raises(CorpusError, match="came inside its document"):
+        write_corpus([replace(one, images=(Image("a.png", file=b"x"),))], tmp_path / "c.jsonl")
+    for name in ("c.jsonl", "c.parquet"):
+        with pytest.raises(CorpusError, match=r"'a'.*cannot be written as JSON"):
+            write_corpus([replace(one, meta={"x": float("nan")})], tmp_path / name)
+        with pytest.raises(CorpusError, match="'a'"):
+            write_corpus([replace(one, meta={"x": "\ud800"})], tmp_path / name)
+        with pytest.raises(CorpusError, match="'a'"):
+            write_corpus([replace(one, meta={"x": {1, 2}})], tmp_path / name)
+    with pytest.raises(CorpusError, match="document 'a': has no split"):
+        write_corpus([one], tmp_path / "released")
+    two = Document("b", (Sentence("A."), Sentence("B.")), (Image("i"),), links=((0, 0), (1, 0)))
+    with pytest.raises(CorpusError, match="image 0 has several"):
+        write_corpus([two], tmp_path / "c.jsonl", to="mmc4")
+    with pytest.raises(OutputError, match=r"\.jsonl or \.parquet"):
+        write_corpus([one], tmp_path / "c.csv")
+    assert list(tmp_path.rglob("*.*")) == []
+    (tmp_path / "c.jsonl").write_text("mine")
+    with pytest.raises(OutputError, match="--force"):
+        write_corpus([one], tmp_path / "c.jsonl")
+    write_corpus([one], tmp_path / "c.jsonl", force=True)
+    assert json.loads((tmp_path / "c.jsonl").read_text()) == {"id": "a", "sentences": ["A."], "images": []}
+
+
+def test_what_a_format_leaves_out_is_known():
+    document = Document(
+        "a", (Sentence("A.", 0),), (Image("i", caption="C"),), split="test", meta={"relations": {}, "mmc4": {}, "x": 1}
+    )
+    assert left_out(document, "parquet") == set()
+    assert left_out(document, "released") == {"blocks", "captions", "meta", "relations"}
+    assert left_out(replace(document, meta={"mmc4": {}}), "mmc4") == {"blocks", "captions", "split"}

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.corpus.stats import corpus_stats
+from iconotext.types import Document, Image, Sentence
+
+
+def document(n, m, links=None, split=None, prefix="i"):
+    sentences = tuple(Sentence("A.") for _ in range(n))
+    return Document("d", sentences, tuple(Image(f"{prefix}{i}") for i in range(m)), links=links, split=split)
+
+
+def test_by_hand():
+    found = corpus_stats(
+        [
+            document(2, 2, ((0, 0), (1, 1), (1, 1)), "train"),  # 2 of 4
+            document(4, 1, (), "train"),  # 0 of 4
+            document(10, 3, None, "test", "j"),  # nobody knows
+        ]
+    )
+    assert found.splits == {"train": 2, "test": 1}
+    assert found.documents == 3
+    assert (found.sentences.median, found.sentences.mean, found.sentences.max) == (4, 16 / 3, 10)
+    assert (found.images.median, found.images.max) == (2, 3)
+    assert found.unique_images == 2 + 3
+    assert found.density == 2 / 8
+    assert found.mean_density == (2 / 4 + 0 / 4) / 2
+    assert found.unknown == 1
+
+
+def test_the_density_of_the_data_sets_in_table_1():
+    """MSCOCO 5 %, Story-DII 20 %, DII-Stress 2 %: five links between so many sentences and images."""
+    links = tuple((i, i) for i in range(5))
+    for n, m, density in ((10, 10, 0.05), (5, 5, 0.2), (50, 5, 0.02)):
+        assert corpus_stats([document(n, m, links)] * 3).density == pytest.approx(density)
+
+
+def test_an_empty_corpus_and_one_without_links():
+    empty = corpus_stats([])
+    assert (empty.documents, empty.density, empty.mean_density, empty.sentences.median) == (0, None, None, 0)
+    assert corpus_stats([document(0, 3, ())]).density is None
+    assert corpus_stats([document(2, 3)]).as_json()["density"] is None
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30))
+def test_sizes_against_the_standard_library(sizes):
+    found = corpus_stats([document(n, 0) for n in sizes]).sentences
+    assert found.median == statistics.median(sizes)
+    assert found.mean == pytest.approx(statistics.mean(sizes))
+    assert found.max == max(sizes)

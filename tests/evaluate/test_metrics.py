@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from iconotext.errors import ShapeError
+from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
+
+# Few different values, so that ties are common.
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 5))
+
+
+@st.composite
+def matrices(draw, shapes=SHAPES):
+    shape = draw(shapes)
+    scores = draw(arrays(np.float32, shape, elements=st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0])))
+    return scores, draw(arrays(np.bool_, shape))
+
+
+def test_auc_by_hand():
+    scores = np.array([[0.9, 0.1], [0.4, 0.6]])
+    gold = np.array([[True, False], [True, False]])
+    # pairs (gold, other): .9 beats both, .4 beats .1 but not .6
+    assert auc(scores, gold) == 0.75
+    assert auc(-scores, gold) == 0.25
+    assert auc(np.array([[1.0, 1.0, 0.0]]), np.array([[True, False, False]])) == 0.75  # a tie counts half
+    assert auc(np.zeros((3, 4)), np.eye(3, 4, dtype=bool)) == 0.5
+
+
+def test_auc_is_undefined_without_one_of_the_two_kinds_of_cells():
+    scores = np.arange(6.0).reshape(2, 3)
+    assert auc(scores, np.zeros((2, 3), bool)) is None
+    assert auc(scores, np.ones((2, 3), bool)) is None
+    assert auc(np.zeros((0, 3)), np.zeros((0, 3), bool)) is None
+
+
+@given(matrices())
+def test_auc_agrees_with_counting_pairs_and_with_scikit_learn(case):
+    scores, gold = case
+    pairs = [
+        1.0 if a > b else 0.5 if a == b else 0.0
+        for a, is_gold in zip(scores.flat, gold.flat, strict=True)
+        if is_gold
+        for b, other in zip(scores.flat, gold.flat, strict=True)
+        if not other
+    ]
+    if not pairs:
+        assert auc(scores, gold) is None
+        return
+    assert auc(scores, gold) == pytest.approx(np.mean(pairs), abs=1e-12)
+    from sklearn.metrics import roc_auc_score
+
+    assert auc(scores, gold) == pytest.approx(roc_auc_score(gold.ravel(), scores.ravel()), abs=1e-12)
+
+
+@given(matrices(st.tuples(st.integers(1, 2), st.integers(1, 3))), st.integers(1, 8))
+def test_precision_agrees_with_the_mean_over_all_orders(case, count):
+    scores, gold = case
+    flat, true = scores.ravel(), gold.ravel()
+    found = []
+    for order in permutations(range(flat.size)):
+        ranked = sorted(order, key=lambda i: -flat[i])  # stable: equal scores stay in this order
+        found.append(np.mean([true[i] for i in ranked[:count]]))
+    assert precision_at(scores, gold, count) == pytest.approx(np.mean(found), abs=1e-12)
+
+
+def test_precision_by_hand():
+    scores = np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4]])
+    gold = np.array([[True, False, True], [False, False, True]])
+    assert precision_at(scores, gold, 1) == 1
+    assert precision_at(scores, gold, 5) == 2 / 5
+    assert precision_at(scores, gold, 50) == 3 / 6  # there are only six cells
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_equal_scores_give_the_density(count):
+    gold = np.zeros((5, 4), bool)
+    gold[:3, 0] = True
+    assert precision_at(np.full((5, 4), 0.3), gold, count) == pytest.approx(3 / 20)
+
+
+@given(matrices())
+def test_image_hits_agree_with_a_loop(case):
+    scores, gold = case
+    hits, images = 0.0, 0
+    for column in range(scores.shape[1]):
+        true = {i for i in range(len(scores)) if gold[i, column]}
+        if true:
+            top = max(scores[i, column] for i in range(len(scores)))
+            best = {i for i in range(len(scores)) if scores[i, column] == top}
+            hits, images = hits + len(best & true) / len(best), images + 1
+    found = image_hits(scores, gold)
+    assert found[0] == pytest.approx(hits)
+    assert found[1] == images
+
+
+@given(matrices(), st.randoms(use_true_random=False))
+@settings(max_examples=50)
+def test_no_metric_depends_on_the_order_of_sentences_or_images(case, random):
+    scores, gold = case
+    rows, columns = list(range(scores.shape[0])), list(range(scores.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    turned = scores[np.ix_(rows, columns)], gold[np.ix_(rows, columns)]
+    assert auc(*turned) == auc(scores, gold)
+    assert precision_at(*turned, 5) == pytest.approx(precision_at(scores, gold, 5))
+    assert image_hits(*turned) == pytest.approx(image_hits(scores, gold))
+
+
+def test_what_is_no_matrix_or_no_number_is_refused():
+    with pytest.raises(ShapeError, match=r"\(3,\)"):
+        checked_scores(np.zeros(3))
+    with pytest.raises(ShapeError, match="sentence 1 and image 0"):
+        checked_scores(np.array([[0.0], [np.nan]]))
+    for link in [(2, 0), (0, 2), (-1, 0)]:
+        with pytest.raises(ShapeError, match="does not fit 2 sentences and 2 images"):
+            gold_matrix((2, 2), [link])
+
+
+def test_links_that_come_twice_count_once():
+    assert gold_matrix((2, 1), [(1, 0), (1, 0)]).tolist() == [[False], [True]]
+
+
+def test_infinite_scores_rank_like_others():
+    scores = np.array([[-np.inf, 0.0, np.inf]])
+    assert auc(scores, np.array([[False, False, True]])) == 1
+    assert precision_at(scores, np.array([[True, False, False]]), 1) == 0

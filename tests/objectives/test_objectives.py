@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.errors import SettingError, ShapeError
+from iconotext.objectives import hinge, logistic, sample_negatives, softmax
+
+# Documents 0 and 1 are positives, 2 is a negative only.
+SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
+ALL = torch.tensor([[False, True, True], [True, False, True]])
+OBJECTIVES: dict[str, Any] = {
+    "hardest": lambda s, i, v: hinge(s, i, v, negatives="hardest"),
+    "mean": lambda s, i, v: hinge(s, i, v, negatives="mean"),
+    "softmax": lambda s, i, v: softmax(s, i, v, scale=3.0),
+    "logistic": lambda s, i, v: logistic(s, i, v, scale=3.0, bias=-1.0),
+}
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def slowly(name: str, similarities: Any, image_negatives: Any, sentence_negatives: Any) -> list[float]:
+    """Equation by equation, a loop over documents."""
+    cell = similarities.tolist()
+    losses = []
+    for i, (images, sentences) in enumerate(zip(image_negatives.tolist(), sentence_negatives.tolist(), strict=True)):
+        own = cell[i][i]
+        ways = (
+            [cell[i][j] for j, negative in enumerate(images) if negative],
+            [cell[j][i] for j, negative in enumerate(sentences) if negative],
+        )
+        violations = [[max(0.0, 0.2 - own + other) for other in way] for way in ways]
+        if name == "hardest":
+            losses.append(sum(max(way, default=0.0) for way in violations))
+        elif name == "mean":
+            losses.append(sum(sum(way) / len(way) if way else 0.0 for way in violations))
+        elif name == "softmax":
+            rest = [sum(math.exp(3 * other) for other in way) for way in ways]
+            losses.append(sum(-math.log(math.exp(3 * own) / (math.exp(3 * own) + r)) for r in rest) / 2)
+        else:
+            wrong = sum(-math.log(sigmoid(-(3 * other - 1))) for way in ways for other in way)
+            losses.append(-math.log(sigmoid(3 * own - 1)) + wrong / 2)
+    return losses
+
+
+def test_hinge_by_hand() -> None:
+    # Document 0: images 0.2 - 0.5 + 0.4 = 0.1, 0.2 - 0.5 + 0.1 < 0; sentences 0.2 - 0.5 + 0.2 < 0, 0.2 - 0.5 + 0.7 = 0.4
+    # Document 1: images 0.2 - 0.3 + 0.2 = 0.1, 0.2 - 0.3 + 0.6 = 0.5; sentences 0.2 - 0.3 + 0.4 = 0.3, 0.2 - 0.3 < 0
+    hard = hinge(SIMILARITIES, ALL, ALL, negatives="hardest")
+    assert hard.tolist() == pytest.approx([0.1 + 0.4, 0.5 + 0.3])
+    mean = hinge(SIMILARITIES, ALL, ALL, negatives="mean")
+    assert mean.tolist() == pytest.approx([0.05 + 0.2, 0.3 + 0.15])
+    # Only document 1's images for 0, only document 2's sentences for 1.
+    image_negatives = torch.tensor([[False, True, False], [False, False, False]])
+    sentence_negatives = torch.tensor([[False, False, False], [False, False, True]])
+    some = hinge(SIMILARITIES, image_negatives, sentence_negatives, negatives="hardest", margin=0.4)
+    assert some.tolist() == pytest.approx([0.3, 0.1])
+
+
+def test_hinge_of_equal_similarities_is_twice_the_margin() -> None:
+    for negatives in ("hardest", "mean"):
+        losses = hinge(torch.full((4, 4), 0.7), *sample_negatives(4, 4, None, torch.Generator()), negatives=negatives)
+        assert losses.tolist() == pytest.approx([0.4] * 4)
+
+
+@given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_objectives_are_the_loop_over_documents(name: Any, positives: Any, more: Any, seed: Any) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    documents = positives + more
+    similarities = torch.rand(documents, documents, generator=generator, dtype=torch.float64) * 4 - 2
+    masks = [torch.rand(positives, documents, generator=generator) < 0.5 for _ in range(2)]
+    for mask in masks:
+        mask.fill_diagonal_(False)
+    losses = OBJECTIVES[name](similarities, *masks)
+    assert losses.tolist() == pytest.approx(slowly(name, similarities, *masks))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_gradient_is_that_of_finite_differences(name: Any) -> None:
+    generator = torch.Generator().manual_seed(4)
+    similarities = torch.rand(6, 6, generator=generator, dtype=torch.float64).requires_grad_()
+    masks = sample_negatives(4, 6, 3, generator)
+    assert torch.autograd.gradcheck(lambda s: OBJECTIVES[name](s, *masks), (similarities,), eps=1e-7)
+
+
+def test_scale_and_bias_may_be_learned() -> None:
+    scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    bias = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: softmax(SIMILARITIES, ALL, ALL, scale=x), (scale,))
+    assert torch.autograd.gradcheck(lambda x, y: logistic(SIMILARITIES, ALL, ALL, scale=x, bias=y), (scale, bias))
+
+
+def test_softmax_of_all_others_is_clip() -> None:
+    from torch.nn.functional import cross_entropy
+
+    similarities = torch.rand(5, 5, generator=torch.Generator().manual_seed(1))
+    expected = (
+        cross_entropy(similarities * 20, torch.arange(5)) + cross_entropy(similarities.T * 20, torch.arange(5))
+    ) / 2
+    masks = sample_negatives(5, 5, None, torch.Generator())
+    torch.testing.assert_close(softmax(similarities, *masks, scale=20.0).mean(), expected)
+
+
+def test_logistic_of_all_others_is_siglip() -> None:
+    from torch.nn.functional import logsigmoid
+
+    similarities = torch.rand(5, 5, generator=torch.Generator().manual_seed(1))
+    signs = 2 * torch.eye(5) - 1
+    expected = -logsigmoid(signs * (similarities * 10 - 10)).sum() / 5
+    masks = sample_negatives(5, 5, None, torch.Generator())
+    torch.testing.assert_close(logistic(similarities, *masks, scale=10.0, bias=-10.0).mean(), expected)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_what_is_no_negative_has_no_say(name: Any) -> None:
+    """Not even where it is broken."""
+    masks = [torch.tensor([[False, True, False], [True, False, False]])] * 2
+    similarities = SIMILARITIES.clone()
+    similarities[2] = similarities[:, 2] = torch.nan
+    similarities.requires_grad_()
+    losses = OBJECTIVES[name](similarities, *masks)
+    losses.sum().backward()
+    assert losses.isfinite().all()
+    assert similarities.grad[:2, :2].isfinite().all()
+    if name != "logistic":
+        assert not similarities.grad[2].any()
+
+
+@pytest.mark.parametrize("name", ["hardest", "mean", "softmax"])
+def test_a_document_without_negatives_has_loss_0(name: Any) -> None:
+    similarities = torch.rand(3, 3, requires_grad=True)
+    nobody = torch.zeros(3, 3, dtype=torch.bool)
+    losses = OBJECTIVES[name](similarities, nobody, nobody)
+    losses.sum().backward()
+    assert losses.tolist() == pytest.approx([0.0] * 3, abs=1e-6)
+    assert similarities.grad.abs().max().item() == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_large_scores_stay_finite(name: Any) -> None:
+    masks = sample_negatives(3, 3, None, torch.Generator())
+    assert OBJECTIVES[name](torch.tensor([[1e4, -1e4, 0.0]] * 3), *masks).isfinite().all()
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize(
+    ("similarities", "masks", "message"),
+    [
+        (torch.zeros(3, 2), [torch.zeros(2, 3, dtype=torch.bool)] * 2, r"\(documents, documents\), got \(3, 2\)"),
+        (torch.zeros(3, 3), [torch.zeros(2, 2, dtype=torch.bool)] * 2, r"image_negatives are \(2, 2\)"),
+        (torch.zeros(2, 2), [torch.zeros(3, 2, dtype=torch.bool)] * 2, r"at most 2 positives"),
+        (torch.zeros(3, 3), [torch.zeros(2, 3, dtype=torch.bool), torch.zeros(3, 3, dtype=torch.bool)], "same shape"),
+        (torch.zeros(3, 3), [torch.zeros(2, 3)] * 2, "image_negatives must be bool, got torch.float32"),
+        (torch.zeros(2, 2), [torch.tensor([[False, True], [True, True]])] * 2, "document 1 is its own negative"),
+    ],
+)
+def test_shapes_must_fit(name: Any, similarities: Any, masks: Any, message: Any) -> None:
+    with pytest.raises(ShapeError, match=message):
+        OBJECTIVES[name](similarities, *masks)
+
+
+def test_settings_must_be_known() -> None:
+    masks = sample_negatives(3, 3, None, torch.Generator())
+    with pytest.raises(SettingError, match="no negatives 'all'; there are hardest, mean"):
+        hinge(SIMILARITIES, *masks, negatives="all")
+    with pytest.raises(SettingError, match="margin is -1"):
+        hinge(SIMILARITIES, *masks, negatives="mean", margin=-1)
+    with pytest.raises(SettingError, match="scale is 0"):
+        softmax(SIMILARITIES, *masks, scale=0)
+    with pytest.raises(SettingError, match="scale is nan"):
+        logistic(SIMILARITIES, *masks, scale=math.nan, bias=0)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_no_positives_no_losses(name: Any) -> None:
+    nobody = torch.zeros(0, 3, dtype=torch.bool)
+    assert OBJECTIVES[name](SIMILARITIES, nobody, nobody).shape == (0,)
+    assert OBJECTIVES[name](torch.zeros(0, 0), nobody[:, :0], nobody[:, :0]).shape == (0,)
