@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.read import ReadSettings, read, read_all
 
 if TYPE_CHECKING:
-    from iconotext.corpus.store import read_corpus
+    from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.errors import IconotextError
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
@@ -33,6 +33,7 @@ __all__ = [
     "read",
     "read_all",
     "read_corpus",
+    "write_corpus",
 ]
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ _HOMES = {
     "Linker": "pipeline",
     "Sentence": "types",
     "read_corpus": "corpus.store",
+    "write_corpus": "corpus.store",
 }
 
 

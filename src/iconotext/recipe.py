@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from iconotext.errors import SettingError
 
@@ -15,7 +15,7 @@ from iconotext.errors import SettingError
 class Settings(BaseModel):
     """A table of a recipe: fixed once made, and no key is let through that nobody reads."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class FeatureSettings(Settings):
@@ -28,6 +28,10 @@ class FeatureSettings(Settings):
     """An image backbone, a table of features (a file ``.npy`` with ``id2row.json`` beside it), or ``pixels``: the
     pictures themselves, for an image network that is trained along."""
 
+    views: int = Field(0, ge=0)
+    """Further views of each picture that an image backbone encodes and training draws from: a random part of it, half
+    of them mirrored. They cost as much as so many more pictures, and keep small corpora from being learned by heart."""
+
 
 class TextEncoderSettings(Settings):
     """From word ids or sentence vectors to the joint space."""
@@ -38,8 +42,9 @@ class TextEncoderSettings(Settings):
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
 
-    word_vectors: Path | None = None
-    """A word2vec or GloVe file (.txt, .vec, .bin, .gz) that the word vectors start from; None: random."""
+    word_vectors: Path | None = Field(None, strict=False)
+    """A word2vec or GloVe file (.txt, .vec, .bin, .gz) that the word vectors start from; None: random. Relative to the
+    folder where the program was started."""
 
     max_words: int = Field(50_000, ge=1)
     """Words in the vocabulary, the most frequent ones."""
@@ -57,7 +62,8 @@ class TextEncoderSettings(Settings):
     """Share of numbers that is dropped in training."""
 
     dropout_at: Literal["output", "input"] = "output"
-    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"). ``input``:
+    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"), or where
+    there is a hidden layer, of that one. ``input``: of a projection, the features; of a GRU,
     whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
 
 
@@ -96,6 +102,10 @@ class SimilaritySettings(Settings):
     def _positive(self) -> SimilaritySettings:
         if isinstance(self.k, int) and self.k < 1:
             raise ValueError(f"k is {self.k}; give min, half or a number from 1")
+        if self.k != "min" and self.kind in ("dense", "single-pair"):
+            raise ValueError(f'k is for top-k and assignment; kind is "{self.kind}"')
+        if self.links != "at-most" and self.kind != "assignment":
+            raise ValueError(f'links is for assignment; kind is "{self.kind}"')
         return self
 
 
@@ -112,10 +122,11 @@ class ObjectiveSettings(Settings):
     """What of the negatives counts in the hinge."""
 
     b: int | None = Field(None, ge=1)
-    """Negatives a document and direction; None: all other documents of the batch."""
+    """Negatives a document and direction, all others where the split has no more; None: all others of the batch."""
 
     mean_epochs: int = Field(0, ge=0)
-    """The first so many epochs take the mean of the negatives, so that training leaves the plateau of equal scores."""
+    """The first so many epochs take the mean of the negatives, so that training leaves the plateau of equal scores;
+    validation has the hardest from the start."""
 
     scale: float = Field(20, gt=0)
     """Softmax and logistic: what similarities are multiplied with (1 / temperature)."""
@@ -234,6 +245,8 @@ class Recipe(Settings):
                 f'image.kind = "{self.image.kind}" does not go with features.image = "{self.features.image}": '
                 'a network is trained on "pixels", a projection on the features of an image backbone'
             )
+        if self.features.views and (pixels or self.features.image.endswith(".npy")):
+            raise ValueError(f'features.views is for an image backbone; features.image is "{self.features.image}"')
         if self.linking.bridge and (words or pixels):
             raise ValueError("linking.bridge needs a text backbone and an image backbone with a classifier")
         if self.text.word_vectors is not None and not words:
@@ -242,12 +255,19 @@ class Recipe(Settings):
             raise ValueError('text.hidden and text.rescale are for a projection; text.kind is "gru"')
         if network and (self.image.hidden or self.image.rescale):
             raise ValueError('image.hidden and image.rescale are for a projection; image.kind is "network"')
+        if network and self.image.dropout_at == "input":
+            raise ValueError('image.dropout_at = "input" is for a projection; image.kind is "network"')
         if self.objective.mean_epochs and (self.objective.kind != "hinge" or self.objective.negatives != "hardest"):
             raise ValueError('objective.mean_epochs is for objective.kind = "hinge" with negatives = "hardest"')
         if self.objective.learn_scale and self.objective.kind == "hinge":
             raise ValueError("objective.learn_scale is for softmax and logistic; the hinge has no scale")
-        if self.training.average > self.training.epochs:
-            raise ValueError(f"training.average is {self.training.average}, more than the epochs")
+        training = self.training
+        if training.average > training.epochs:
+            raise ValueError(f"training.average is {training.average}, more than training.epochs, {training.epochs}")
+        if training.schedule == "cosine" and training.warmup >= training.epochs:
+            raise ValueError(
+                f"training.warmup is {training.warmup:g}, which leaves none of {training.epochs} epochs to the cosine"
+            )
         return self
 
 
@@ -257,6 +277,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
     Args:
         path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
         overrides: ``key=value`` with a dotted key, such as ``training.epochs=5``; the value is TOML, or a bare word.
+            ``none`` takes a key away that may be missing, such as ``objective.b``.
 
     Raises:
         SettingError: The file is missing or no TOML, or a key or value is wrong; names file, key and what is allowed.
@@ -274,7 +295,8 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
         key, equals, text = override.partition("=")
         if not equals or not key:
             raise SettingError(f"--set {override}: give key=value, such as training.epochs=5")
-        _put(values, key.strip().split("."), _value(text), override)
+        keys = key.strip().split(".")
+        _put(values, keys, _value(text.strip(), _annotation(keys)), override)
         origin[key.strip()] = f"--set {override}"
     return make_recipe(values, source=str(path), origin=origin)
 
@@ -295,7 +317,7 @@ def make_recipe(values: Mapping[str, Any], *, source: str, origin: Mapping[str, 
     except ValidationError as error:
         problems = []
         for each in error.errors():
-            parts = [str(part) for part in each["loc"] if part not in ("int", "literal['min','half']")]
+            parts = [str(part) for part in each["loc"]][: _depth(each["loc"])]
             key = ".".join(parts)
             where = (origin or {}).get(key, source)
             problem = f"{where}: {key or 'recipe'}: {_explain(each, parts)}"
@@ -323,7 +345,7 @@ def _recipes_folder() -> Path:
 
 
 def _find(path: Path | str) -> Path:
-    if Path(path).exists() or Path(path).suffix == ".toml":
+    if Path(path).is_file() or Path(path).suffix == ".toml":
         return Path(path)
     shipped = shipped_recipes()
     if str(path) not in shipped:
@@ -331,28 +353,68 @@ def _find(path: Path | str) -> Path:
     return shipped[str(path)]
 
 
-def _value(text: str) -> Any:
+def _annotation(keys: Sequence[str]) -> Any:
+    """The type of a setting; ``Any`` where there is no such setting, which validation will tell."""
+    table: Any = Recipe
+    for key in keys:
+        if not (isinstance(table, type) and issubclass(table, BaseModel)) or key not in table.model_fields:
+            return Any
+        table = table.model_fields[key].annotation
+    return table
+
+
+def _value(text: str, annotation: Any) -> Any:
+    """What a value on the command line means for a setting of that type; None takes the setting away."""
+    allowed = get_args(annotation)
+    if text == "none" and type(None) in allowed:
+        return None
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    if isinstance(value, str) or _fits(value, annotation) or not _fits(text, annotation):
+        return value
+    return text  # 32 is the name of a precision, and a model may be called 2026
 
 
-def _put(values: dict[str, Any], keys: list[str], value: Any, override: str) -> None:
+def _fits(value: Any, annotation: Any) -> bool:
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _put(values: dict[str, Any], keys: Sequence[str], value: Any, override: str) -> None:
     for key in keys[:-1]:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):
             raise SettingError(f"--set {override}: {key} is a value, not a table")
         values = inner
-    values[keys[-1]] = value
+    if value is None:
+        values.pop(keys[-1], None)
+    else:
+        values[keys[-1]] = value
 
 
-def _explain(problem: Mapping[str, Any], keys: list[str]) -> str:
+def _depth(place: Sequence[int | str]) -> int:
+    """How many parts of a place of pydantic's are keys; behind them it names the member of a union."""
+    table: Any = Recipe
+    for depth, key in enumerate(place):
+        if not (isinstance(table, type) and issubclass(table, BaseModel)):
+            return depth
+        table = table.model_fields[str(key)].annotation if key in table.model_fields else None
+    return len(place)
+
+
+def _explain(problem: Mapping[str, Any], keys: Sequence[str]) -> str:
     if problem["type"] == "extra_forbidden":
-        table: type[BaseModel] = Recipe
-        for key in keys[:-1]:
-            table = table.model_fields[key].annotation  # type: ignore[assignment]
+        table = Recipe if len(keys) == 1 else _annotation(keys[:-1])
         return f"no such key; there are {', '.join(table.model_fields)}"
+    if problem["type"] == "model_type":
+        return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(_annotation(keys).model_fields)}"
+    if problem["type"] == "missing":
+        return "is missing"
     message = str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "value_error":
         return message

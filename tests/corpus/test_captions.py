@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.captions import RULES, CaptionSettings, Photo, build_captions, read_photos, share_out
+from iconotext.corpus.builders.captions import (
+    RULES,
+    CaptionSettings,
+    Photo,
+    build_captions,
+    read_photos,
+    share_out,
+    validation_as_test,
+)
 from iconotext.corpus.builders.topical import topical_groups
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, SettingError
@@ -222,6 +230,18 @@ def test_shares_go_to_photographs_without_a_split():
     assert shared == share_out(photos, Shares(0.2, 0.1), seed=3) != share_out(photos, Shares(0.2, 0.1), seed=4)
     with pytest.raises(SettingError, match="have a split already"):
         share_out(photos[:10], Shares(0.2, 0.1))
+
+
+def test_photographs_for_validation_become_those_for_test():
+    photos = [*some_photos(20, split="train"), *some_photos(5, split="validation", start=20), *some_photos(5, start=25)]
+    shared = share_out(validation_as_test(photos), Shares(0.2, 0))
+    assert [photo.split for photo in shared[20:25]] == ["test"] * 5
+    assert Counter(photo.split for photo in [*shared[:20], *shared[25:]]) == {"train": 20, "validation": 5}
+    assert [(photo.file, photo.captions) for photo in shared] == [(photo.file, photo.captions) for photo in photos]
+    with pytest.raises(SettingError, match="this has none for validation"):
+        validation_as_test(photos[:20])
+    with pytest.raises(SettingError, match="this has photographs for test already"):
+        validation_as_test([*photos, *some_photos(1, split="test", start=30)])
 
 
 def lines(tmp_path, *values):

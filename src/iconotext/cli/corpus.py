@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
+from iconotext.cli.corpus_documents import documents
+from iconotext.cli.corpus_pairs import pairs
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.captions import Photo
@@ -26,8 +28,12 @@ PICTURES = 256
 """Pictures that are encoded before their features are written."""
 
 corpus = typer.Typer(name="corpus", help="Check, count, convert, divide and build corpora.", no_args_is_help=True)
-build = typer.Typer(name="build", help="Make documents out of data that has none.", no_args_is_help=True)
+build = typer.Typer(
+    name="build", help="Make a corpus out of files, or out of photographs with captions.", no_args_is_help=True
+)
 corpus.add_typer(build)
+build.command()(documents)
+build.command()(pairs)
 
 
 class To(StrEnum):
@@ -200,6 +206,13 @@ def captions(
         float, typer.Option(help="Share of the photographs without a split for validation.", show_default=False)
     ] = 0,
     test: Annotated[float, typer.Option(help="The same for test.", show_default=False)] = 0,
+    test_on_validation: Annotated[
+        bool,
+        typer.Option(
+            "--test-on-validation",
+            help="The photographs for validation are for test, and --validation takes its share of those for training.",
+        ),
+    ] = False,
     seed: SeedOption = 0,
     backbone: Annotated[str, typer.Option(help="What says which images are similar.")] = "efficientnet-lite0",
     set_: Annotated[
@@ -222,23 +235,29 @@ def captions(
 
     - `iconotext corpus build captions captions.jsonl --output corpus.jsonl --validation 0.1 --test 0.1`
     - `iconotext corpus build captions flickr8k/captions.jsonl -o benchmark.jsonl --set evaluation_shuffles=5`
+    - `iconotext corpus build captions flickr8k/captions.jsonl -o three.jsonl --validation 0.1 --test-on-validation`
     - `iconotext corpus build captions captions.jsonl -o dii.parquet --rule dii`
     """
     with known_errors():
-        from iconotext.corpus.builders.captions import RULES, CaptionSettings, build_captions, read_photos, share_out
+        from iconotext.corpus.builders import captions as builder
         from iconotext.corpus.split import Shares
         from iconotext.corpus.store import write_corpus
+        from iconotext.errors import SettingError
         from iconotext.write import refuse
 
-        (given,) = parse_settings(set_ or [], CaptionSettings)
-        settings = make_settings(CaptionSettings, {**RULES[rule.value], "seed": seed, **given})
+        (given,) = parse_settings(set_ or [], builder.CaptionSettings)
+        settings = make_settings(builder.CaptionSettings, {**builder.RULES[rule.value], "seed": seed, **given})
         shares = Shares(validation, test)
         refuse(output, force)
-        photos = read_photos(source)
+        photos = builder.read_photos(source)
+        if test_on_validation:
+            if not validation:
+                raise SettingError("--test-on-validation leaves none to validate on: say how many, as --validation 0.1")
+            photos = builder.validation_as_test(photos)
         if validation or test:
-            photos = share_out(photos, shares, seed=seed)
+            photos = builder.share_out(photos, shares, seed=seed)
         vectors = _vectors(photos, backbone) if settings.topical else None
-        documents = build_captions(photos, settings, vectors=vectors)
+        documents = builder.build_captions(photos, settings, vectors=vectors)
         written = write_corpus(documents, output, force=force)
         typer.echo(f"{output}: {written} documents out of {len(photos)} photographs", err=True)
 

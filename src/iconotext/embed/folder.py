@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
 METRICS, CARD = "metrics.json", "README.md"
+ABOUT = "iconotext"
+"""Entry of the weights' file for what the recipe leaves open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +91,9 @@ def save_model(
         name: (tensor.half() if half and tensor.ndim else tensor).detach().to("cpu", copy=True).contiguous()
         for name, tensor in weights.items()
     }
-    metadata = {"inputs": json.dumps(asdict(inputs)), "backbones": json.dumps(dict(backbones))}
-    write_bytes(folder / WEIGHTS, save(stored, metadata), force=True)
+    # One entry: the order of several would change from run to run, and equal models shall be equal files.
+    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones)})
+    write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
 
 
 def load_model(folder: Path) -> StoredModel:
@@ -116,8 +119,8 @@ def load_model(folder: Path) -> StoredModel:
         with safe_open(os.fspath(folder / WEIGHTS), framework="pt") as file:
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - no mapping
-        inputs = Inputs(**json.loads(metadata["inputs"]))
-        backbones: dict[str, Any] = json.loads(metadata["backbones"])
+        about: dict[str, Any] = json.loads(metadata[ABOUT])
+        inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
         model = JointModel(recipe, inputs)
         model.load_state_dict(weights)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:

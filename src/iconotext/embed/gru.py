@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+AT_ONCE = 1024
+"""Sentences that are worked on at once where no gradient is wanted; bounds memory."""
+
 
 def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> Tensor:
     """The state of the GRU after the last word of each sentence (Cho et al. 2014, as torch.nn.GRU computes it).
@@ -22,23 +25,97 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
         gru: One layer, one direction; H its hidden size.
 
     Returns:
-        (N, H), in the order of the sentences.
+        (N, H), in the order of the sentences, with the type of ``words``.
     """
     order = torch.argsort(lengths, descending=True, stable=True)
-    longest = int(lengths.max())
-    sorted_lengths = lengths[order]
-    steps = torch.arange(longest, device=lengths.device)
-    active = (sorted_lengths[None, :] > steps[:, None]).sum(1).tolist()  # sentences that have a word at each position
     starts = (lengths.cumsum(0) - lengths)[order]
-    packed = torch.cat([rows[starts[:count] + step] for step, count in enumerate(active)])
+    w_input: Tensor = gru.weight_ih_l0  # type: ignore[assignment]
+    w_hidden: Tensor = gru.weight_hh_l0  # type: ignore[assignment]
+    b_input: Tensor = gru.bias_ih_l0  # type: ignore[assignment]
+    b_hidden: Tensor = gru.bias_hh_l0  # type: ignore[assignment]
     if words.is_cuda:  # cuDNN's is the fastest there
+        packed, active = _packed(rows, starts, lengths[order])
         sequence = nn.utils.rnn.PackedSequence(words[packed], torch.tensor(active))
-        last: Tensor = gru(sequence)[1][0]
-    else:
+        last: Tensor = gru(sequence)[1][0].to(words.dtype)
+    elif torch.is_grad_enabled():
         last = _FinalStates.apply(  # type: ignore[no-untyped-call]
-            words, packed, active, gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0
+            words, *_packed(rows, starts, lengths[order]), w_input, w_hidden, b_input, b_hidden
         )
+    else:
+        product = _product_type(words)
+        with torch.autocast(words.device.type, enabled=False):
+            projected = _projected(words, w_input, b_input, b_hidden, product)
+            pieces = zip(torch.split(starts, AT_ONCE), torch.split(lengths[order], AT_ONCE), strict=True)
+            parts = [_last(projected, *_packed(rows, *piece), w_hidden, b_hidden, product) for piece in pieces]
+            last = torch.cat(parts)
     return last[torch.argsort(order)]
+
+
+def _packed(rows: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Tensor, list[int]]:
+    """The rows of all first words, then of all second ones, ..., longest sentence first; and how many of each."""
+    steps = torch.arange(int(lengths[0]), device=lengths.device)
+    active: list[int] = (lengths[None, :] > steps[:, None]).sum(1).tolist()
+    return torch.cat([rows[starts[:count] + step] for step, count in enumerate(active)]), active
+
+
+def _product_type(words: Tensor) -> torch.dtype:
+    """The type that matrix products are computed in: that of autocast, where it is on."""
+    kind = words.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else words.dtype
+
+
+def _projected(words: Tensor, w_input: Tensor, b_input: Tensor, b_hidden: Tensor, product: torch.dtype) -> Tensor:
+    """(U, 3H) what each word adds to the gates, with all biases but that of n's recurrent part."""
+    rz = len(b_input) * 2 // 3
+    bias = b_input.clone()
+    bias[:rz] += b_hidden[:rz]
+    if product == words.dtype:
+        return torch.addmm(bias, words, w_input.t())
+    return (words.to(product) @ w_input.to(product).t()).to(words.dtype) + bias
+
+
+def _step(gates: Tensor, recurrent_new: Tensor, state: Tensor, recurrent: Tensor | None, b_new: Tensor) -> None:
+    """One word of each sentence, in place.
+
+    Args:
+        gates: (n, 3H) what the words add; becomes r, z, n.
+        recurrent_new: (n, H) becomes W_hn h + b_hn.
+        state: (n, H) becomes the next state.
+        recurrent: (n, 3H) W_h h; None for the first words, where h is 0.
+        b_new: (H,) b_hn.
+    """
+    h = state.shape[1]
+    rz, new = gates[:, : 2 * h], gates[:, 2 * h :]
+    if recurrent is None:
+        recurrent_new.copy_(b_new.expand_as(recurrent_new))
+    else:
+        rz += recurrent[:, : 2 * h]
+        torch.add(recurrent[:, 2 * h :], b_new, out=recurrent_new)
+    rz.sigmoid_()
+    new.addcmul_(rz[:, :h], recurrent_new).tanh_()
+    torch.lerp(new, state, rz[:, h:], out=state)  # (1 - z) n + z h
+
+
+def _last(
+    projected: Tensor,
+    packed: Tensor,
+    active: list[int],
+    w_hidden: Tensor,
+    b_hidden: Tensor,
+    product: torch.dtype,
+) -> Tensor:
+    """The last states alone: nothing is kept that only the gradient needs."""
+    h = w_hidden.shape[1]
+    w_hidden_cast = w_hidden.to(product)
+    state = projected.new_zeros(active[0], h)
+    at = 0
+    for step, count in enumerate(active):
+        own = state[:count]
+        gates = projected[packed[at : at + count]]
+        at += count
+        recurrent = (own.to(product) @ w_hidden_cast.t()).to(own.dtype) if step else None
+        _step(gates, own.new_empty(count, h), own, recurrent, b_hidden[2 * h :])
+    return state
 
 
 class _FinalStates(torch.autograd.Function):
@@ -58,37 +135,22 @@ class _FinalStates(torch.autograd.Function):
         b_input: Tensor,
         b_hidden: Tensor,
     ) -> Tensor:
-        kind = words.device.type
-        product = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else words.dtype
-        with torch.autocast(kind, enabled=False):
+        product = _product_type(words)
+        with torch.autocast(words.device.type, enabled=False):
             h = w_hidden.shape[1]
-            w_hidden_cast, words_cast = w_hidden.to(product), words.to(product)
-            projected = (words_cast @ w_input.to(product).t()).to(words.dtype) + b_input  # (U, 3H)
-            inputs = projected[packed]  # (T, 3H)
-            inputs[:, : 2 * h] += b_hidden[: 2 * h]
-            b_new = b_hidden[2 * h :]
-            gates = torch.empty_like(inputs)  # r, z, n
-            recurrent_new = inputs.new_empty(len(inputs), h)  # W_hn h + b_hn
-            before = inputs.new_empty(len(inputs), h)  # the state that each word finds
-            state = inputs.new_zeros(active[0], h)
+            w_hidden_cast = w_hidden.to(product)
+            gates = _projected(words, w_input, b_input, b_hidden, product)[packed]  # (T, 3H): r, z, n
+            recurrent_new = gates.new_empty(len(gates), h)  # W_hn h + b_hn
+            before = gates.new_empty(len(gates), h)  # the state that each word finds
+            state = gates.new_zeros(active[0], h)
             at = 0
             for step, count in enumerate(active):
                 here = slice(at, at + count)
                 at += count
                 own = state[:count]
                 before[here] = own
-                rz, new = gates[here, : 2 * h], gates[here, 2 * h :]
-                if step:
-                    recurrent = (own.to(product) @ w_hidden_cast.t()).to(words.dtype)
-                    torch.add(inputs[here, : 2 * h], recurrent[:, : 2 * h], out=rz)
-                    torch.add(recurrent[:, 2 * h :], b_new, out=recurrent_new[here])
-                else:  # the first state is zero
-                    rz.copy_(inputs[here, : 2 * h])
-                    recurrent_new[here] = b_new
-                rz.sigmoid_()
-                torch.addcmul(inputs[here, 2 * h :], rz[:, :h], recurrent_new[here], out=new)
-                new.tanh_()
-                torch.lerp(new, own, rz[:, h:], out=own)  # (1 - z) n + z h
+                recurrent = (own.to(product) @ w_hidden_cast.t()).to(own.dtype) if step else None
+                _step(gates[here], recurrent_new[here], own, recurrent, b_hidden[2 * h :])
         ctx.save_for_backward(words, packed, w_input, w_hidden, gates, recurrent_new, before)
         ctx.active, ctx.product = active, product
         return state
@@ -97,6 +159,7 @@ class _FinalStates(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         words, packed, w_input, w_hidden, gates, recurrent_new, before = ctx.saved_tensors
         product, active = ctx.product, ctx.active
+        of_sigmoid, of_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
         h = w_hidden.shape[1]
         w_hidden_cast = w_hidden.to(product)
         d_state = gradients[0].clone()  # (N, H); rows beyond those active belong to shorter sentences
@@ -110,9 +173,9 @@ class _FinalStates(torch.autograd.Function):
             r, z, n = gates[here, :h], gates[here, h : 2 * h], gates[here, 2 * h :]
             d = d_state[:count]
             d_new = d_inputs[here, 2 * h :]
-            torch.mul(d * (1 - z), 1 - n * n, out=d_new)
-            torch.mul(d * (before[here] - n), z * (1 - z), out=d_inputs[here, h : 2 * h])
-            torch.mul(d_new * recurrent_new[here], r * (1 - r), out=d_inputs[here, :h])
+            of_tanh.grad_input(torch.addcmul(d, d, z, value=-1), n, grad_input=d_new)  # d (1 - z) (1 - n²)
+            of_sigmoid.grad_input((before[here] - n).mul_(d), z, grad_input=d_inputs[here, h : 2 * h])
+            of_sigmoid.grad_input(d_new * recurrent_new[here], r, grad_input=d_inputs[here, :h])
             torch.mul(d_new, r, out=d_recurrent_new[here])
             if step:
                 d_hidden = torch.cat([d_inputs[here, : 2 * h], d_recurrent_new[here]], 1).to(product)

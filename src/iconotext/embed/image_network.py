@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from PIL import Image as Pillow
 from PIL.Image import Resampling, Transpose
 from torch import Tensor, nn
@@ -21,6 +22,9 @@ WHOLE = 256
 
 SIDE = 224
 """Side of what the network sees of it."""
+
+AT_ONCE = 32
+"""Pictures that the network looks at together where no gradient is wanted; bounds memory."""
 
 TURN = 20.0
 """Largest rotation in training, degrees to either side."""
@@ -44,8 +48,8 @@ class ImageNetwork(nn.Module):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """(N, 224, 224, 3) values 0 to 255 → (N, dim), rows of length 1."""
-        projected: Tensor = self.projection(self.network(pixels).mean((2, 3)))
-        return projected
+        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
+        return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
 
 
 def middle(picture: Pillow.Image) -> NDArray[np.uint8]:

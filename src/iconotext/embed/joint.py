@@ -82,7 +82,7 @@ def encode_sentences(stored: StoredModel, texts: Sequence[str], sentence_vectors
             else:
                 if sentence_vectors is None:
                     raise FeatureError(f"the model {stored.name} needs sentence vectors")
-                parts.append(stored.model.text(torch.from_numpy(sentence_vectors[at : at + AT_ONCE])))
+                parts.append(stored.model.text(torch.tensor(sentence_vectors[at : at + AT_ONCE], dtype=torch.float32)))
         return _joined(parts, stored.recipe.dim)
 
 
@@ -98,7 +98,7 @@ def encode_images(stored: StoredModel, features: ImageFeatures) -> FloatMatrix:
     if stored.recipe.image.kind == "network":
         return features.pooled
     with torch.inference_mode():
-        pooled = torch.from_numpy(features.pooled)
+        pooled = torch.tensor(features.pooled, dtype=torch.float32)
         parts = [stored.model.image(pooled[at : at + AT_ONCE]) for at in range(0, len(pooled), AT_ONCE)]
         return _joined(parts, stored.recipe.dim)
 

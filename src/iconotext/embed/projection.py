@@ -17,7 +17,7 @@ class Projection(nn.Module):
         hidden: Width of the hidden layer, 0 for none.
         rescale: Whether feature vectors are first given the length √features.
         dropout: Share that is dropped in training.
-        dropout_at: ``output``: of the joint vector; ``input``: of the features. A hidden layer drops its own too.
+        dropout_at: ``output``: of the joint vector, or with a hidden layer, of that layer; ``input``: of the features.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Projection(nn.Module):
         x = functional.dropout(x, drop) if drop and self.dropout_at == "input" else x
         if self.hidden is not None:
             x = functional.gelu(self.hidden(x))
-            x = functional.dropout(x, drop) if drop else x
+            x = functional.dropout(x, drop) if drop and self.dropout_at == "output" else x
         x = self.out(x)
-        if drop and self.dropout_at == "output":
+        if drop and self.dropout_at == "output" and self.hidden is None:
             x = functional.dropout(x, drop)
         return functional.normalize(x.float(), dim=-1)

@@ -51,7 +51,7 @@ class WordEncoder(nn.Module):
         else:
             distinct, rows = torch.unique(ids, return_inverse=True)
             words = functional.embedding(distinct, self.embedding.weight)
-        states = final_states(words, rows, lengths, self.gru)
+        states = final_states(words, rows, lengths, self.gru)  # float32, under autocast too
         if drop and self.dropout_at == "output":
             states = functional.dropout(states, drop)
         return functional.normalize(states, dim=-1)

@@ -127,6 +127,21 @@ def read_photos(path: Path) -> list[Photo]:
     return photos
 
 
+def validation_as_test(photos: Sequence[Photo]) -> list[Photo]:
+    """Photographs for validation become those for test, and those for training get free to be shared out.
+
+    For sets of photographs that come with two splits, where models are to be chosen on others than they are judged on.
+
+    Raises:
+        SettingError: There are none for validation, or some for test already.
+    """
+    splits = {photo.split for photo in photos}
+    if "validation" not in splits or "test" in splits:
+        why = "has none for validation" if "validation" not in splits else "has photographs for test already"
+        raise SettingError(f"--test-on-validation is for data without a test split, and this {why}: leave it out")
+    return [replace(photo, split="test" if photo.split == "validation" else None) for photo in photos]
+
+
 def share_out(photos: Sequence[Photo], shares: Shares, *, seed: int = 0) -> list[Photo]:
     """Give photographs without a split one, at random; those that have one keep it.
 

@@ -1,0 +1,83 @@
+"""Documents of one picture and the texts that its author wrote about it: captions and alternative texts.
+
+They are what a model learns most from: nothing has to be guessed about which sentence belongs to the picture. No gold
+link is looked at; the texts stand with the picture, and are not among the sentences that links are found in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from iconotext.corpus.builders.captions import Photo, read_photos
+from iconotext.corpus.row import Split
+from iconotext.corpus.store import read_corpus
+from iconotext.types import Document, Image, Sentence
+
+MIN_WORDS = 3
+"""Words of the shortest text that counts: a single word is more often a file name or a label than a description."""
+
+
+def build_pairs(sources: Iterable[Path], *, only: Split | None = None) -> Iterator[Document]:
+    """One document for each picture that has a text.
+
+    Args:
+        sources: Files of captioned photographs (see ``read_photos``), or corpora whose documents have captions or
+            alternative texts.
+        only: Take what belongs to this split, and what belongs to none; the documents then have no split, so that
+            training divides them.
+
+    Raises:
+        CorpusError: A file breaks its format.
+    """
+    taken: dict[str, int] = {}
+    for path in sources:
+        for name, image, texts, split in _photographs(path) if _has_photos(path) else _illustrations(path):
+            if only is not None and split not in (only, None):
+                continue
+            number = taken[name] = taken.get(name, -1) + 1
+            yield Document(
+                id=f"{name}#{number}" if number else name,
+                sentences=tuple(map(Sentence, texts)),
+                images=(image,),
+                links=tuple((sentence, 0) for sentence in range(len(texts))),
+                split=None if only is not None else split,
+            )
+
+
+Described = tuple[str, Image, tuple[str, ...], Split | None]
+"""A name, a picture, the texts about it, the split it belongs to."""
+
+
+def _has_photos(path: Path) -> bool:
+    """Whether a file is one of captioned photographs, by its first line."""
+    if path.suffix != ".jsonl":
+        return False
+    with path.open(encoding="utf-8") as lines:
+        try:
+            first = json.loads(next(lines, "{}"))
+        except ValueError:
+            return False  # reading it as a corpus says what is wrong
+    return isinstance(first, dict) and "image" in first and "sentences" not in first
+
+
+def _photographs(path: Path) -> Iterator[Described]:
+    for photo in read_photos(path):
+        yield _name(photo), Image(photo.file.name, photo.file), photo.captions, photo.split
+
+
+def _name(photo: Photo) -> str:
+    return f"{photo.file.parent.parent.name}/{photo.file.stem}"
+
+
+def _illustrations(path: Path) -> Iterator[Described]:
+    for document in read_corpus(path):
+        for number, image in enumerate(document.images):
+            if image.file is None or image.problem is not None:
+                continue
+            texts = dict.fromkeys(" ".join(text.split()) for text in (image.caption, image.alt) if text)
+            good = tuple(text for text in texts if len(text.split()) >= MIN_WORDS)
+            if good:
+                alone = Image(image.source, image.file)
+                yield f"{document.id}/{number}", alone, good, document.split  # type: ignore[misc]
