@@ -12,6 +12,7 @@ from iconotext.cli.corpus import corpus
 from iconotext.cli.demo import demo
 from iconotext.cli.evaluate import evaluate
 from iconotext.cli.link import link
+from iconotext.cli.reproduce import reproduce
 from iconotext.cli.train import train
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command()(demo)
 app.add_typer(corpus)
 app.command()(train)
 app.command()(evaluate)
+app.command()(reproduce)
 app.add_typer(analyze, name="analyze")
 
 

@@ -67,11 +67,13 @@ def train(
         overrides = [*(set_ or []), *([f"init={init}"] if init else [])]
         loaded = load_recipe(recipe, overrides)
         folder = output or Path("models") / loaded.name
-        from iconotext.train import train as run
-        from iconotext.train.run import finished
+        from iconotext.train.run import finished, interrupted
+        from iconotext.train.run import train as run
 
         if finished(folder):
             print(f"{folder} is trained already", file=sys.stderr)
+        elif interrupted(folder):
+            print(f"going on with the training that was interrupted in {folder}", file=sys.stderr)
         watcher = _Bar(loaded.training.epochs) if sys.stderr.isatty() else _Lines()
         try:
             run(loaded, corpus, folder, report=watcher.report, watcher=watcher)
@@ -85,8 +87,10 @@ def _tell(folder: Path) -> None:
     import json
 
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    print(f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
-          f"validation loss {metrics['validation_loss']:.4f}")  # fmt: skip
+    print(
+        f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
+        f"validation loss {metrics['validation_loss']:.4f}"
+    )
     for split in ("validation", "test"):
         if split in metrics and metrics[split]["auc"] is not None:
             found = metrics[split]

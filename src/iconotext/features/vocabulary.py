@@ -63,5 +63,5 @@ def load_vocabulary(path: Path) -> Vocabulary:
     """
     try:
         return Vocabulary(path.read_text(encoding="utf-8").splitlines())
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, FeatureError) as error:
         raise FeatureError(f"{path}: cannot be read as a vocabulary: {error}") from error

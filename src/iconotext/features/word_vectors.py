@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Container, Iterable, Iterator, Sequence
+from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,14 @@ from iconotext.errors import FeatureError
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
+
+BLOCK = 1 << 20
+"""Bytes of a binary file that are read at once."""
+
+LONGEST = 10_000
+"""Numbers of a vector, and bytes of a word, beyond which a file is taken for something else."""
+
+Entry = tuple[str, "FloatMatrix"]
 
 
 def load_word_vectors(path: Path, words: Sequence[str], *, dim: int) -> tuple[FloatMatrix, int]:
@@ -28,61 +38,72 @@ def load_word_vectors(path: Path, words: Sequence[str], *, dim: int) -> tuple[Fl
         (V, dim) float32 with zeros where the file has no such word, and the number of words found.
 
     Raises:
-        FeatureError: The file cannot be read, or has vectors of another length.
+        FeatureError: The file cannot be read, has vectors of another length, or numbers that are not finite.
     """
     spellings: dict[str, int] = {}
-    for number, word in enumerate(words):
-        for spelling in (word, word.capitalize(), word.upper()):
-            spellings.setdefault(spelling, number)
+    for spelled in (str, str.capitalize, str.upper):  # a word's own spelling is never another's capitals
+        for number, word in enumerate(words):
+            spellings.setdefault(spelled(word), number)
     vectors = np.zeros((len(words), dim), np.float32)
     found = np.zeros(len(words), bool)
+    packed = path.suffix == ".gz"
+    binary = path.name.removesuffix(".gz").endswith(".bin")
     try:
-        for spelling, vector in _entries(path):
-            row = spellings.get(spelling)
-            if row is None or (found[row] and spelling != words[row]):
-                continue
-            if len(vector) != dim:
-                raise FeatureError(f"{path}: vectors of {len(vector)} numbers; the recipe's text.word_dim is {dim}")
-            vectors[row], found[row] = vector, True
-    except (OSError, ValueError) as error:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for spelling, vector in (_binary if binary else _text)(file, dim, spellings):
+                row = spellings[spelling]
+                if found[row] and spelling != words[row]:
+                    continue
+                if not np.isfinite(vector).all():
+                    raise ValueError(f"the vector of {spelling!r} has a number that is not finite")
+                vectors[row], found[row] = vector, True
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise FeatureError(f"{path}: cannot be read as word vectors: {error}") from error
     return vectors, int(found.sum())
 
 
-def _entries(path: Path) -> Iterator[tuple[str, FloatMatrix]]:
-    name = path.name.removesuffix(".gz")
-    if name.endswith(".bin"):
-        yield from _binary(path)
-        return
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8", errors="replace") as lines:
-        yield from _text(lines)
+def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[Entry]:
+    """Lines of a word and its numbers; a word may have spaces itself, as some of GloVe's do."""
+    length = None
+    for number, line in enumerate(lines, 1):
+        parts = line.split()
+        if not parts or (number == 1 and len(parts) == 2 and parts[1].isdigit() and int(parts[1]) > 1):
+            continue  # word2vec's first line: how many words, how long
+        if length is None:
+            length = len(parts) - 1
+            _check(length, dim)
+        if len(parts) <= length:
+            raise ValueError(f"line {number} has {len(parts) - 1} numbers where {length} were")
+        word = b" ".join(parts[: len(parts) - length]).decode("utf-8", "replace")
+        if word in wanted:
+            try:
+                yield word, np.array(parts[-length:], np.float32)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
 
 
-def _text(lines: Iterable[str]) -> Iterator[tuple[str, FloatMatrix]]:
-    for number, line in enumerate(lines):
-        parts = line.rstrip().split(" ")
-        if number == 0 and len(parts) == 2:  # word2vec: how many words, how long
-            continue
-        yield parts[0], np.array(parts[1:], np.float32)
+def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[Entry]:
+    """The number of words and of dimensions; then each word, a space, and its numbers."""
+    head = file.readline(LONGEST).split()
+    if len(head) != 2 or not (head[0].isdigit() and head[1].isdigit()):
+        raise ValueError("no word2vec file: its first line is not two numbers")
+    count, length = map(int, head)
+    _check(length, dim)
+    data, at = b"", 0
+    for _ in range(count):
+        while (space := data.find(b" ", at)) < 0 or len(data) - space - 1 < 4 * length:
+            if space < 0 and len(data) - at > LONGEST:
+                raise ValueError(f"a word of more than {LONGEST} bytes")
+            more = file.read(BLOCK)
+            if not more:
+                raise ValueError(f"ends within a word or its vector; {count} words were announced")
+            data, at = data[at:] + more, 0
+        word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        at = space + 1 + 4 * length
+        if word in wanted:
+            yield word, np.frombuffer(data, "<f4", length, space + 1)
 
 
-def _binary(path: Path) -> Iterator[tuple[str, FloatMatrix]]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        head = file.readline().split()
-        if len(head) != 2:
-            raise ValueError("no word2vec file: its first line is not two numbers")
-        count, length = map(int, head)
-        if not 1 <= length <= 100_000:
-            raise ValueError(f"vectors of {length} numbers")
-        for _ in range(count):
-            word = bytearray()
-            while (letter := file.read(1)) != b" ":
-                if not letter:
-                    raise ValueError("ends in the middle of a word")
-                word += letter
-            data = file.read(4 * length)
-            if len(data) < 4 * length:
-                raise ValueError("ends in the middle of a vector")
-            yield word.decode("utf-8", "replace").lstrip("\n"), np.frombuffer(data, "<f4")
+def _check(length: int, dim: int) -> None:
+    if length != dim:
+        raise ValueError(f"vectors of {length} numbers, not the {dim} that are wanted (text.word_dim in a recipe)")

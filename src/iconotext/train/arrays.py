@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, FeatureError
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
@@ -28,10 +28,21 @@ class ArrayWriter:
         self._file = path.with_suffix(".bin").open("wb")
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Add rows: (n, *row)."""
+        """Add rows: (n, *row).
+
+        Raises:
+            FeatureError: A number is too large for the type, or none.
+        """
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
-        self._file.write(np.ascontiguousarray(rows, self.dtype).tobytes())
+        with np.errstate(over="ignore"):
+            stored = np.ascontiguousarray(rows, self.dtype)
+        if self.dtype.kind == "f" and not np.isfinite(stored).all():
+            raise FeatureError(
+                f"{self.path.name}: a feature is no finite number, or larger than {np.finfo(self.dtype).max:g}, the "
+                "most that training keeps; scale the features down"
+            )
+        self._file.write(stored.tobytes())
         self.rows += len(rows)
 
     def __enter__(self) -> ArrayWriter:

@@ -32,7 +32,8 @@ class Batch:
         words: (T,) word ids, or None.
         lengths: (N,) words of each sentence, or None.
         images: (M, features) vectors, or (M, 224, 224, 3) pixels.
-        strangers: (D, D) bool, true where two documents share no image: only then one is a negative for the other.
+        strangers: (D, D) bool, true where two documents share no image, counting those too that do not take part: only
+            then one is a negative for the other.
     """
 
     documents: NDArray[np.int64]
@@ -61,8 +62,9 @@ def epoch_batches(
     """The documents of each batch of an epoch, and how many of them are positives.
 
     Training documents come in an order of the epoch's own, validation documents always in the same one. Batches are as
-    even as can be, at most ``training.batch`` positives each; where more negatives are wanted than a batch has, other
-    documents of the split stand behind the positives.
+    even as can be, at most ``training.batch`` positives each. Where more negatives are wanted than a batch has, the
+    next documents in that order stand behind the positives: of the same corpus, if batches are of one, as long as there
+    are any.
 
     Args:
         prepared: The corpus.
@@ -81,12 +83,13 @@ def epoch_batches(
     batches = []
     for group in groups:
         order = rng.permutation(group)
+        elsewhere = rng.permutation(np.setdiff1d(documents, group)) if len(group) < need else documents[:0]
+        end = 0
         for positives in np.array_split(order, -(-len(order) // recipe.training.batch)):
-            extra = np.zeros(0, np.int64)
-            if len(positives) < need:
-                others = np.setdiff1d(documents, positives)
-                extra = rng.choice(others, min(need - len(positives), len(others)), replace=False)
-            batches.append((np.concatenate([positives, extra]), len(positives)))
+            end += len(positives)
+            wanted = max(need - len(positives), 0)
+            own = order[np.arange(end, end + min(wanted, len(order) - len(positives))) % len(order)]
+            batches.append((np.concatenate([positives, own, elsewhere[: wanted - len(own)]]), len(positives)))
     if training:
         batches = [batches[i] for i in rng.permutation(len(batches))]
     if ranks > 1:
@@ -119,14 +122,12 @@ def load_batch(
     sentences, sentence_counts = _chosen(prepared.sentence_offsets, documents, limits.max_sentences, training, rng)
     places, image_counts = _chosen(prepared.image_offsets, documents, limits.max_images, training, rng)
     rows = np.asarray(prepared.image_rows[places])
+    strangers = _strangers(prepared, documents)
     if recipe.similarity.kind == "single-pair":
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         one_sentence, one_image = draw_single_pairs(sentence_counts, image_counts, generator)
-        strangers = _strangers(rows, image_counts)
         sentences, rows = sentences[one_sentence.numpy()], rows[one_image.numpy()]
         sentence_counts = image_counts = [1] * len(documents)
-    else:
-        strangers = _strangers(rows, image_counts)
     words = lengths = vectors = None
     if prepared.words is not None:
         assert prepared.word_offsets is not None
@@ -142,7 +143,12 @@ def load_batch(
 
         images = load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
     else:
-        images = torch.from_numpy(np.asarray(prepared.images[rows], np.float32))
+        features = np.asarray(prepared.images[rows], np.float32)
+        if training and prepared.views is not None:
+            drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself
+            other = np.flatnonzero(drawn)
+            features[other] = prepared.views[rows[other], drawn[other] - 1]
+        images = torch.from_numpy(features)
     return Batch(documents, positives, sentence_counts, image_counts, vectors, words, lengths, images, strangers)
 
 
@@ -154,8 +160,9 @@ def batches_ahead(
     training: bool,
     epoch: int,
     rank: int = 0,
+    start: int = 0,
 ) -> Iterator[Batch]:
-    """The batches of an epoch, read on a thread while the one before is computed."""
+    """The batches of an epoch, from one on, read on a thread while the one before is computed."""
     from concurrent.futures import ThreadPoolExecutor
 
     def read(number: int) -> Batch:
@@ -164,8 +171,8 @@ def batches_ahead(
         return load_batch(prepared, recipe, documents, positives, training=training, seed=seed)
 
     with ThreadPoolExecutor(1, thread_name_prefix="iconotext-batches") as pool:
-        following = pool.submit(read, 0) if planned else None
-        for number in range(len(planned)):
+        following = pool.submit(read, start) if start < len(planned) else None
+        for number in range(start, len(planned)):
             assert following is not None
             batch = following.result()
             following = pool.submit(read, number + 1) if number + 1 < len(planned) else None
@@ -197,8 +204,10 @@ def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
 
 
-def _strangers(rows: NDArray[np.int64], counts: Sequence[int]) -> Tensor:
+def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> Tensor:
     """(D, D) bool: which documents have no image in common."""
+    places, counts = _chosen(prepared.image_offsets, documents, None, False, np.random.default_rng())
+    rows = np.asarray(prepared.image_rows[places])
     different, inverse = np.unique(rows, return_inverse=True)
     if len(different) == len(rows):  # the usual case
         return ~torch.eye(len(counts), dtype=torch.bool)

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import TrainingError
 from iconotext.train.schedule import Plateau
-from iconotext.write import write_bytes
+from iconotext.write import opened
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
 
 CHECKPOINT = "checkpoint.pt"
-
-Weights = dict[str, Tensor]
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far training is, after whole epochs. Chance is drawn anew from seed, epoch and step, so it has no state.
+    """How far training is. Chance is drawn anew from seed, epoch and step, so it has no state.
 
     Attributes:
         epoch: Epochs done.
-        history: A row of the log for each.
+        step: Steps done of the epoch that is under way.
+        total: Sum of the losses in them.
+        count: Number of these losses.
+        seconds: Time they took.
+        history: A row of the log for each epoch done.
         plateau: State of the schedule.
         kept: Validation loss, epoch and weights of the best epochs, the best first; see ``training.average``.
     """
 
     epoch: int = 0
+    step: int = 0
+    total: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
     history: list[dict[str, float | None]] = field(default_factory=list)
     plateau: Plateau = field(default_factory=Plateau)
     kept: list[tuple[float, int, Weights]] = field(default_factory=list)
 
-    def keep(self, loss: float, weights: Weights, *, count: int) -> None:
+    def end_epoch(self, row: dict[str, float | None]) -> None:
+        """Count the epoch that is under way as done."""
+        self.history.append(row)
+        self.epoch, self.step, self.total, self.count, self.seconds = self.epoch + 1, 0, 0.0, 0, 0.0
+
+    def keep(self, loss: float, weights: Mapping[str, Tensor], *, count: int) -> None:
         """Remember the weights after the latest epoch if it is one of the ``count`` best; of equal ones the earlier."""
         ranked = [*((loss_, epoch) for loss_, epoch, _ in self.kept), (loss, self.epoch)]
         if (loss, self.epoch) in sorted(ranked)[:count]:
@@ -44,42 +57,67 @@ class Progress:
 
     def best_weights(self) -> Weights:
         """The mean of the weights that are kept."""
+        import torch
+
         return {
             name: torch.stack([weights[name].double() for _, _, weights in self.kept]).mean(0).to(tensor.dtype)
             for name, tensor in self.kept[0][2].items()
         }
 
 
-def save_checkpoint(folder: Path, recipe: str, progress: Progress, model: Weights, optimizer: dict[str, Any]) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """What the file holds.
+
+    Attributes:
+        recipe: The resolved recipe, as TOML.
+        corpus: Key of the prepared corpus.
+        progress: How far training is.
+        model: State of the model.
+        optimizer: State of the optimizer.
+    """
+
+    recipe: str
+    corpus: str
+    progress: Progress
+    model: Mapping[str, Tensor]
+    optimizer: Mapping[str, Any]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint; who is killed meanwhile finds the old one."""
+    import torch
+
+    progress = checkpoint.progress
     state = {
-        "recipe": recipe,
-        "epoch": progress.epoch,
-        "history": progress.history,
+        "recipe": checkpoint.recipe,
+        "corpus": checkpoint.corpus,
+        "progress": {name: getattr(progress, name) for name in Progress.__slots__ if name != "plateau"},
         "plateau": asdict(progress.plateau),
-        "kept": progress.kept,
-        "model": model,
-        "optimizer": optimizer,
+        "model": dict(checkpoint.model),
+        "optimizer": dict(checkpoint.optimizer),
     }
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    write_bytes(folder / CHECKPOINT, buffer.getvalue(), force=True)
+    with opened(folder / CHECKPOINT, force=True) as file:
+        torch.save(state, file)
 
 
-def load_checkpoint(folder: Path) -> tuple[str, Progress, Weights, dict[str, Any]] | None:
-    """The recipe, the progress, the model's and the optimizer's state; None where there is no checkpoint.
+def load_checkpoint(folder: Path) -> Checkpoint | None:
+    """Read the checkpoint; None where there is none.
 
     Raises:
         TrainingError: The file is damaged.
     """
+    import torch
+
     path = folder / CHECKPOINT
     if not path.exists():
         return None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        progress = Progress(
-            state["epoch"], state["history"], Plateau(**state["plateau"]), [tuple(kept) for kept in state["kept"]]
-        )
-        return state["recipe"], progress, state["model"], state["optimizer"]
+        progress = Progress(**state["progress"], plateau=Plateau(**state["plateau"]))
+        progress.kept = [(loss, epoch, weights) for loss, epoch, weights in progress.kept]
+        return Checkpoint(state["recipe"], state["corpus"], progress, state["model"], state["optimizer"])
     except Exception as error:  # whatever a damaged pickle raises
-        raise TrainingError(f"{path}: damaged; remove it to begin this model anew ({error})") from error
+        raise TrainingError(
+            f"{path}: damaged; remove it to begin this model anew ({' '.join(str(error).split()):.200})"
+        ) from error

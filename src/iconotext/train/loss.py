@@ -35,29 +35,50 @@ def batch_loss(
         batch.images, sentences=batch.sentences, words=batch.words, lengths=batch.lengths
     )
     cosines = sentences @ images.T
-    chosen, objective = recipe.similarity, recipe.objective
+    chosen = recipe.similarity
     if chosen.kind == "single-pair":
         similarities = cosines
     else:
         similarities = set_similarities(
             cosines, batch.sentence_counts, batch.image_counts, kind=chosen.kind, k=chosen.k, links=chosen.links
         )
+    losses = losses_of(similarities, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
+    return losses, cosines
+
+
+def losses_of(
+    similarities: Tensor,
+    batch: Batch,
+    recipe: Recipe,
+    *,
+    epoch: int,
+    generator: torch.Generator,
+    scale: Tensor,
+    bias: Tensor,
+) -> Tensor:
+    """The objective of each positive of a batch.
+
+    Args:
+        similarities: (D, D) of the sentences of each document with the images of each.
+        batch: The documents.
+        recipe: Names the objective.
+        epoch: Counted from 0.
+        generator: Draws negatives.
+        scale: Of softmax and logistic.
+        bias: Of logistic.
+
+    Returns:
+        (P,) losses.
+    """
+    objective = recipe.objective
     documents, positives = len(batch.documents), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)
     strangers = batch.strangers[:positives]
-    image_negatives, sentence_negatives = (each.to(strangers.device) & strangers for each in drawn)
-    if objective.kind == "hinge":
-        mean = objective.negatives == "mean" or epoch < objective.mean_epochs
-        losses = hinge(
-            similarities,
-            image_negatives,
-            sentence_negatives,
-            margin=objective.margin,
-            negatives="mean" if mean else "hardest",
-        )
-    elif objective.kind == "softmax":
-        losses = softmax(similarities, image_negatives, sentence_negatives, scale=scale)
-    else:
-        losses = logistic(similarities, image_negatives, sentence_negatives, scale=scale, bias=bias)
-    return losses, cosines
+    masks = tuple(each.to(strangers.device) & strangers for each in drawn)
+    if objective.kind == "softmax":
+        return softmax(similarities, *masks, scale=scale)
+    if objective.kind == "logistic":
+        return logistic(similarities, *masks, scale=scale, bias=bias)
+    mean = objective.negatives == "mean" or epoch < objective.mean_epochs
+    return hinge(similarities, *masks, margin=objective.margin, negatives="mean" if mean else "hardest")

@@ -1,49 +1,253 @@
-"""One process or several: what Lightning Fabric needs to know, and nothing else about it."""
+"""One process or several: all that differs between them.
+
+One process, with a GPU or without, needs PyTorch alone. Several are Lightning Fabric's, which takes a second to import.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
-from iconotext.errors import SettingError
+from iconotext import errors
+from iconotext.errors import IconotextError, SettingError, TrainingError
 
 if TYPE_CHECKING:
+    import torch
     from lightning_fabric import Fabric
+    from torch import Tensor
 
+    from iconotext.embed.model import JointModel
     from iconotext.recipe import TrainingSettings
-    from iconotext.train.run import _Run
 
 
-def make_fabric(settings: TrainingSettings) -> Fabric:
-    """Devices and precision as the recipe has them: GPUs where there are any, else the CPU.
+LOGGERS = ("lightning_fabric", "lightning.fabric")
+"""Those of Lightning Fabric, by either name of its package."""
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on, to show it to someone."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """After each step."""
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """After each epoch, with its row of the log."""
+
+
+class Processes(Protocol):
+    """The processes of a run, as one of them sees them.
+
+    Attributes:
+        device: Where it computes.
+        rank: Which one it is, from 0.
+        ranks: How many there are.
+    """
+
+    device: torch.device
+    rank: int
+    ranks: int
+
+    def setup(self, model: JointModel) -> Callable[..., Any]:
+        """Move the model to the device; what to call for it, in the precision of the recipe."""
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients, averaged over the processes."""
+
+    def agree(self, number: float) -> float:
+        """The number that the first process has."""
+
+
+class OneProcess:
+    """A run in this process, on the GPU if there is one."""
+
+    def __init__(self, settings: TrainingSettings) -> None:
+        import torch
+
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.rank, self.ranks = 0, 1
+        self._half = settings.precision == "bf16"
+
+    def setup(self, model: JointModel) -> Callable[..., Any]:
+        """See ``Processes``."""
+        import torch
+
+        model.to(self.device)
+        if not self._half:
+            return model
+
+        def forward(*inputs: Any, **named: Any) -> Any:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                return model(*inputs, **named)
+
+        return forward
+
+    def backward(self, loss: Tensor) -> None:
+        """See ``Processes``."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def agree(self, number: float) -> float:
+        """See ``Processes``."""
+        return number
+
+
+class SeveralProcesses:
+    """One of the processes that Lightning Fabric started."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.device, self.rank, self.ranks = fabric.device, fabric.global_rank, fabric.world_size
+        self._fabric = fabric
+
+    def setup(self, model: JointModel) -> Callable[..., Any]:
+        """See ``Processes``."""
+        wrapped: Callable[..., Any] = self._fabric.setup_module(model)
+        return wrapped
+
+    def backward(self, loss: Tensor) -> None:
+        """See ``Processes``."""
+        self._fabric.backward(loss)
+
+    def agree(self, number: float) -> float:
+        """See ``Processes``."""
+        return float(self._fabric.broadcast(number))
+
+
+def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watcher | None, *arguments: Any) -> None:
+    """Run ``work(processes, watcher, *arguments)`` in each of the recipe's processes.
+
+    Args:
+        work: A function of a module, since other processes look it up by its name.
+        settings: Say how many processes: on GPUs where there are any, else on the CPU.
+        watcher: Is told in this process what the first one of the others tells.
+        arguments: Can be pickled, if there are several processes.
 
     Raises:
         SettingError: More GPUs are wanted than there are.
+        IconotextError: What ``work`` raises.
     """
     import torch
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it imports
-        from lightning_fabric import Fabric
-
+    if settings.devices == 1:
+        work(OneProcess(settings), watcher, *arguments)
+        return
     gpus = torch.cuda.device_count()
     if gpus and settings.devices > gpus:
         raise SettingError(f"training.devices is {settings.devices}; there are {gpus} GPUs")
-    return Fabric(
-        accelerator="cuda" if gpus else "cpu",
-        devices=settings.devices,
-        strategy="ddp_spawn" if settings.devices > 1 else "auto",
-        precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
-    )
+    with _quiet():
+        from lightning_fabric import Fabric
+        from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
+
+        fabric = Fabric(
+            accelerator="cuda" if gpus else "cpu",
+            devices=settings.devices,
+            strategy="ddp_spawn",
+            precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
+        )
+        threads = max(1, torch.get_num_threads() // settings.devices) if not gpus else torch.get_num_threads()
+        with _relay(watcher) as queue:
+            try:
+                fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]
+            except ProcessRaisedException as error:
+                raise _original(error) from error
+            except ProcessExitedException as error:
+                raise TrainingError(f"one of the {settings.devices} processes ended: {error}") from error
 
 
-def launch(work: Callable[..., None], run: _Run) -> None:
-    """Run ``work`` in each of the recipe's processes."""
-    fabric = make_fabric(run.recipe.training)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if run.recipe.training.devices > 1:
-            fabric.launch(work, run)
+def _in_process(
+    fabric: Fabric, silence: _Silence, work: Callable[..., None], queue: Any, threads: int, arguments: tuple[Any, ...]
+) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+    with _quiet():
+        tells = queue is not None and fabric.global_rank == 0
+        work(SeveralProcesses(fabric), _Remote(queue) if tells else None, *arguments)
+
+
+class _Silence:
+    """Silences Lightning in a process as soon as it is unpickled there, before Fabric has a chance to speak."""
+
+    def __reduce__(self) -> tuple[Callable[[], _Silence], tuple[()]]:
+        return _silenced, ()
+
+
+def _silenced() -> _Silence:
+    warnings.simplefilter("ignore")
+    import lightning_fabric  # noqa: F401 - it sets the level when it is imported
+
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return _Silence()
+
+
+class _Remote:
+    """Tells the watcher of the process that started this one."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        self._queue.put(("step", (epoch, step, steps, loss)))
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        self._queue.put(("epoch", (dict(row),)))
+
+
+@contextmanager
+def _relay(watcher: Watcher | None) -> Iterator[Any]:
+    """A queue whose messages a thread hands to the watcher; None without one."""
+    if watcher is None:
+        yield None
+        return
+    import torch.multiprocessing
+
+    queue = torch.multiprocessing.get_context("spawn").Queue()
+
+    def listen() -> None:
+        while (message := queue.get()) is not None:
+            getattr(watcher, message[0])(*message[1])
+
+    listener = threading.Thread(target=listen, name="iconotext-watcher", daemon=True)
+    listener.start()
+    try:
+        yield queue
+    finally:
+        queue.put(None)
+        listener.join(timeout=10)
+        queue.close()
+
+
+def _original(error: Exception) -> Exception:
+    """The error that a process ended with, of which only the text comes through."""
+    last = str(error).strip().splitlines()[-1]
+    name, _, message = last.removeprefix("iconotext.errors.").partition(": ")
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, IconotextError):
+        return kind(message)
+    return TrainingError(f"one of the processes failed: {last}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing of what Lightning and PyTorch say about themselves, here and in the processes that are started."""
+    before = os.environ.get("PYTHONWARNINGS")
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if before is None:
+            os.environ.pop("PYTHONWARNINGS", None)
         else:
-            work(fabric, run)
+            os.environ["PYTHONWARNINGS"] = before

@@ -7,11 +7,11 @@ memory does not grow with the corpus.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Prepared:
     Attributes:
         folder: Where they lie.
         meta: What the arrays were made from; see ``prepare``.
+        id_bytes: (I,) the documents' ids in UTF-8, one after the other.
+        id_offsets: (D + 1,) where each begins.
         splits: (D,) 0 train, 1 validation, 2 test.
         corpora: (D,) which of the corpora a document is from.
         sentence_offsets: (D + 1,) first sentence of each document.
@@ -41,6 +43,7 @@ class Prepared:
         links: (L, 2) sentence and image within the document.
         linked: (D,) whether gold links are known.
         images: (U, features) float16, None where images come as pixels.
+        views: (U, views, features) float16, further views of the images, None where there are none.
         sentences: (N, features) float16, None where sentences come as words.
         words: (T,) word ids, None where sentences come as vectors.
         word_offsets: (N + 1,) first word of each sentence.
@@ -48,6 +51,8 @@ class Prepared:
 
     folder: Path
     meta: Mapping[str, Any]
+    id_bytes: NDArray[np.uint8]
+    id_offsets: NDArray[np.int64]
     splits: NDArray[np.uint8]
     corpora: NDArray[np.uint16]
     sentence_offsets: NDArray[np.int64]
@@ -57,6 +62,7 @@ class Prepared:
     links: NDArray[np.int32]
     linked: NDArray[np.bool_]
     images: NDArray[np.float16] | None
+    views: NDArray[np.float16] | None
     sentences: NDArray[np.float16] | None
     words: NDArray[np.int32] | None
     word_offsets: NDArray[np.int64] | None
@@ -65,15 +71,43 @@ class Prepared:
         """The numbers of the documents of a split, ascending."""
         return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(split))
 
-    @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """The documents' ids; read when first asked for."""
-        return tuple(map(json.loads, (self.folder / "ids.jsonl").read_text(encoding="utf-8").splitlines()))
+    @property
+    def ids(self) -> Sequence[str]:
+        """The documents' ids; each is read when it is asked for."""
+        return _Ids(self.id_bytes, self.id_offsets)
+
+    def links_of(self, document: int) -> tuple[tuple[int, int], ...]:
+        """The gold links of a document: sentence and image, images counted without those that were left out."""
+        found = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
+        return tuple((sentence, image) for sentence, image in found.tolist())
 
     @cached_property
     def image_files(self) -> tuple[str, ...]:
         """Where each of the different images is; for networks that look at pixels."""
         return tuple(json.loads((self.folder / "images.json").read_text(encoding="utf-8")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ids(Sequence[str]):
+    """Texts that stand one after the other in an array on disk."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[str]: ...
+    def __getitem__(self, number: int | slice) -> str | Sequence[str]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(number)
+        number %= len(self)
+        return bytes(self.data[self.offsets[number] : self.offsets[number + 1]]).decode()
 
 
 def open_prepared(folder: Path) -> Prepared:
@@ -86,8 +120,11 @@ def open_prepared(folder: Path) -> Prepared:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise CorpusError(f"{folder}: no prepared corpus ({error}); remove the folder and train again") from error
-    names = ("splits", "corpora", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links", "linked")
-    optional = ("images", "sentences", "words", "word_offsets")
+    names = (
+        *("id_bytes", "id_offsets", "splits", "corpora", "sentence_offsets", "image_offsets", "image_rows"),
+        *("link_offsets", "links", "linked"),
+    )
+    optional = ("images", "views", "sentences", "words", "word_offsets")
     arrays: dict[str, Any] = {name: open_array(folder / name) for name in names}
     arrays |= {name: open_array(folder / name) if name in meta["arrays"] else None for name in optional}
     return Prepared(folder, meta, **arrays)

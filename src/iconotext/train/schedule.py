@@ -34,7 +34,7 @@ class Plateau:
             self.divided, self.waited = self.divided + 1, 0
 
 
-def learning_rate(settings: TrainingSettings, *, epoch: int, step: int, steps: int, plateau: Plateau) -> float:
+def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: int, plateau: Plateau) -> float:
     """The rate of a step.
 
     Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,30 +11,90 @@ import torch
 
 from iconotext.embed.model import JointModel
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
+from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
-from iconotext.train.batches import batches_ahead, epoch_batches
-from iconotext.train.loss import batch_loss
+from iconotext.train.batches import Batch, batches_ahead, epoch_batches
+from iconotext.train.loss import batch_loss, losses_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from iconotext.train.prepared import Prepared
 
-AT_ONCE = 64
-"""Documents that are encoded together where there is no loss."""
+AT_ONCE = 1024
+"""Sentences, and images, that are encoded together where there is no loss, unless one document has more."""
+
+SINGLE_PAIRS = 6_000
+"""Pairs, at least, that the validation loss of NoStruct is the mean of. One of each of a few hundred documents says
+more about which were drawn than about the model: the learning rate would fall before anything is learned."""
 
 
-def validation_loss(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device, epoch: int) -> float:
-    """Mean loss over the validation documents, with whole documents and always the same negatives."""
-    total = count = 0.0
+def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> tuple[float, float | None]:
+    """Mean loss over the validation documents, and their AUC; None where no gold links are known.
+
+    Documents are whole and have always the same negatives; the loss is that of the recipe from the first epoch on,
+    whatever ``objective.mean_epochs`` says, so that the figures of all epochs compare.
+
+    Args:
+        model: In evaluation mode.
+        prepared: The corpus.
+        recipe: Of the model.
+        device: Where the model is.
+    """
+    total, count = 0.0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
-    planned = epoch_batches(prepared, recipe, "validation", epoch)
+    planned = epoch_batches(prepared, recipe, "validation", 0)
+    draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
+    single = recipe.similarity.kind == "single-pair"
+    whole = _whole(recipe) if single else recipe
+    scored: list[Scored] = []
     with torch.inference_mode():
-        for batch in batches_ahead(prepared, recipe, planned, training=False, epoch=epoch):
-            losses, _ = batch_loss(model, batch.to(device), recipe, epoch=epoch, generator=generator)
-            total += float(losses.sum())
-            count += len(losses)
-    return total / count
+        for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
+            moved = batch.to(device)
+            losses, cosines = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
+            if single:
+                losses = _single_pair_losses(model, moved, cosines, recipe, generator, draws)
+            total, count = total + float(losses.sum()), count + len(losses)
+            scored += _scored(batch, cosines, prepared)
+    return total / count, evaluate(scored).means["auc"] if scored else None
+
+
+def _whole(recipe: Recipe) -> Recipe:
+    """The recipe, but no single pairs are drawn from its documents."""
+    return recipe.model_copy(update={"similarity": SimilaritySettings()})
+
+
+def _single_pair_losses(
+    model: JointModel, batch: Batch, cosines: Tensor, recipe: Recipe, generator: torch.Generator, draws: int
+) -> Tensor:
+    """The losses of NoStruct for so many random pairs of each document, from the cosines of all their pairs."""
+    losses = []
+    for _ in range(draws):
+        rows, columns = draw_single_pairs(batch.sentence_counts, batch.image_counts, generator)
+        drawn = cosines[rows.to(cosines.device)][:, columns.to(cosines.device)]
+        losses.append(
+            losses_of(
+                drawn,
+                batch,
+                recipe,
+                epoch=recipe.training.epochs,
+                generator=generator,
+                scale=model.log_scale.exp(),
+                bias=model.bias,
+            )
+        )
+    return torch.cat(losses)
+
+
+def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Scored]:
+    """The matrices of the positives whose links are known."""
+    rows, columns = np.cumsum([0, *batch.sentence_counts]), np.cumsum([0, *batch.image_counts])
+    for number, document in enumerate(batch.documents[: batch.positives].tolist()):
+        if prepared.linked[document]:
+            block = cosines[rows[number] : rows[number + 1], columns[number] : columns[number + 1]]
+            # A copy: a view would keep the matrix of the whole batch.
+            yield Scored(prepared.ids[document], block.cpu().numpy().copy(), prepared.links_of(document))
 
 
 def linked_documents(prepared: Prepared, split: str) -> NDArray[np.int64]:
@@ -54,8 +115,8 @@ def scored_documents(
         documents: Numbers of the documents.
         device: Where the model is.
     """
-    whole = recipe.model_copy(update={"similarity": SimilaritySettings()})  # no drawing of single pairs
-    planned = [(documents[at : at + AT_ONCE], 1) for at in range(0, len(documents), AT_ONCE)]
+    whole = _whole(recipe)
+    planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
@@ -63,15 +124,14 @@ def scored_documents(
                 moved.images, sentences=moved.sentences, words=moved.words, lengths=moved.lengths
             )
             parts = zip(
-                batch.documents,
+                batch.documents.tolist(),
                 sentences.cpu().split(batch.sentence_counts),
                 images.cpu().split(batch.image_counts),
                 strict=True,
             )
             for document, own_sentences, own_images in parts:
-                start, end = prepared.link_offsets[document], prepared.link_offsets[document + 1]
-                links = tuple((int(sentence), int(image)) for sentence, image in prepared.links[start:end])
-                yield Scored(prepared.ids[document], (own_sentences @ own_images.T).numpy(), links)
+                cosines = (own_sentences @ own_images.T).numpy()
+                yield Scored(prepared.ids[document], cosines, prepared.links_of(document))
 
 
 def evaluate_split(
@@ -82,3 +142,20 @@ def evaluate_split(
     if not len(documents):
         return None
     return evaluate(scored_documents(model, prepared, recipe, documents, device))
+
+
+def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
+    """The documents in their order, cut so that each part has about ``AT_ONCE`` sentences and images at most."""
+    if not len(documents):
+        return []
+    sizes = [
+        np.asarray(offsets[documents + 1]) - np.asarray(offsets[documents])
+        for offsets in (prepared.sentence_offsets, prepared.image_offsets)
+    ]
+    cuts, used = [], np.zeros(2, np.int64)
+    for number, size in enumerate(zip(*(each.tolist() for each in sizes), strict=True)):
+        if number and (used + size > AT_ONCE).any():
+            cuts.append(number)
+            used = np.zeros(2, np.int64)
+        used = used + size
+    return np.split(documents, cuts)

@@ -1,0 +1,217 @@
+"""``iconotext reproduce``: a results table of the paper on a corpus, beside the published figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import complain, known_errors
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from iconotext.train.reproduce import Reproduction
+
+
+def reproduce(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="2, S1, S2 (documents out of captions; b = 10, 20, 30) or 3, S3, S4 (documents as people write them).",
+            show_default=False,
+        ),
+    ],
+    corpus: Annotated[
+        Path, typer.Option("--corpus", "-c", help="With gold links in its test split.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for models, results and tables (default: reproduced/TABLE).",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value for a key of all rows' recipes, such as dim=256; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Models trained at a time (default: half as many as cores).", show_default=False),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW", help="Only this row: nostruct, top-k, ...; may be given several times.", show_default=False
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Data set of the paper whose figures stand beside ours: MSCOCO, Story-DII, ... (default: all).",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
+) -> None:
+    """Train and evaluate every row of a results table of Hessel 2019, and set it beside the published figures.
+
+    Models are trained in processes of their own. The same command goes on where it was stopped, and does nothing twice.
+    The folder gets `table.md`, `table.html`, `curves.svg`, `results.json`, and for each row the scores of every test
+    document (`results/ROW.parquet`, which `iconotext analyze` reads) and the model (`models/ROW`).
+
+    **Examples**
+
+    - `iconotext reproduce 2 --corpus mscoco/ --dataset MSCOCO --set text.word_vectors=GoogleNews.bin.gz --set
+      features.image=features.npy`
+    - `iconotext reproduce 3 --corpus rqa/ --dataset RQA --jobs 4`
+    - `iconotext reproduce S1 --corpus captions.jsonl --only assignment --only assignment-hard`
+    """
+    with known_errors():
+        from iconotext.train.reproduce import reproduce as run
+
+        show = _Bars() if sys.stderr.isatty() else _Lines()
+        try:
+            done = run(
+                table,
+                corpus,
+                output or Path("reproduced") / table,
+                watch=show,
+                overrides=set_ or [],
+                only=only or [],
+                dataset=dataset,
+                jobs=jobs,
+                report=show.report,
+                tell=show.tell,
+            )
+        finally:
+            show.close()
+        _tell(done, as_json=as_json)
+
+
+def _tell(done: Reproduction, *, as_json: bool) -> None:
+    """What came out; the exit status is 1 where a model could not be trained."""
+    if as_json:
+        typer.echo(json.dumps(done.results, ensure_ascii=False, allow_nan=False))
+    else:
+        typer.echo((done.folder / "table.md").read_text(encoding="utf-8"), nl=False)
+        print(f"\n{done.folder}: table.md, table.html, results.json and more", file=sys.stderr)
+    for key, problem in done.failed.items():
+        complain(f"{key}: {problem}")
+    if done.failed:
+        complain("the other rows are done; the same command tries these again")
+        sys.exit(1)
+
+
+class _Lines:
+    """Progress for log files: lines for the beginning, each epoch and the end of each model."""
+
+    def report(self, what: str, done: int) -> None:
+        """Encoding is not told line by line."""
+
+    def tell(self, message: str) -> None:
+        """One line."""
+        self._print(message)
+
+    def started(self, key: str) -> None:
+        """One line."""
+        self._print(f"{key}: started")
+
+    def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Steps are not told."""
+
+    def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
+        """One line."""
+        self._print(f"{key}: epoch {row['epoch']:.0f}, {_figures(row)}, {row['seconds']:.1f} s")
+
+    def ended(self, key: str, problem: str | None) -> None:
+        """One line."""
+        self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _print(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+class _Bars(_Lines):
+    """Progress for a terminal: a line for each model that is being trained."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress: Progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._figures: dict[str, str] = {}
+        self._progress.start()
+
+    def report(self, what: str, done: int) -> None:
+        """Encoding."""
+        self._update("preparing", total=None, state=f"{what}, {done} documents")
+
+    def tell(self, message: str) -> None:
+        """What is done while no model is trained."""
+        self._remove("preparing")
+        self._update("preparing", total=None, state=message)
+
+    def started(self, key: str) -> None:
+        """Its line appears."""
+        self._remove("preparing")
+        self._update(key, total=None, state="starting")
+
+    def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
+        """The line moves on within the epoch."""
+        state = f"epoch {epoch}, loss {loss:.3f}{self._figures.get(key, '')}"
+        self._update(key, total=steps, completed=step, state=state)
+
+    def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
+        """What the last epoch reached stands in the line from now on."""
+        self._figures[key] = f"; {_figures(row)}"
+
+    def ended(self, key: str, problem: str | None) -> None:
+        """The line goes, what remains is a line above the others."""
+        self._remove(key)
+        self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}{self._figures.get(key, '')}")
+
+    def close(self) -> None:
+        """Take the lines away."""
+        self._progress.stop()
+
+    def _update(self, key: str, *, total: int | None, state: str, completed: int = 0) -> None:
+        if key not in self._tasks:
+            self._tasks[key] = self._progress.add_task(key, total=total, state=state)
+        self._progress.update(self._tasks[key], total=total, completed=completed, state=state)
+
+    def _remove(self, key: str) -> None:
+        if key in self._tasks:
+            self._progress.remove_task(self._tasks.pop(key))
+
+    def _print(self, line: str) -> None:
+        self._progress.console.print(line, highlight=False, markup=False)
+
+
+def _figures(row: Mapping[str, float | None]) -> str:
+    auc = row["validation_auc"]
+    return f"validation loss {row['validation_loss']:.4f}" + ("" if auc is None else f", AUC {100 * auc:.1f}")

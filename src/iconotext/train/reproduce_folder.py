@@ -1,0 +1,75 @@
+"""The folder that a reproduced table lies in: what it was made from, and what lies where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from iconotext.errors import OutputError, SettingError
+from iconotext.write import write_text
+
+STATE = "reproduce.json"
+"""File that says what a folder was made from."""
+
+TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
+
+VALIDATION_K = "object-detection-validation"
+"""Key of object detection with the K that is best on the validation documents."""
+
+
+def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
+    """What the folder was made from; empty if it is new.
+
+    Raises:
+        SettingError: It was made from something else.
+        OutputError: It holds files that we would write over.
+    """
+    path = folder / STATE
+    if not path.is_file():
+        there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
+        if there:
+            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder with --output")
+        return {}
+    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in state.items():
+        if old.get(name) != value:
+            raise SettingError(
+                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder "
+                "with --output, or remove this one"
+            )
+    return old
+
+
+def claim(folder: Path, state: dict[str, Any]) -> None:
+    """Write down what the folder is made from.
+
+    Raises:
+        SettingError: The corpus has changed since.
+    """
+    old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
+    if old and old["prepared"] != state["prepared"]:
+        raise SettingError(
+            f"{folder}: the corpus {state['corpus']} has changed since; name another folder with --output, or remove "
+            "this one"
+        )
+    write_text(folder / STATE, json.dumps(state, indent=1), force=True)
+
+
+def _shown(value: Any) -> str:
+    return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
+
+
+def results_path(folder: Path, key: str) -> Path:
+    """Scores of the test documents of a row."""
+    return folder / "results" / f"{key}.parquet"
+
+
+def model_folder(folder: Path, key: str) -> Path:
+    """The model of a row."""
+    return folder / "models" / key
+
+
+def about_results(corpus: Path, key: str) -> dict[str, Any]:
+    """What stands in the file of a row's scores."""
+    return {"model": key, "corpus": corpus.name, "split": "test", "evidence": ["picture"]}

@@ -1,0 +1,156 @@
+"""One row of a table in a process of its own: train the model, score the test documents, tell how it goes on.
+
+``python -m iconotext.train.reproduce_worker`` reads its job, a line of JSON, from standard input, and writes lines of
+JSON to standard output. When standard input ends, because whoever started it has ended, it stops too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from iconotext.errors import IconotextError
+from iconotext.recipe import Recipe, dump_recipe, make_recipe
+
+OFTEN = 0.2
+"""Seconds between two steps that are told."""
+
+PATIENCE = 8.0
+"""Seconds that training has to end in good order when it is to stop."""
+
+Send = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be done.
+
+    Attributes:
+        recipe: The resolved recipe, as TOML.
+        corpora: Corpus files.
+        prepared: Folder of the prepared corpus.
+        folder: Of the model.
+        results: Parquet file for the scores of the test documents.
+        about: What is written into it.
+    """
+
+    recipe: str
+    corpora: list[str]
+    prepared: str
+    folder: str
+    results: str
+    about: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, recipe: Recipe, corpora: list[Path], *, prepared: Path, folder: Path, results: Path, about: dict[str, Any]
+    ) -> Job:
+        """A job that can be sent."""
+        files = [str(path) for path in corpora]
+        return cls(dump_recipe(recipe), files, str(prepared), str(folder), str(results), about)
+
+    def line(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(asdict(self)) + "\n"
+
+
+class _Teller:
+    """Tells whoever started the process how training goes on."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._told = 0.0
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """A step now and then."""
+        now = time.monotonic()
+        if now - self._told >= OFTEN:
+            self._told = now
+            self._send({"step": [epoch, step, steps, loss]})
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """Every epoch."""
+        self._send({"epoch": row})
+
+
+def work(job: Job, send: Send) -> None:
+    """Train the model, or go on, then score the test documents.
+
+    Raises:
+        IconotextError: See ``train``.
+    """
+    import torch
+
+    from iconotext.embed.folder import load_model
+    from iconotext.evaluate.results import Results, write_results
+    from iconotext.train.prepared import open_prepared
+    from iconotext.train.run import train
+    from iconotext.train.validate import evaluate_split
+
+    recipe = make_recipe(tomllib.loads(job.recipe), source="recipe")
+    corpora, folder = [Path(path) for path in job.corpora], Path(job.folder)
+    train(recipe, corpora, folder, prepared=Path(job.prepared), watcher=_Teller(send))
+    stored = load_model(folder)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    evaluation = evaluate_split(stored.model.to(device), open_prepared(Path(job.prepared)), recipe, "test", device)
+    assert evaluation is not None  # was looked at before
+    write_results(Results(evaluation, job.about), Path(job.results), force=True)
+
+
+def end_with(stream: TextIO) -> None:
+    """Interrupt this process when a stream ends."""
+
+    def wait() -> None:
+        while stream.readline():
+            pass
+        _interrupt()
+        time.sleep(PATIENCE)
+        os._exit(130)
+
+    threading.Thread(target=wait, daemon=True, name="iconotext-parent").start()
+
+
+def _interrupt() -> None:
+    """Raise KeyboardInterrupt in the main thread, also while it waits."""
+    import _thread
+    import signal
+
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:  # Windows, where this wakes nothing that waits
+        _thread.interrupt_main()
+
+
+def main() -> int:
+    """Do the job on standard input; the exit status is 0, 1 after an error that was told, 130 after an interruption."""
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no message
+
+    def send(message: dict[str, Any]) -> None:
+        print(json.dumps(message), file=channel, flush=True)
+
+    try:
+        job = Job(**json.loads(sys.stdin.readline()))
+        end_with(sys.stdin)
+        work(job, send)
+    except IconotextError as error:
+        send({"error": str(error)})
+        return 1
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # the thread that waits for standard input holds its lock

@@ -1,0 +1,98 @@
+"""What a run starts from: vocabulary, sizes, and the first weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iconotext.embed.folder import init_folder, load_model
+from iconotext.errors import FeatureError, SettingError
+
+if TYPE_CHECKING:
+    from iconotext.embed.folder import StoredModel
+    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.features.vocabulary import Vocabulary
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+
+
+def with_init(recipe: Recipe) -> Recipe:
+    """The recipe with the encoders of the model that it starts from, if it names one."""
+    if recipe.init is None:
+        return recipe
+    old = load_model(init_folder(recipe.init)).recipe
+    taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
+    if recipe.features.image.endswith(".npy") and old.features.image.endswith(".npy"):
+        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})  # of another corpus
+    taken["text"] = old.text.model_copy(update={"word_vectors": None})  # that model's went on from there
+    return recipe.model_copy(update=taken)
+
+
+def check_start(recipe: Recipe) -> None:
+    """Raise what would stop a run only after its corpus is encoded.
+
+    Raises:
+        SettingError: The file of word vectors is not there.
+    """
+    vectors = recipe.text.word_vectors
+    if vectors is not None and not vectors.is_file():
+        raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
+    """The words of the model that the recipe starts from: its weights belong to them, whatever the new corpus has."""
+    return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
+
+
+def prepared_vocabulary(prepared: Prepared) -> Vocabulary | None:
+    """The words that a prepared corpus is written in; None where it is in sentence vectors."""
+    from iconotext.features.vocabulary import load_vocabulary
+
+    return None if prepared.words is None else load_vocabulary(prepared.folder / "vocabulary.txt")
+
+
+def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None) -> tuple[JointModel, Inputs]:
+    """The model before its first step, the same for the same seed.
+
+    Raises:
+        FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
+        SettingError: The file of word vectors knows none of the words.
+    """
+    import torch
+
+    from iconotext.embed.model import Inputs, JointModel
+
+    inputs = Inputs(
+        words=len(vocabulary) if vocabulary else 0,
+        text_features=prepared.meta["text_features"],
+        image_features=prepared.meta["image_features"],
+    )
+    torch.manual_seed(recipe.seed)
+    model = JointModel(recipe, inputs)
+    if recipe.init is not None:
+        _continue(model, load_model(init_folder(recipe.init)), prepared, recipe.init)
+    elif recipe.text.word_vectors is not None and vocabulary is not None:
+        from iconotext.features.word_vectors import load_word_vectors
+
+        vectors, found = load_word_vectors(recipe.text.word_vectors, vocabulary.words, dim=recipe.text.word_dim)
+        if not found:
+            raise SettingError(f"{recipe.text.word_vectors}: has no vector for any of the {len(vocabulary)} words")
+        model.set_word_vectors(torch.from_numpy(vectors))
+    return model, inputs
+
+
+def _continue(model: JointModel, old: StoredModel, prepared: Prepared, name: str) -> None:
+    """Take over the encoders; scale and bias belong to the objective, which may be another one.
+
+    A table of features says nothing about the network it is from; of two tables only the dimensions are compared.
+    """
+    for side, new in prepared.meta["backbones"].items():
+        table = side == "image" and old.recipe.features.image.endswith(".npy")
+        if new != old.backbones.get(side) and not table:
+            raise FeatureError(f"{name}: was trained on the {side} backbone {old.backbones.get(side)}, not {new}")
+    try:
+        model.text.load_state_dict(old.model.text.state_dict())
+        model.image.load_state_dict(old.model.image.state_dict())
+    except RuntimeError as error:
+        raise FeatureError(
+            f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
+        ) from error

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli import reproduce as command
+from iconotext.cli.app import app
+from iconotext.errors import SettingError
+from iconotext.train import reproduce as module
+from iconotext.train.reproduce import Reproduction
+from tests.train.synthetic import write_synthetic
+
+SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "200"})
+
+
+def test_help_shows_examples():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "iconotext reproduce 3 --corpus rqa/" in " ".join(result.stdout.split())
+
+
+def test_a_table_is_printed_and_its_progress_goes_to_stderr(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = write_synthetic(tmp_path / "c", 30)
+    settings = [part for each in SMALL for part in ("--set", each)]
+    arguments = ["2", "--corpus", corpus, "--only", "random", "--only", "DC", "--jobs", "1", *settings]
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (tmp_path / "reproduced/2/table.md").read_text()
+    assert "dense: started" in result.stderr
+    assert "dense: epoch 1, validation loss " in result.stderr
+    assert "dense: done" in result.stderr
+    assert "reproduced/2: table.md, table.html" in result.stderr.replace("\\", "/")
+    again = run(*arguments, "--json", "--dataset", "DII-Stress")
+    found = json.loads(again.stdout)
+    assert found == json.loads((tmp_path / "reproduced/2/results.json").read_text())
+    assert (found["table"], found["dataset"], len(found["rows"])) == ("2", "DII-Stress", 2)
+    assert "started" not in again.stderr
+
+
+def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
+    def failing(*arguments, **more):
+        (tmp_path / "table.md").write_text("the table\n")
+        return Reproduction(tmp_path, {"rows": []}, {"dense": "out of memory"})
+
+    monkeypatch.setattr(module, "reproduce", failing)
+    result = run("2", "--corpus", "c.jsonl")
+    assert result.exit_code == 1
+    assert result.stdout == "the table\n"
+    assert "iconotext: dense: out of memory" in result.stderr
+    assert "the same command tries these again" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["7", "--corpus", "c.jsonl"], "table 7: there are 2, 3, S1"),
+        (["2", "--corpus", "c.jsonl"], "c.jsonl: there is no such corpus"),
+        (["2", "--corpus", "c.jsonl", "--only", "XY"], "--only XY: no such row"),
+        (["2", "--corpus", "c.jsonl", "--set", "similarity.k=half"], "each row of table 2 has its own"),
+        (["2", "--corpus", "c.jsonl", "--set", "features.text=minilm"], "a gru reads"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_usage(tmp_path):
+    assert run("2").exit_code == 2
+    assert run("2", "--corpus", "c", "--jobs", "0").exit_code == 2
+
+
+def test_an_interruption_is_told(monkeypatch):
+    def stopped(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "reproduce", stopped)
+    result = run("2", "--corpus", "c.jsonl")
+    assert result.exit_code == 130
+    assert "the same command goes on from there" in result.stderr
+
+
+def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    def show(*arguments, watch, report, tell, **more):
+        report("encoding", 256)
+        tell("object detection")
+        for key in ("dense", "top-k"):
+            watch.started(key)
+        watch.step("dense", 1, 3, 10, 0.25)
+        watch.epoch("dense", {"epoch": 1, "validation_loss": 0.3, "validation_auc": 0.9, "seconds": 2})
+        watch.step("dense", 2, 5, 10, 0.2)
+        shown = {task.description: task.fields["state"] for task in watch._progress.tasks}
+        assert shown == {"dense": "epoch 2, loss 0.200; validation loss 0.3000, AUC 90.0", "top-k": "starting"}
+        watch.ended("dense", None)
+        watch.epoch("top-k", {"epoch": 1, "validation_loss": 0.4, "validation_auc": None, "seconds": 2})
+        watch.ended("top-k", "[no] memory")
+        assert not watch._progress.tasks
+        raise SettingError("seen")
+
+    monkeypatch.setattr(module, "reproduce", show)
+    bars = command._Bars()
+    try:
+        with pytest.raises(SettingError, match="seen"):
+            show(watch=bars, report=bars.report, tell=bars.tell)
+    finally:
+        bars.close()
+    said = capsys.readouterr().err
+    assert "dense: done; validation loss 0.3000, AUC 90.0" in said
+    assert "top-k: failed: [no] memory; validation loss 0.4000" in said

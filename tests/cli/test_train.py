@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from iconotext.recipe import dump_recipe, shipped_recipes
+from iconotext.train import train as train_model
+from tests.train.synthetic import small_recipe, write_synthetic
+
+
+def run(*arguments, status=0):
+    result = CliRunner().invoke(app, ["train", *map(str, arguments)], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(dump_recipe(small_recipe(name="mine")))
+    return path
+
+
+def test_train_prints_epochs_and_figures_and_is_not_done_twice(tmp_path, recipe, monkeypatch):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    monkeypatch.chdir(tmp_path)
+    result = run(recipe, "--corpus", corpus, "--set", "training.epochs=2")
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["epoch 1", "epoch 2"]
+    assert "(shown only; it chooses nothing)" in result.stderr
+    assert result.stdout.startswith("models/mine: best epoch ")
+    assert "of 2, validation loss 0." in result.stdout
+    assert "test: AUC " in result.stdout
+    assert "(4 documents with gold links)" in result.stdout
+    assert json.loads((tmp_path / "models/mine/metrics.json").read_text())["epochs"] == 2
+    again = run(recipe, "--corpus", corpus, "--set", "training.epochs=2")
+    assert "models/mine is trained already" in again.stderr
+    assert again.stdout == result.stdout
+    other = run(recipe, "--corpus", corpus, "--set", "training.epochs=3", status=1)
+    assert "differs in training.epochs; name another folder with --output" in other.stderr
+
+
+def test_an_interrupted_training_goes_on(tmp_path, recipe):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+
+    class Stop:
+        def step(self, epoch, *_):
+            if epoch == 2:
+                raise KeyboardInterrupt
+
+        def epoch(self, row):
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        train_model(small_recipe(name="mine"), [corpus], tmp_path / "model", watcher=Stop())
+    result = run(recipe, "-c", corpus, "-o", tmp_path / "model")
+    assert f"going on with the training that was interrupted in {tmp_path / 'model'}" in result.stderr
+    assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == ["epoch 2", "epoch 3"]
+
+
+def test_list_names_the_recipes_that_ship():
+    assert run("--list").stdout.split() == list(shipped_recipes())
+
+
+def test_what_is_missing_is_wrong_usage(tmp_path, recipe):
+    assert "train needs a recipe" in run(status=2).stderr
+    assert "train needs a corpus: --corpus FILE" in run(recipe, status=2).stderr
+    run("--nonsense", status=2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--set", "training.nope=1"], "training.nope: no such key"),
+        (["--set", "training.epochs"], "give key=value"),
+        (["--init", "nowhere"], "no model is in this folder"),
+        ([], "there is no such corpus"),
+    ],
+)
+def test_known_errors_are_one_line(tmp_path, recipe, more, message):
+    result = run(recipe, "-c", tmp_path / "nowhere.jsonl", "-o", tmp_path / "model", *more, status=1)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_unknown_recipe(tmp_path):
+    assert "no recipe of this name ships" in run("nowhere", "-c", tmp_path / "c.jsonl", status=1).stderr
+
+
+def test_one_goes_on_from_another_model(tmp_path, recipe):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    run(recipe, "-c", corpus, "-o", tmp_path / "one", "--set", "training.epochs=1")
+    result = run(recipe, "-c", corpus, "-o", tmp_path / "two", "--init", tmp_path / "one")
+    assert "best epoch" in result.stdout
+
+
+def test_the_bar_of_a_terminal(tmp_path, capsys):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    from iconotext.cli.train import _Bar
+
+    bar = _Bar(1)
+    try:
+        train_model(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "m", report=bar.report, watcher=bar)
+    finally:
+        bar.close()
+    assert "epoch 1: training loss" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from iconotext.errors import FeatureError
+from iconotext.features import word_vectors
+from iconotext.features.word_vectors import load_word_vectors
+
+ENTRIES = {"dog": [1, 2, 3], "Paris": [4, 5, 6], "NASA": [7, 8, 9], "the": [0.5, -1, 1e-3], "The": [9, 9, 9]}
+WORDS = ["<unknown>", "the", "paris", "nasa", "dog", "zebra"]
+WANTED = [[0, 0, 0], [0.5, -1, 1e-3], [4, 5, 6], [7, 8, 9], [1, 2, 3], [0, 0, 0]]
+
+
+def glove(entries):
+    return "".join(f"{word} {' '.join(map(str, numbers))}\n" for word, numbers in entries.items()).encode()
+
+
+def text(entries):
+    return f"{len(entries)} 3\n".encode() + glove(entries)
+
+
+def binary(entries, end=b"\n"):
+    rows = [word.encode() + b" " + np.array(v, "<f4").tobytes() + end for word, v in entries.items()]
+    return f"{len(entries)} 3\n".encode() + b"".join(rows)
+
+
+KINDS = {"a.txt": glove, "b.txt": text, "c.vec": text, "d.bin": binary, "e.bin": lambda e: binary(e, b"")}
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_gives_the_same_vectors(tmp_path, monkeypatch, kind, packed, block):
+    monkeypatch.setattr(word_vectors, "BLOCK", block)
+    data = KINDS[kind](ENTRIES)
+    path = tmp_path / (kind + ".gz" if packed else kind)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    vectors, found = load_word_vectors(path, WORDS, dim=3)
+    assert (vectors.dtype.name, found) == ("float32", 4)
+    np.testing.assert_array_equal(vectors, np.array(WANTED, np.float32))
+
+
+def test_a_words_own_spelling_counts_wherever_it_stands(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(glove({"The": [1, 1, 1], "the": [2, 2, 2], "THE": [3, 3, 3]}))
+    assert load_word_vectors(path, ["the"], dim=3)[0].tolist() == [[2, 2, 2]]
+    path.write_bytes(glove({"US": [1, 1, 1]}))
+    assert load_word_vectors(path, ["us", "US"], dim=3)[0].tolist() == [[0, 0, 0], [1, 1, 1]]
+
+
+def test_words_with_spaces_and_windows_line_ends(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"dog 1 2 3\r\n. . . 4 5 6\r\nat name@domain.com 7 8 9\r\n")
+    vectors, found = load_word_vectors(path, ["dog", ". . .", "."], dim=3)
+    assert (vectors.tolist(), found) == ([[1, 2, 3], [4, 5, 6], [0, 0, 0]], 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.txt", b"dog 1 2\n", r"vectors of 2 numbers, not the 3 that are wanted \(text.word_dim"),
+        ("a.txt", b"dog 1 2 3\ncat 1 2\n", "line 2 has 2 numbers where 3 were"),
+        ("a.txt", b"cat 1 2 3\ndog 1 x 3\n", "line 2: could not convert"),
+        ("a.txt", b"dog 1 nan 3\n", "vector of 'dog' has a number that is not finite"),
+        ("a.txt.gz", b"dog 1 2 3\n", "Not a gzipped file"),
+        ("a.txt.gz", gzip.compress(glove(ENTRIES))[:-12], "ended before"),
+        ("a.bin", b"dog\n", "first line is not two numbers"),
+        ("a.bin", b"-3 3\n", "first line is not two numbers"),
+        ("a.bin", b"9 4\n", "vectors of 4 numbers"),
+        ("a.bin", binary(ENTRIES)[:-3], "ends within a word or its vector; 5 words were announced"),
+        ("a.bin", b"1 3\n" + b"x" * 20000, "a word of more than 10000 bytes"),
+    ],
+)
+def test_broken_files_are_told(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FeatureError, match=rf"{name}: cannot be read as word vectors: .*{message}"):
+        load_word_vectors(tmp_path / name, WORDS, dim=3)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FeatureError, match=r"nowhere.bin: cannot be read"):
+        load_word_vectors(tmp_path / "nowhere.bin", WORDS, dim=3)
+
+
+def test_an_empty_file_knows_no_word(tmp_path):
+    (tmp_path / "v.txt").write_bytes(b"")
+    assert load_word_vectors(tmp_path / "v.txt", WORDS, dim=3)[1] == 0

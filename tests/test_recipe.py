@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from iconotext.errors import SettingError
+from iconotext.recipe import TrainingSettings, dump_recipe, load_recipe, make_recipe, shipped_recipes
+
+
+def written(tmp_path, text=""):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_shipped_recipes_are_what_they_are_dumped_as(name, tmp_path):
+    recipe = load_recipe(name)
+    path = written(tmp_path, dump_recipe(recipe))
+    assert load_recipe(path) == recipe
+    assert dump_recipe(load_recipe(path)) == dump_recipe(recipe)
+
+
+def test_a_dump_has_every_setting_that_has_a_value(tmp_path):
+    values = tomllib.loads(dump_recipe(load_recipe(written(tmp_path))))
+    assert values["name"] == "mine"
+    assert values["training"]["epochs"] == 50
+    optional = {"plateau_below", "clip", "max_sentences", "max_images"}
+    assert set(values["training"]) == set(TrainingSettings.model_fields) - optional
+    assert "b" not in values["objective"]
+    full = load_recipe(written(tmp_path), ["objective.b=3", "text.word_vectors=v.bin", "training.clip=1"])
+    assert load_recipe(written(tmp_path, dump_recipe(full))) == full
+
+
+def test_the_defaults_are_those_of_the_paper(tmp_path):
+    recipe = load_recipe(written(tmp_path))
+    assert (recipe.dim, recipe.text.word_dim, recipe.text.dropout, recipe.image.dropout) == (1024, 300, 0.4, 0.4)
+    assert (recipe.objective.kind, recipe.objective.margin, recipe.objective.negatives) == ("hinge", 0.2, "hardest")
+    training = recipe.training
+    assert (training.learning_rate, training.epochs, training.batch) == (1e-4, 50, 11)
+    assert (training.schedule, training.factor, training.patience, training.warmup) == ("plateau", 5, 3, 0)
+
+
+WRONG = {
+    "epoch = 3": r"mine.toml: epoch: no such key; there are name, follows, seed, .*training, linking",
+    "[training]\nepoch = 3": r"mine.toml: training.epoch: no such key; there are batch, epochs, .*devices",
+    "[training]\nepochs = '3'": r"mine.toml: training.epochs: input should be a valid integer, not '3'",
+    "[training]\nepochs = 3.0": r"mine.toml: training.epochs: input should be a valid integer, not 3.0",
+    "[training]\nepochs = true": r"mine.toml: training.epochs: input should be a valid integer, not True",
+    "[training]\nepochs = 0": r"training.epochs: input should be greater than or equal to 1, not 0",
+    "[training]\nlearning_rate = inf": r"training.learning_rate: input should be a finite number, not inf",
+    "[training]\nlearning_rate = nan": r"training.learning_rate: input should be",
+    "[text]\nkind = 'lstm'": r"text.kind: input should be 'gru' or 'projection', not 'lstm'",
+    "text = 3": r"mine.toml: text: a table is needed, not 3; its keys are kind, word_dim",
+    "text = [1]": r"mine.toml: text: a table is needed",
+    "name = ''": r"mine.toml: name: string should have at least 1 character",
+    "[similarity]\nk = 'all'": r"similarity.k: input should be 'min' or 'half', not 'all'; .*similarity.k: .*integer",
+    "[similarity]\nkind = 'top-k'\nk = 0": r"mine.toml: similarity: k is 0; give min, half or a number from 1",
+    "seed = -1": r"seed: input should be greater than or equal to 0",
+    "a = ": r"mine.toml: not TOML",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_named_with_file_key_and_allowed_values(tmp_path, text):
+    with pytest.raises(SettingError, match=WRONG[text]):
+        load_recipe(written(tmp_path, text))
+
+
+CONTRADICTIONS = {
+    "text.kind=projection": 'text.kind = "projection" does not go with features.text = "words"',
+    "features.text=minilm": 'text.kind = "gru" does not go with features.text = "minilm"',
+    "features.image=pixels": 'image.kind = "projection" does not go with features.image = "pixels"',
+    "image.kind=network": 'image.kind = "network" does not go with',
+    "features.image=pixels image.kind=network image.dropout_at=input": "image.dropout_at = .input. is for a projection",
+    "features.image=pixels image.kind=network image.hidden=3": "image.hidden and image.rescale are for a projection",
+    "linking.bridge=0.5": "linking.bridge needs a text backbone",
+    "features.text=minilm text.kind=projection text.word_vectors=v.txt": "text.word_vectors is only read with",
+    "text.hidden=3": "text.hidden and text.rescale are for a projection",
+    "text.rescale=true": "text.hidden and text.rescale are for a projection",
+    "objective.mean_epochs=2 objective.kind=softmax": "objective.mean_epochs is for",
+    "objective.mean_epochs=2 objective.negatives=mean": "objective.mean_epochs is for",
+    "objective.learn_scale=true": "objective.learn_scale is for softmax and logistic",
+    "training.average=3 training.epochs=2": "training.average is 3, more than training.epochs, 2",
+    "training.schedule=cosine training.warmup=2 training.epochs=2": "training.warmup is 2, which leaves none of 2",
+    "similarity.k=half": 'similarity: k is for top-k and assignment; kind is "dense"',
+    "similarity.kind=top-k similarity.links=exactly": 'links is for assignment; kind is "top-k"',
+}
+
+
+@pytest.mark.parametrize("overrides", CONTRADICTIONS)
+def test_contradictions_are_named(tmp_path, overrides):
+    with pytest.raises(SettingError, match=f"mine.toml: .*{CONTRADICTIONS[overrides]}"):
+        load_recipe(written(tmp_path), overrides.split())
+
+
+def test_every_wrong_key_is_named_at_once(tmp_path):
+    with pytest.raises(SettingError, match=r"seed: .*; .*training.batch: "):
+        load_recipe(written(tmp_path, "seed = -1\n[training]\nbatch = 1"))
+
+
+OVERRIDES = {
+    "training.epochs=5": ("training", "epochs", 5),
+    "training.learning_rate=1": ("training", "learning_rate", 1.0),
+    "training.learning_rate=1e-3": ("training", "learning_rate", 1e-3),
+    "training.precision=32": ("training", "precision", "32"),
+    "training.precision=bf16": ("training", "precision", "bf16"),
+    'training.precision="32"': ("training", "precision", "32"),
+    "training.schedule = cosine": ("training", "schedule", "cosine"),
+    "objective.b=none": ("objective", "b", None),
+    "objective.b=7": ("objective", "b", 7),
+    "objective.learn_scale=false": ("objective", "learn_scale", False),
+}
+
+
+@pytest.mark.parametrize("override", OVERRIDES)
+def test_overrides(tmp_path, override):
+    table, key, value = OVERRIDES[override]
+    recipe = load_recipe(written(tmp_path, "[objective]\nb = 5"), [override])
+    assert getattr(getattr(recipe, table), key) == value
+
+
+def test_overrides_of_names_and_unions(tmp_path):
+    path = written(tmp_path)
+    assert load_recipe(path, ["name=2026"]).name == "2026"
+    assert load_recipe(path, ["similarity.kind=top-k", "similarity.k=3"]).similarity.k == 3
+    assert load_recipe(path, ["similarity.kind=top-k", "similarity.k=half"]).similarity.k == "half"
+    assert load_recipe(path, ["init=models/one"]).init == "models/one"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.epochs", "--set training.epochs: give key=value, such as training.epochs=5"),
+        ("=5", "--set =5: give key=value"),
+        ("training.epochs=many", "--set training.epochs=many: training.epochs: input should be a valid integer"),
+        ("training.epochs=none", "--set training.epochs=none: training.epochs: input should be a valid integer"),
+        ("epochs=5", "--set epochs=5: epochs: no such key; there are name"),
+        ("training.nope=5", "--set training.nope=5: training.nope: no such key; there are batch"),
+        ("name.x=5", "--set name.x=5: name is a value, not a table"),
+    ],
+)
+def test_wrong_overrides_are_named(tmp_path, override, message):
+    with pytest.raises(SettingError, match=message.replace("(", r"\(")):
+        load_recipe(written(tmp_path, 'name = "a"'), [override])
+
+
+def test_files_that_are_no_recipes(tmp_path, monkeypatch):
+    with pytest.raises(SettingError, match=r"nowhere.toml: cannot be read: No such file"):
+        load_recipe(tmp_path / "nowhere.toml")
+    with pytest.raises(
+        SettingError, match=r"nowhere: no such file, and no recipe of this name ships; .*hessel2019/dense"
+    ):
+        load_recipe("nowhere")
+    (tmp_path / "mine.toml").write_bytes(b"\xff")
+    with pytest.raises(SettingError, match="not TOML"):
+        load_recipe(tmp_path / "mine.toml")
+    # A folder of a recipe's name does not hide it.
+    (tmp_path / "hessel2019" / "dense").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert load_recipe("hessel2019/dense").similarity.kind == "dense"
+
+
+def test_recipes_are_fixed_once_made():
+    recipe = make_recipe({"name": "a"}, source="here")
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(recipe, "seed", 3)  # noqa: B010 - written plainly, mypy would already refuse it
+    with pytest.raises(SettingError, match="here: name: is missing"):
+        make_recipe({}, source="here")

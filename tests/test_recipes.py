@@ -1,0 +1,107 @@
+"""Every recipe that ships: it loads, says what it follows, and trains."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+
+import pytest
+import torch
+
+from iconotext.embed import folder as model_folder
+from iconotext.embed.folder import load_model
+from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
+from iconotext.train import train
+
+RECIPES = shipped_recipes()
+PAPER = ("dense", "top-k", "top-k-half", "assignment", "assignment-half", "nostruct")
+
+# Two steps of one epoch on six documents, whatever else the recipe says.
+TINY = [
+    "training.epochs=1",
+    "training.batch=2",
+    "training.warmup=0",
+    "training.average=1",
+    "training.devices=1",
+    "objective.b=none",
+]
+
+
+@pytest.fixture
+def corpus(tmp_path, picture):
+    """Four documents to train on, one to validate on, one to test."""
+    for number in range(12):
+        picture(f"{number}.png", seed=number, size=(40, 40))
+    rows = [
+        {
+            "id": f"d{number}",
+            "split": ("train", "train", "train", "train", "validation", "validation", "test")[number],
+            "sentences": ["A dog runs.", f"Number {number} of them.", "Taxes rise."],
+            "images": [f"{number}.png", f"{number + 5}.png"],
+            "links": [[0, 0]],
+        }
+        for number in range(7)
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_recipes_of_the_paper_are_there():
+    names = {*PAPER, "released-code", "fine-tune"}
+    assert {name.removeprefix("hessel2019/") for name in RECIPES if name.startswith("hessel2019/")} == names
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_loads_and_resolves(name):
+    recipe = load_recipe(name)
+    assert recipe == load_recipe(RECIPES[name])
+    assert recipe.follows
+    assert make_recipe(tomllib.loads(dump_recipe(recipe)), source=name) == recipe
+    stem = name.replace("/", "-")
+    assert recipe.name == stem, "so that a model's name says which recipe it has"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs_two_steps(name, corpus, tmp_path, monkeypatch):
+    torch.set_num_threads(1)
+    recipe = load_recipe(name, TINY)
+    if recipe.init is not None:
+        start = tmp_path / "start"
+        train(load_recipe("default", [*TINY, "objective.mean_epochs=0"]), [corpus], start)
+        monkeypatch.setattr(model_folder, "default_folder", lambda: start)
+    folder = train(recipe, [corpus], tmp_path / "model")
+    log = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
+    assert [row["step"] for row in log] == ["2"]
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert (metrics["epochs"], metrics["test"]["documents"]) == (1, 1)
+    assert load_model(folder).name == recipe.name
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_what_the_papers_recipes_have_in_common(name):
+    dense, other = (load_recipe(f"hessel2019/{each}").model_dump() for each in ("dense", name))
+    for key in ("name", "follows", "similarity"):
+        del dense[key], other[key]
+    if name == "nostruct":
+        assert other["objective"].pop("negatives") == "mean"
+        assert dense["objective"].pop("negatives") == "hardest"
+    assert other == dense
+
+
+def test_the_released_codes_recipe():
+    recipe = load_recipe("hessel2019/released-code")
+    assert (recipe.training.learning_rate, recipe.training.epochs, recipe.training.plateau_below) == (2e-4, 60, 0.4)
+    assert (recipe.text.dropout, recipe.text.dropout_at, recipe.image.dropout, recipe.image.dropout_at) == (
+        0.5, "input", 0.5, "input",
+    )  # fmt: skip
+    assert (recipe.similarity.kind, recipe.similarity.links, recipe.similarity.k) == ("assignment", "exactly", "min")
+    assert (recipe.objective.b, recipe.training.batch) == (None, 11)
+
+
+def test_the_recipe_that_trains_the_image_network_along():
+    recipe = load_recipe("hessel2019/fine-tune")
+    assert (recipe.features.image, recipe.image.kind) == ("pixels", "network")
+    assert (recipe.training.max_sentences, recipe.training.max_images) == (10, 10)
+    assert (recipe.text.max_tokens, recipe.objective.b, recipe.training.batch) == (50, 10, 11)

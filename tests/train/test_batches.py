@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.train.batches import batches_ahead, epoch_batches, load_batch
+from iconotext.train.prepared import Prepared
+from tests.train.synthetic import small_recipe
+
+
+def made(documents, *, corpora=None, splits=None):
+    """A prepared corpus in memory: for each document its number of sentences and its image rows."""
+    rng = np.random.default_rng(0)
+    sentences, images = [s for s, _ in documents], [rows for _, rows in documents]
+    words = rng.integers(1, 5, sum(sentences))
+    return Prepared(
+        folder=None,
+        meta={},
+        id_bytes=np.zeros(0, np.uint8),
+        id_offsets=np.zeros(len(documents) + 1, np.int64),
+        splits=np.array(splits or [0] * len(documents), np.uint8),
+        corpora=np.array(corpora or [0] * len(documents), np.uint16),
+        sentence_offsets=np.cumsum([0, *sentences]),
+        image_offsets=np.cumsum([0, *map(len, images)]),
+        image_rows=np.array([row for rows in images for row in rows], np.int64),
+        link_offsets=np.zeros(len(documents) + 1, np.int64),
+        links=np.zeros((0, 2), np.int32),
+        linked=np.zeros(len(documents), bool),
+        images=np.arange(100, dtype=np.float16)[:, None],
+        views=None,
+        sentences=None,
+        words=np.arange(int(words.sum()), dtype=np.int32),
+        word_offsets=np.cumsum([0, *words]),
+    )
+
+
+PLAIN = made([(3, [2 * n, 2 * n + 1]) for n in range(23)])
+
+
+def plan(prepared=PLAIN, split="train", epoch=0, ranks=1, rank=0, **tables):
+    return epoch_batches(prepared, small_recipe(**tables), split, epoch, rank=rank, ranks=ranks)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 30), st.integers(1, 40), st.sampled_from(["mixed", "by-corpus"]), st.integers(0, 99))
+def test_every_document_is_a_positive_once(batch, b, batches, seed):
+    prepared = made([(1, [n]) for n in range(23)], corpora=[n % 3 // 2 for n in range(23)])
+    tables = {"seed": seed, "objective": {"b": b}, "training": {"batch": batch, "batches": batches}}
+    planned = plan(prepared, **tables)
+    assert sorted(d for documents, p in planned for d in documents[:p]) == list(range(23))
+    for documents, positives in planned:
+        assert 1 <= positives <= batch
+        assert len(set(documents.tolist())) == len(documents)
+        assert len(documents) == max(positives, min(max(2, b + 1), 23))
+    sizes = [positives for _, positives in planned]
+    assert batches == "by-corpus" or max(sizes) - min(sizes) <= 1
+
+
+def test_the_same_for_the_same_seed_and_epoch_and_else_another_order():
+    def flat(**more):
+        return [documents.tolist() for documents, _ in plan(**more)]
+
+    assert flat() == flat()
+    assert flat(epoch=1) != flat()
+    assert flat(seed=1) != flat()
+    prepared = made([(1, [n]) for n in range(9)], splits=[1] * 9)
+    assert flat(prepared=prepared, split="validation", epoch=3) == flat(prepared=prepared, split="validation")
+
+
+def test_batches_of_one_corpus_have_negatives_of_it_as_long_as_there_are():
+    corpora = [0] * 20 + [1] * 3
+    prepared = made([(1, [n]) for n in range(23)], corpora=corpora)
+    tables = {"objective": {"b": 6}, "training": {"batch": 4, "batches": "by-corpus"}}
+    for documents, positives in plan(prepared, **tables):
+        owners = {corpora[d] for d in documents[:positives]}
+        assert len(owners) == 1
+        others = [corpora[d] for d in documents]
+        assert others.count(1) == 3 if owners == {1} else others == [0] * 7
+
+
+def test_processes_share_the_batches():
+    whole = [d.tolist() for d, _ in plan(training={"batch": 5})]
+    parts = [[d.tolist() for d, _ in plan(ranks=2, rank=rank, training={"batch": 5})] for rank in (0, 1)]
+    assert len(whole) == 5
+    assert parts[0] == [whole[0], whole[2], whole[4]]
+    assert parts[1] == [whole[1], whole[3], whole[0]]  # every process takes as many steps
+
+
+def load(prepared, documents, *, learning=True, seed=0, **tables):
+    return load_batch(
+        prepared, small_recipe(**tables), np.array(documents), len(documents), training=learning, seed=[seed]
+    )
+
+
+def test_a_batch_has_the_rows_of_its_documents():
+    prepared = made([(2, [5, 6]), (1, [7]), (3, [0, 1, 2])])
+    batch = load(prepared, [2, 0])
+    assert (batch.sentence_counts, batch.image_counts) == ([3, 2], [3, 2])
+    assert batch.images[:, 0].tolist() == [0, 1, 2, 5, 6]
+    offsets = prepared.word_offsets
+    wanted = [*range(offsets[3], offsets[6]), *range(offsets[0], offsets[2])]
+    assert batch.words.tolist() == wanted
+    assert batch.lengths.tolist() == np.diff(offsets)[[3, 4, 5, 0, 1]].tolist()
+    assert batch.to(torch.device("cpu")).lengths is not None
+
+
+def test_limits_hold_in_training_only_and_keep_the_order():
+    prepared = made([(9, list(range(8))), (2, [20])])
+    limits = {"training": {"max_sentences": 4, "max_images": 3}}
+    seen = set()
+    for seed in range(20):
+        batch = load(prepared, [0, 1], seed=seed, **limits)
+        assert (batch.sentence_counts, batch.image_counts) == ([4, 2], [3, 1])
+        rows = batch.images[:3, 0].tolist()
+        assert rows == sorted(set(rows))
+        seen |= set(rows)
+    assert seen == set(range(8))
+    whole = load(prepared, [0, 1], learning=False, **limits)
+    assert (whole.sentence_counts, whole.image_counts) == ([9, 2], [8, 1])
+
+
+@pytest.mark.parametrize("kind", ["dense", "single-pair"])
+@pytest.mark.parametrize("limit", [None, 1])
+def test_documents_that_share_an_image_are_no_negatives(kind, limit):
+    prepared = made([(1, [0, 1, 2]), (1, [3, 4]), (1, [5, 2, 2]), (2, [6])])
+    tables = {"similarity": {"kind": kind}, "training": {} if limit is None else {"max_images": limit}}
+    for seed in range(6):  # whichever images take part
+        strangers = load(prepared, [0, 1, 2, 3], seed=seed, **tables).strangers
+        assert strangers.tolist() == [
+            [False, True, False, True],
+            [True, False, True, True],
+            [False, True, False, True],
+            [True, True, True, False],
+        ]
+
+
+def test_single_pairs_are_drawn_from_each_document():
+    prepared = made([(5, [0, 1, 2]), (1, [7])])
+    drawn = {
+        tuple(load(prepared, [0, 1], seed=s, similarity={"kind": "single-pair"}).images[:, 0].tolist())
+        for s in range(40)
+    }
+    assert drawn == {(0, 7), (1, 7), (2, 7)}
+    batch = load(prepared, [0, 1], similarity={"kind": "single-pair"})
+    assert (batch.sentence_counts, batch.image_counts, len(batch.lengths)) == ([1, 1], [1, 1], 2)
+
+
+def test_batches_that_begin_later_are_the_same():
+    recipe = small_recipe(training={"max_sentences": 2, "batch": 4})
+    planned = epoch_batches(PLAIN, recipe, "train", 3)
+    whole = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3))
+    later = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3, start=4))
+    assert len(whole) == len(planned) == 6
+    for one, other in zip(whole[4:], later, strict=True):
+        assert torch.equal(one.words, other.words)
+    assert list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3, start=6)) == []
+    other_epoch = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=4))
+    assert not all(torch.equal(a.words, b.words) for a, b in zip(whole, other_epoch, strict=True))
+
+
+def test_an_error_while_reading_comes_through():
+    with pytest.raises(IndexError):
+        list(batches_ahead(PLAIN, small_recipe(), [(np.array([99]), 1)], training=True, epoch=0))

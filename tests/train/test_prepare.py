@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iconotext.corpus.feature_table import write_feature_table
+from iconotext.errors import CorpusError, FeatureError
+from iconotext.train import prepare as module
+from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.prepare import prepare
+from iconotext.train.prepare_images import ImageWriter
+from iconotext.train.prepared import META, open_prepared
+from tests.train import synthetic
+from tests.train.synthetic import DIM, small_recipe, write_synthetic
+
+
+def counted(monkeypatch):
+    """How often a corpus is encoded."""
+    calls, real = [], module._write
+
+    def write(*arguments):
+        calls.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "_write", write)
+    return calls
+
+
+def edited(corpus, change):
+    lines = [json.loads(line) for line in corpus.read_text().splitlines()]
+    change(lines)
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_what_is_prepared(tmp_path):
+    corpus = write_synthetic(tmp_path, 20)
+    prepared = prepare(small_recipe(), [corpus], tmp_path / "arrays")
+    lines = [json.loads(line) for line in corpus.read_text().splitlines()]
+    assert list(prepared.ids) == [line["id"] for line in lines]
+    assert prepared.ids[-1] == "d19"
+    assert list(prepared.ids[1:3]) == ["d1", "d2"]
+    with pytest.raises(IndexError):
+        prepared.ids[20]
+    assert prepared.documents("validation").tolist() == [3, 8, 13, 18]
+    assert (prepared.meta["documents"], prepared.meta["skipped"], prepared.meta["images_left_out"]) == (20, 0, 0)
+    assert prepared.linked.all()
+    assert prepared.links_of(7) == tuple(map(tuple, lines[7]["links"]))
+    words = (tmp_path / "arrays" / "vocabulary.txt").read_text().split()
+    start, end = prepared.word_offsets[5], prepared.word_offsets[6]  # document 1, sentence 1
+    assert [words[w] for w in prepared.words[start:end]] == lines[1]["sentences"][1].split()
+    assert prepared.images.shape == (60, DIM)
+
+
+def test_it_is_used_again_until_something_changes(tmp_path, monkeypatch):
+    calls = counted(monkeypatch)
+    corpus = write_synthetic(tmp_path, 20)
+
+    def again(**tables):
+        return prepare(small_recipe(**tables), [corpus], tmp_path / "arrays")
+
+    again()
+    again(training={"learning_rate": 0.5}, dim=3, objective={"kind": "softmax"})
+    assert len(calls) == 1
+    again(text={"max_tokens": 3})
+    assert len(calls) == 2
+    edited(corpus, lambda lines: lines.pop())
+    assert again().meta["documents"] == 19
+    assert len(calls) == 3
+    table = np.load(tmp_path / "features.npy")
+    np.save(tmp_path / "features.npy", table + 1)
+    again()
+    assert len(calls) == 4
+    (tmp_path / "arrays" / META).write_text("{")  # damaged
+    again()
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("at", ["begun", "nearly done"])
+def test_stopped_half_way_it_is_done_again(tmp_path, monkeypatch, at):
+    corpus = write_synthetic(tmp_path, 20)
+    where = (ImageWriter, "rows") if at == "begun" else (Path, "rename")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*where, stop)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(small_recipe(), [corpus], tmp_path / "arrays")
+    assert not (tmp_path / "arrays").exists()
+    monkeypatch.undo()
+    calls = counted(monkeypatch)
+    assert prepare(small_recipe(), [corpus], tmp_path / "arrays").meta["documents"] == 20
+    assert len(calls) == (1 if at == "begun" else 0)
+    assert not (tmp_path / "arrays.part").exists()
+
+
+def test_missing_and_broken_pictures_are_left_out(tmp_path, picture):
+    for number in range(3):
+        picture(f"{number}.png", seed=number)
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    rows = [
+        {"id": "a", "split": "train", "sentences": ["One.", "Two."], "images": ["0.png", "broken.png", "1.png"],
+         "links": [[0, 0], [1, 1], [1, 2]]},
+        {"id": "b", "split": "train", "sentences": ["One."], "images": ["nowhere.png"]},
+        {"id": "c", "split": "train", "sentences": [], "images": ["0.png"]},
+        {"id": "d", "split": "validation", "sentences": ["Three."], "images": ["1.png", "2.png", "1.png"]},
+        {"id": "e", "split": "train", "sentences": ["Four."], "images": ["0.png"]},
+        {"id": "f", "split": "validation", "sentences": ["Five."], "images": ["2.png"]},
+    ]  # fmt: skip
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for tables in (
+        {"features": {"image": "pixels"}, "image": {"kind": "network"}},
+        {"features": {"image": "efficientnet-lite0"}},
+    ):
+        prepared = prepare(small_recipe(**tables), [corpus], tmp_path / "arrays")
+        assert list(prepared.ids) == ["a", "d", "e", "f"]
+        assert prepared.image_rows.tolist() == [0, 1, 1, 2, 1, 0, 2]  # each picture once
+        assert prepared.links_of(0) == ((0, 0), (1, 1))  # counted without the broken one
+        assert prepared.linked.tolist() == [True, False, False, False]
+        assert (prepared.meta["skipped"], prepared.meta["images_left_out"]) == (2, 2)
+    assert prepared.images.shape == (3, 1280)
+    assert prepared.meta["backbones"]["text"] == "words"
+
+
+def test_documents_without_a_split_are_divided_the_same_way_each_time(tmp_path):
+    corpus = write_synthetic(tmp_path, 40, splits=False)
+
+    def validating(**tables):
+        prepared = prepare(small_recipe(**tables), [corpus], tmp_path / "arrays")
+        assert len(prepared.documents("train")) + len(prepared.documents("validation")) == len(prepared.ids)
+        return prepared.documents("validation").tolist()
+
+    first = validating()
+    assert len(first) == 4
+    assert len(validating(training={"validation": 0.5})) == 20
+    assert set(first) < set(validating(training={"validation": 0.5}))
+    assert validating(seed=1) != first
+    assert validating() == first
+    edited(corpus, lambda lines: lines.__setitem__(slice(None), lines[:4]))
+    assert len(validating()) == 2  # a tenth would be none, and one document has nothing to be compared with
+    edited(corpus, lambda lines: lines.__setitem__(slice(None), lines[:3]))
+    with pytest.raises(CorpusError, match=r"corpus\.jsonl: training needs two or more .* there are 2 and 1 .* split"):
+        validating()
+
+
+def test_several_corpora_each_with_its_table(tmp_path):
+    one, two = write_synthetic(tmp_path / "one", 10), write_synthetic(tmp_path / "two", 15, seed=1, splits=False)
+    prepared = prepare(small_recipe(), [one, two], tmp_path / "arrays")
+    assert prepared.corpora.tolist() == [0] * 10 + [1] * 15
+    assert prepared.images.shape == (75, DIM)  # equal ids in two tables are two images
+    np.testing.assert_allclose(prepared.images[30:], np.load(tmp_path / "two" / "features.npy"), atol=1e-2)
+    write_feature_table(tmp_path / "two" / "features.npy", ["a"], [np.zeros((1, 3), np.float32)], dim=3, force=True)
+    with pytest.raises(FeatureError, match="rows of different lengths"):
+        prepare(small_recipe(), [one, two], tmp_path / "arrays")
+    (tmp_path / "two" / "features.npy").unlink()
+    with pytest.raises(FeatureError, match=r"features.npy: the recipe's table .* neither here nor beside .*two"):
+        prepare(small_recipe(), [one, two], tmp_path / "arrays")
+    shared = small_recipe(features={"image": str(tmp_path / "one" / "features.npy")})
+    edited(two, lambda lines: lines.__setitem__(slice(None), lines[:10]))
+    assert prepare(shared, [one, two], tmp_path / "arrays").images.shape == (30, DIM)
+
+
+def test_features_that_do_not_fit_are_told(tmp_path):
+    corpus = write_synthetic(tmp_path, 10)
+    np.save(tmp_path / "features.npy", np.full((30, DIM), 1e6, np.float32))
+    with pytest.raises(FeatureError, match=r"larger than 65504.*scale the features down"):
+        prepare(small_recipe(), [corpus], tmp_path / "arrays")
+
+
+def test_nothing_to_train_or_to_validate_on(tmp_path):
+    corpus = write_synthetic(tmp_path, 10)
+    edited(corpus, lambda lines: [line.update(split="train") for line in lines])
+    with pytest.raises(CorpusError, match=r"there are 10 and 0 \(0 without either were left out\)"):
+        prepare(small_recipe(), [corpus], tmp_path / "arrays")
+    with pytest.raises(CorpusError, match="there is no such corpus"):
+        prepare(small_recipe(), [tmp_path / "no.jsonl"], tmp_path / "arrays")
+    with pytest.raises(CorpusError, match="no prepared corpus"):
+        open_prepared(tmp_path / "arrays")
+
+
+def test_damaged_arrays_are_told(tmp_path):
+    corpus = write_synthetic(tmp_path, 10)
+    prepare(small_recipe(), [corpus], tmp_path / "arrays")
+    path = tmp_path / "arrays" / "images.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CorpusError, match=r"images: damaged; remove the folder"):
+        open_prepared(tmp_path / "arrays")
+
+
+def test_memory_hardly_grows_with_the_number_of_documents(tmp_path, monkeypatch):
+    monkeypatch.setattr(synthetic, "DIM", 1024)  # 12 KB of features a document
+    recipe = small_recipe()
+
+    def peak(documents):
+        corpus = write_synthetic(tmp_path / str(documents), documents)
+        tracemalloc.start()
+        prepared = prepare(recipe, [corpus], tmp_path / f"arrays-{documents}")
+        planned = epoch_batches(prepared, recipe, "train", 0)
+        for _ in batches_ahead(prepared, recipe, planned, training=True, epoch=0):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(50)  # what is imported
+    small, large = peak(300), peak(1500)
+    # The ids of documents and images are in memory while a corpus is read, and the order of an epoch: no features.
+    assert (large - small) / (1500 - 300) < 1500, (small, large)

@@ -1,0 +1,539 @@
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+
+from iconotext.embed.folder import default_folder, is_model_folder, load_model
+from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
+from iconotext.recipe import load_recipe, shipped_recipes
+from iconotext.train import loop, loss, step, train
+from iconotext.train.checkpoint import CHECKPOINT, Progress, load_checkpoint
+from iconotext.train.lock import locked
+from iconotext.train.parallel import _original
+from iconotext.train.prepared import open_prepared
+from iconotext.train.run import CORPUS, LOCK, finished, interrupted
+from iconotext.train.validate import evaluate_split, scored_documents, validate
+from tests.train.synthetic import small_recipe, write_synthetic
+
+CPU = torch.device("cpu")
+SIMILARITIES = {
+    "dense": {"kind": "dense"},
+    "top-k": {"kind": "top-k", "k": "half"},
+    "assignment": {"kind": "assignment"},
+    "exactly": {"kind": "assignment", "links": "exactly", "k": 2},
+    "single-pair": {"kind": "single-pair"},
+}
+OBJECTIVES = {
+    "hinge": {"kind": "hinge", "mean_epochs": 3},
+    "mean": {"kind": "hinge", "negatives": "mean", "b": 5},
+    "softmax": {"kind": "softmax", "scale": 10, "learn_scale": True},
+    "logistic": {"kind": "logistic", "scale": 5, "learn_scale": True, "bias": -1},
+}
+
+
+def log_of(folder):
+    """Rows of the log without their seconds."""
+    rows = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
+    for row in rows:
+        assert float(row.pop("seconds")) >= 0
+    return rows
+
+
+def weights_of(folder):
+    return (folder / "weights.safetensors").read_bytes()
+
+
+def metrics_of(folder):
+    return json.loads((folder / "metrics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def trained(corpus, tmp_path_factory):
+    """A model trained without interruption, and its prepared corpus."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(small_recipe(), [corpus], folder / "model", prepared=folder / "prepared")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    return write_synthetic(tmp_path_factory.mktemp("large"), 200).parent
+
+
+def test_what_a_folder_holds_in_the_end(trained):
+    files = {path.relative_to(trained / "model").parts[0] for path in (trained / "model").rglob("*")}
+    assert files == {"recipe.toml", "weights.safetensors", "vocabulary.txt", "metrics.json", "log.csv", "tensorboard"}
+    assert finished(trained / "model")
+    metrics = metrics_of(trained / "model")
+    rows = log_of(trained / "model")
+    best = min(rows, key=lambda row: float(row["validation_loss"]))
+    assert metrics["best_epoch"] == int(best["epoch"])
+    assert metrics["validation_loss"] == pytest.approx(float(best["validation_loss"]))
+    assert metrics["validation"]["auc"] == pytest.approx(float(best["validation_auc"]))
+    assert metrics["test"]["documents"] == 12
+    assert [row["step"] for row in rows] == ["5", "10", "15"]
+
+
+def test_same_seed_same_model_and_another_seed_another_one(corpus, trained, tmp_path):
+    train(small_recipe(), [corpus], tmp_path / "again")
+    names = [{path.name for path in folder.iterdir()} for folder in (tmp_path / "again", trained / "model")]
+    assert names[0] == names[1]
+    assert weights_of(tmp_path / "again") == weights_of(trained / "model")
+    assert metrics_of(tmp_path / "again") == metrics_of(trained / "model")
+    assert log_of(tmp_path / "again") == log_of(trained / "model")
+    train(small_recipe(seed=1), [corpus], tmp_path / "other")
+    assert weights_of(tmp_path / "other") != weights_of(trained / "model")
+
+
+def test_a_finished_model_is_left_alone_and_another_recipe_refused(corpus, trained, tmp_path):
+    shutil.copytree(trained / "model", tmp_path / "model")
+    (tmp_path / "model" / CORPUS).mkdir()  # as if the very end had been interrupted
+    (tmp_path / "model" / CHECKPOINT).write_bytes(b"")
+    before = weights_of(tmp_path / "model")
+    train(small_recipe(), [corpus], tmp_path / "model")
+    assert weights_of(tmp_path / "model") == before
+    assert not (tmp_path / "model" / CORPUS).exists()
+    assert not (tmp_path / "model" / CHECKPOINT).exists()
+    with pytest.raises(SettingError, match=r"another recipe, which differs in seed, training.epochs; name another"):
+        train(small_recipe(seed=2, training={"epochs": 4}), [corpus], tmp_path / "model")
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_loss_falls_and_links_are_found(large, tmp_path, monkeypatch, similarity, objective):
+    monkeypatch.setattr("iconotext.train.validate.SINGLE_PAIRS", 400)
+    recipe = small_recipe(
+        dim=32,
+        similarity=SIMILARITIES[similarity],
+        objective=OBJECTIVES[objective],
+        text={"dropout": 0.0, "word_dim": 16},
+        image={"dropout": 0.0},
+        training={"epochs": 10, "learning_rate": 0.01, "schedule": "constant", "batch": 16},
+    )
+    folder = train(recipe, [large / "corpus.jsonl"], tmp_path / "model", prepared=large / "prepared")
+    rows = log_of(folder)
+    first = recipe.objective.mean_epochs  # before, the loss was that of the mean
+    assert len(rows) == 10
+    if similarity == "assignment" and objective != "hinge":
+        return  # once no cosine is above 0, the paper's assignment is 0 everywhere, and so is its gradient
+    assert float(rows[-1]["train_loss"]) < float(rows[first]["train_loss"])
+    assert min(float(row["validation_loss"]) for row in rows[1:]) < float(rows[0]["validation_loss"])
+    assert metrics_of(folder)["test"]["auc"] > 0.6
+    model = load_model(folder).model
+    moved = "learn_scale" in OBJECTIVES[objective]
+    assert (float(model.log_scale.exp()) != pytest.approx(recipe.objective.scale, abs=1e-4)) == moved
+    assert (float(model.bias) != recipe.objective.bias) == (objective == "logistic")
+
+
+# Stopped and gone on with
+
+
+class Stop(Exception):
+    pass
+
+
+class StopAt:
+    """A watcher that stops the run at a step."""
+
+    def __init__(self, epoch, step):
+        self.at = (epoch, step)
+        self.seen = []
+
+    def step(self, epoch, step, steps, loss):
+        self.seen.append((epoch, step))
+        if (epoch, step) == self.at:
+            raise Stop
+
+    def epoch(self, row):
+        pass
+
+
+@pytest.mark.parametrize(("every", "begins"), [(0.0, (2, 3)), (1e9, (2, 1))])
+def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, every, begins):
+    monkeypatch.setattr(loop, "SAVE_EVERY", every)
+    with pytest.raises(Stop):
+        train(small_recipe(), [corpus], tmp_path / "model", watcher=StopAt(2, 3))
+    assert interrupted(tmp_path / "model")
+    assert not finished(tmp_path / "model")
+    with pytest.raises(SettingError, match=r"differs in dim"):
+        train(small_recipe(dim=8), [corpus], tmp_path / "model")
+    watcher = StopAt(0, 0)
+    train(small_recipe(), [corpus], tmp_path / "model", watcher=watcher)
+    assert watcher.seen[0] == begins
+    assert weights_of(tmp_path / "model") == weights_of(trained / "model")
+    assert metrics_of(tmp_path / "model") == metrics_of(trained / "model")
+    assert log_of(tmp_path / "model") == log_of(trained / "model")
+
+
+KILLED = """
+    import json, os, random, signal, sys, time
+    from pathlib import Path
+    import torch, lap, pyarrow.parquet
+    torch.set_num_threads(1)
+    import iconotext.train.loop as loop
+    from iconotext.recipe import make_recipe
+    from iconotext.train import train
+
+    corpus, folder, recipe, seed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
+    loop.SAVE_EVERY = 0.03
+    rng = random.Random(seed)
+    killed = 0
+    while True:
+        child = os.fork()
+        if not child:
+            train(make_recipe(recipe, source="test"), [corpus], folder)
+            os._exit(0)
+        patience = rng.uniform(0.02, 0.2)
+        end = time.monotonic() + patience
+        while killed < 12 and time.monotonic() < end:
+            time.sleep(0.003)
+        if killed < 12:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if status == 0:
+            print(killed)
+            break
+        assert os.WIFSIGNALED(status), status
+        killed += 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="needs fork and SIGKILL")
+def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
+    recipe = small_recipe(training={"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4}, objective={"b": 6})
+    train(recipe, [corpus], tmp_path / "whole")
+    script = tmp_path / "killed.py"
+    script.write_text(textwrap.dedent(KILLED))
+    values = recipe.model_dump(mode="json", exclude_none=True)
+    command = [sys.executable, script, corpus, tmp_path / "killed", json.dumps(values), str(random.randrange(10**6))]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) >= 2, (ended.stdout, "it was hardly ever killed")
+    assert weights_of(tmp_path / "killed") == weights_of(tmp_path / "whole")
+    assert metrics_of(tmp_path / "killed") == metrics_of(tmp_path / "whole")
+    assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
+    assert len(metrics_of(tmp_path / "whole")["averaged_epochs"]) == 2
+    left = {path.name for path in (tmp_path / "killed").iterdir() if not path.name.endswith(".tmp")}
+    assert left == {path.name for path in (tmp_path / "whole").iterdir()}
+
+
+def test_killed_before_the_last_log_is_written(corpus, trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        loop, "write_log", lambda folder, history: (_ for _ in ()).throw(Stop) if len(history) == 3 else None
+    )
+    with pytest.raises(Stop):
+        train(small_recipe(), [corpus], tmp_path / "model")
+    monkeypatch.undo()
+    train(small_recipe(), [corpus], tmp_path / "model")
+    assert log_of(tmp_path / "model") == log_of(trained / "model")
+    assert weights_of(tmp_path / "model") == weights_of(trained / "model")
+
+
+def test_a_changed_corpus_and_a_damaged_checkpoint_are_told(tmp_path):
+    corpus = write_synthetic(tmp_path / "corpus", 30)
+    with pytest.raises(Stop):
+        train(small_recipe(), [corpus], tmp_path / "model", watcher=StopAt(2, 1))
+    lines = corpus.read_text().splitlines(keepends=True)
+    corpus.write_text("".join(lines[:-1]))
+    with pytest.raises(TrainingError, match="have changed since this training was interrupted"):
+        train(small_recipe(), [corpus], tmp_path / "model")
+    (tmp_path / "model" / CHECKPOINT).write_bytes(b"no checkpoint")
+    with pytest.raises(TrainingError, match=r"checkpoint.pt: damaged; remove it"):
+        train(small_recipe(), [corpus], tmp_path / "model")
+
+
+def test_one_process_at_a_time(corpus, tmp_path):
+    code = "import sys; from pathlib import Path; from iconotext.train.lock import locked\n"
+    code += "with locked(Path(sys.argv[1]), wait=0, what='trains'): print('held', flush=True); sys.stdin.read()"
+    lock = tmp_path / "model" / LOCK
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(TrainingError, match="another process trains here"):
+            train(small_recipe(), [corpus], tmp_path / "model")
+        holder.kill()
+        holder.wait()
+        with locked(lock, wait=5, what="trains"):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("epochs", [0, 2])
+def test_a_loss_that_is_no_number_leaves_the_best_model(corpus, tmp_path, monkeypatch, epochs):
+    real = step.training_step
+
+    def broken(*arguments, epoch, step):
+        losses = real(*arguments, epoch=epoch, step=step)
+        return losses * float("nan") if epoch == epochs and step == 1 else losses
+
+    monkeypatch.setattr(loop, "training_step", broken)
+    kept = "best model so far .epoch [12]. is in" if epochs else "no epoch was finished, so there is no model"
+    with pytest.raises(TrainingError, match=rf"loss of epoch {epochs + 1}, step 2 is nan; .*{kept}.*learning_rate"):
+        train(small_recipe(), [corpus], tmp_path / "model")
+    if epochs:
+        assert load_model(tmp_path / "model").name == "small"
+        assert not finished(tmp_path / "model")
+
+
+def test_a_validation_loss_that_is_no_number(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "validate", lambda *_: (float("inf"), None))
+    with pytest.raises(TrainingError, match="validation loss of epoch 1 is inf"):
+        train(small_recipe(), [corpus], tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"),
+    ],
+)
+def test_memory_that_runs_out_leaves_the_best_model_and_the_run_goes_on(corpus, trained, tmp_path, monkeypatch, error):
+    real = loss.batch_loss
+
+    def broken(*arguments, epoch, generator):
+        if epoch == 1:
+            raise error
+        return real(*arguments, epoch=epoch, generator=generator)
+
+    monkeypatch.setattr(step, "batch_loss", broken)
+    with pytest.raises(TrainingError, match=r"memory ran out in epoch 2; the best model so far \(epoch 1\).*batch"):
+        train(small_recipe(), [corpus], tmp_path / "model")
+    assert load_model(tmp_path / "model").vocabulary is not None
+    monkeypatch.undo()
+    train(small_recipe(), [corpus], tmp_path / "model")
+    assert weights_of(tmp_path / "model") == weights_of(trained / "model")
+
+
+def test_other_errors_stay_as_they_are(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(step, "batch_loss", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("a memory format")))
+    with pytest.raises(RuntimeError, match=r"^a memory format$") as caught:
+        train(small_recipe(), [corpus], tmp_path / "model")
+    assert not isinstance(caught.value, TrainingError)
+
+
+def test_what_is_missing_is_told_before_the_corpus_is_encoded(corpus, tmp_path):
+    with pytest.raises(SettingError, match=r"text.word_vectors: there is no file .*nowhere.bin"):
+        train(small_recipe(text={"word_vectors": str(tmp_path / "nowhere.bin")}), [corpus], tmp_path / "model")
+    with pytest.raises(CorpusError, match=r"nowhere.jsonl: there is no such corpus"):
+        train(small_recipe(), [tmp_path / "nowhere.jsonl"], tmp_path / "model")
+    assert not (tmp_path / "model" / CORPUS).exists()
+
+
+# What training starts from
+
+
+def test_word_vectors_are_where_training_starts(corpus, trained, tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("thing1 " + "0.25 " * 8 + "\nunheard 1 1 1 1 1 1 1 1\n")
+    recipe = small_recipe(text={"word_vectors": str(vectors)}, training={"learning_rate": 1e-12})
+    stored = load_model(train(recipe, [corpus], tmp_path / "model", prepared=trained / "prepared"))
+    row = stored.vocabulary.words.index("thing1")
+    table = stored.model.text.embedding.weight
+    assert table[row].tolist() == pytest.approx([0.25] * 8)
+    assert table[row - 1].abs().max() <= 0.05001
+    vectors.write_text("unheard 1 1 1 1 1 1 1 1\n")
+    with pytest.raises(SettingError, match="has no vector for any of the"):
+        train(recipe, [corpus], tmp_path / "none", prepared=trained / "prepared")
+    # A model that goes on from this one does not begin with the file again.
+    on = small_recipe(init=str(tmp_path / "model"), training={"learning_rate": 1e-12})
+    assert load_model(train(on, [corpus], tmp_path / "on")).recipe.text.word_vectors is None
+
+
+def test_a_model_goes_on_from_another_with_that_ones_words(trained, tmp_path):
+    corpus = write_synthetic(tmp_path / "new", 30, seed=5)
+    text = corpus.read_text().replace(" and ", " zebra ")
+    corpus.write_text(text)
+    recipe = small_recipe(
+        dim=99,
+        init=str(trained / "model"),
+        objective={"kind": "softmax", "scale": 7},
+        training={"epochs": 1, "learning_rate": 1e-12},
+    )
+    old, new = load_model(trained / "model"), load_model(train(recipe, [corpus], tmp_path / "model"))
+    assert new.recipe.dim == 16
+    assert new.vocabulary.words == old.vocabulary.words
+    assert "zebra" not in new.vocabulary.words
+    for name, weight in old.model.text.state_dict().items():
+        assert torch.allclose(weight, new.model.text.state_dict()[name], atol=1e-6)
+    assert float(new.model.log_scale.exp()) == pytest.approx(7)  # of the new objective
+    np.save(corpus.with_name("features.npy"), np.zeros((90, 5), np.float32))
+    with pytest.raises(FeatureError, match="does not fit the features of this corpus"):
+        train(recipe, [corpus], tmp_path / "misfit")
+    with pytest.raises(FeatureError, match="no model is in this folder"):
+        train(small_recipe(init=str(tmp_path / "nowhere")), [corpus], tmp_path / "none")
+
+
+# Averaging, precision, several processes
+
+
+def test_best_epochs_are_averaged():
+    progress = Progress()
+    for epoch, value in enumerate([0.3, 0.1, 0.2, 0.1, 0.9], 1):
+        progress.epoch = epoch
+        progress.keep(value, {"w": torch.tensor([float(epoch)])}, count=3)
+    assert [(value, epoch) for value, epoch, _ in progress.kept] == [(0.1, 2), (0.1, 4), (0.2, 3)]
+    assert progress.best_weights()["w"].tolist() == [3.0]
+    progress = Progress()
+    for epoch in (1, 2):  # of equal ones the earlier
+        progress.epoch = epoch
+        progress.keep(0.5, {"w": torch.tensor(float(epoch))}, count=1)
+    assert progress.best_weights()["w"] == 1
+
+
+def test_bf16_trains_as_well(large, tmp_path, capfd):
+    recipe = small_recipe(
+        dim=32, training={"precision": "bf16", "epochs": 10, "batch": 16}, objective={"mean_epochs": 2}
+    )
+    folder = train(recipe, [large / "corpus.jsonl"], tmp_path / "model", prepared=large / "prepared")
+    assert metrics_of(folder)["test"]["auc"] > 0.75
+    assert {weight.dtype for weight in load_model(folder).model.state_dict().values()} == {torch.float32}
+    assert capfd.readouterr().err == ""
+
+
+def test_two_processes_train_one_model(corpus, trained, tmp_path, capfd):
+    class Watcher:
+        def __init__(self):
+            self.steps, self.epochs = [], []
+
+        def step(self, *step):
+            self.steps.append(step)
+
+        def epoch(self, row):
+            self.epochs.append(row)
+
+    recipe = small_recipe(training={"devices": 2, "epochs": 2, "learning_rate": 0.02})
+    watcher = Watcher()
+    folder = train(recipe, [corpus], tmp_path / "a", prepared=trained / "prepared", watcher=watcher)
+    assert [row["epoch"] for row in watcher.epochs] == [1, 2]
+    assert [each[:3] for each in watcher.steps] == [(e, s, 3) for e in (1, 2) for s in (1, 2, 3)]
+    assert metrics_of(folder)["test"]["auc"] > 0.5
+    assert capfd.readouterr().err == ""
+    train(recipe, [corpus], tmp_path / "b", prepared=trained / "prepared")
+    assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
+
+
+def test_an_error_in_one_of_several_processes_is_told():
+    def told(last):
+        return _original(RuntimeError(f"\n\n-- Process 1 terminated\nTraceback (most recent call last):\n{last}\n"))
+
+    error = told("iconotext.errors.TrainingError: the loss of epoch 1, step 2 is nan; no epoch: none")
+    assert (type(error), str(error)) == (TrainingError, "the loss of epoch 1, step 2 is nan; no epoch: none")
+    assert isinstance(told("iconotext.errors.CorpusError: a"), CorpusError)
+    assert str(told("ValueError: b")) == "one of the processes failed: ValueError: b"
+
+
+# Validation
+
+
+def test_scores_are_those_of_validation(trained):
+    stored, prepared = load_model(trained / "model"), open_prepared(trained / "prepared")
+    found, auc = validate(stored.model, prepared, stored.recipe, CPU)
+    metrics = metrics_of(trained / "model")
+    assert found == pytest.approx(metrics["validation_loss"])
+    assert auc == pytest.approx(metrics["validation"]["auc"])
+    evaluation = evaluate_split(stored.model, prepared, stored.recipe, "test", CPU)
+    assert evaluation.means["p@1"] == metrics["test"]["p@1"]
+    assert evaluate_split(stored.model, prepared, stored.recipe, "test", CPU).documents[0].id == "d4"
+
+
+def test_portions_change_no_scores(trained, monkeypatch):
+    stored, prepared = load_model(trained / "model"), open_prepared(trained / "prepared")
+    documents = prepared.documents("train")
+    whole = list(scored_documents(stored.model, prepared, stored.recipe, documents, CPU))
+    monkeypatch.setattr("iconotext.train.validate.AT_ONCE", 9)
+    parts = list(scored_documents(stored.model, prepared, stored.recipe, documents, CPU))
+    assert [each[0] for each in parts] == [each[0] for each in whole]
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one[1], other[1], atol=1e-6)
+        assert one[2] == other[2]
+
+
+def test_validation_has_the_hardest_negatives_from_the_start(corpus, trained):
+    stored, prepared = load_model(trained / "model"), open_prepared(trained / "prepared")
+    mean = small_recipe(objective={"mean_epochs": 2})
+    assert validate(stored.model, prepared, mean, CPU) == validate(stored.model, prepared, stored.recipe, CPU)
+
+
+def test_no_known_links_no_auc(tmp_path):
+    corpus = write_synthetic(tmp_path / "corpus", 20, links=False)
+    for kind in ("dense", "single-pair"):
+        recipe = small_recipe(similarity={"kind": kind}, training={"epochs": 1})
+        folder = train(recipe, [corpus], tmp_path / kind)
+        assert set(metrics_of(folder)) == {"best_epoch", "validation_loss", "epochs"}
+        assert log_of(folder)[0]["validation_auc"] == ""
+
+
+def test_tensorboard_has_the_rows_of_the_log(trained):
+    pytest.importorskip("tensorboard")
+    accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(trained / "model" / "tensorboard")).Reload()
+    assert [event.step for event in events.Scalars("validation_loss")] == [1, 2, 3]
+    rows = log_of(trained / "model")
+    assert [e.value for e in events.Scalars("train_loss")] == pytest.approx([float(r["train_loss"]) for r in rows])
+
+
+def test_nothing_heavy_is_imported_before_the_first_step(trained, corpus, tmp_path):
+    code = """
+        import sys, time
+        from pathlib import Path
+        from iconotext.train import train
+        from tests.train.synthetic import small_recipe
+
+        class First:
+            def step(self, *_):
+                heavy = ("pandas", "statsmodels", "tensorboard", "lightning_fabric", "sklearn", "transformers",
+                         "matplotlib", "scipy", "sympy", "torch._dynamo", "pyarrow.parquet")
+                print([name for name in heavy if name in sys.modules])
+                sys.exit(0)
+
+        train(small_recipe(), [Path(sys.argv[1])], Path(sys.argv[2]), watcher=First())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), corpus, tmp_path / "model"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+def test_progress_survives_the_file(trained, corpus, tmp_path):
+    with pytest.raises(Stop):
+        train(small_recipe(), [corpus], tmp_path / "model", watcher=StopAt(3, 1))
+    found = load_checkpoint(tmp_path / "model")
+    assert (found.progress.epoch, found.progress.step, len(found.progress.history)) == (2, 0, 2)
+    assert load_checkpoint(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_takes_two_steps(name, tmp_path, picture):
+    rows = []
+    for number in range(6):
+        picture(f"{number}.png", seed=number)
+        row = {"id": f"d{number}", "sentences": [f"A dog {number}.", "The tower."], "images": [f"{number}.png"]}
+        rows.append(json.dumps(row | {"split": "validation" if number > 3 else "train"}) + "\n")
+    (tmp_path / "corpus.jsonl").write_text("".join(rows))
+    small = ["training.epochs=2", "training.batch=4", "training.warmup=0", "training.average=1", "dim=8"]
+    small += ["objective.mean_epochs=0"] if load_recipe(name).objective.mean_epochs else []
+    recipe = load_recipe(name, small)
+    if recipe.init == "default" and not is_model_folder(default_folder()):
+        pytest.skip("there is no default model yet")
+    if recipe.features.image not in ("pixels", "efficientnet-lite0"):
+        recipe = load_recipe(name, [*small, "features.image=efficientnet-lite0"])
+    folder = train(recipe, [tmp_path / "corpus.jsonl"], tmp_path / "model")
+    assert [row["step"] for row in log_of(folder)] == ["1", "2"]

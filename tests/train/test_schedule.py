@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from iconotext.recipe import TrainingSettings
+from iconotext.train.adam import Adam
+from iconotext.train.schedule import Plateau, learning_rate
+
+
+def seen(losses, **settings):
+    """After each loss, how often the rate was divided."""
+    plateau, made = Plateau(), TrainingSettings(**settings)
+    divided = []
+    for loss in losses:
+        plateau.see(loss, made)
+        divided.append(plateau.divided)
+    return divided
+
+
+def test_the_rate_is_divided_after_three_epochs_without_a_better_loss():
+    assert seen([0.4, 0.3, 0.3, 0.35, 0.31, 0.3, 0.3, 0.3, 0.2, 0.2]) == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert seen([0.4, 0.5, 0.39, 0.5, 0.5, 0.5], patience=2) == [0, 0, 0, 0, 1, 1]
+
+
+def test_the_plateau_counts_only_below_a_loss():
+    # The released code: as long as no loss was below 2 · margin nothing is counted.
+    assert seen([0.4, 0.4, 0.41, 0.4, 0.4], plateau_below=0.4) == [0] * 5
+    assert seen([0.41, 0.39, 0.4, 0.45, 0.39], plateau_below=0.4) == [0, 0, 0, 0, 1]
+
+
+def rate(epoch, step, plateau=None, **settings):
+    made = TrainingSettings(learning_rate=1.0, **settings)
+    return learning_rate(made, epoch, step, steps=4, plateau=plateau or Plateau())
+
+
+def test_rates_by_hand():
+    assert rate(7, 2, schedule="constant") == 1
+    assert [rate(0, step, warmup=1) for step in range(4)] == [0.25, 0.5, 0.75, 1]
+    assert rate(1, 0, warmup=3) == pytest.approx(5 / 12)
+    assert rate(3, 0, warmup=3) == 1
+    assert rate(9, 0, Plateau(divided=2)) == pytest.approx(1 / 25)
+    assert rate(9, 0, Plateau(divided=2), schedule="constant") == 1
+    # The cosine falls from the end of the warm-up to 0 at the last step.
+    assert rate(4, 3, schedule="cosine", epochs=10) == pytest.approx(0.5)
+    assert rate(9, 3, schedule="cosine", epochs=10) == pytest.approx(0)
+    assert rate(5, 3, schedule="cosine", epochs=10, warmup=2) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adam_is_that_of_torch(decay):
+    torch.manual_seed(0)
+    ours = [torch.nn.Parameter(torch.randn(5, 3)), torch.nn.Parameter(torch.randn(3))]
+    theirs = [torch.nn.Parameter(each.detach().clone()) for each in ours]
+    mine = Adam([(ours[:1], decay), (ours[1:], 0.0)], rate=0.1)
+    groups = [{"params": theirs[:1], "weight_decay": decay}, {"params": theirs[1:], "weight_decay": 0.0}]
+    reference = (torch.optim.AdamW if decay else torch.optim.Adam)(groups, lr=0.1, fused=True)
+    for step in range(5):
+        gradients = [torch.randn_like(each) for each in ours]
+        mine.zero_grad()
+        assert ours[0].grad is None
+        for parameters in (ours, theirs):
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.grad = gradient.clone()
+        if step == 3:
+            ours[1].grad = theirs[1].grad = None  # has no part in this step
+        mine.rate = reference.param_groups[0]["lr"] = reference.param_groups[1]["lr"] = 0.1 / (step + 1)
+        mine.step()
+        reference.step()
+        for one, other in zip(ours, theirs, strict=True):
+            assert torch.equal(one, other)
+
+
+def test_adam_goes_on_from_its_state():
+    def run(stop):
+        torch.manual_seed(1)
+        parameter = torch.nn.Parameter(torch.ones(3))
+        optimizer = Adam([([parameter], 0.0)], rate=0.1)
+        for step in range(4):
+            if step == stop:
+                state = optimizer.state()
+                optimizer = Adam([([parameter], 0.0)], rate=0.1)
+                optimizer.load_state(state)
+            parameter.grad = torch.randn(3)
+            optimizer.step()
+        return parameter.detach()
+
+    for stop in (0, 1, 3):
+        assert torch.equal(run(stop), run(None))
