@@ -72,7 +72,9 @@ def large(tmp_path_factory):
 
 def test_what_a_folder_holds_in_the_end(trained):
     files = {path.relative_to(trained / "model").parts[0] for path in (trained / "model").rglob("*")}
-    assert files == {"recipe.toml", "weights.safetensors", "vocabulary.txt", "metrics.json", "log.csv", "tensorboard"}
+    assert files == {
+        "README.md", "recipe.toml", "weights.safetensors", "vocabulary.txt", "metrics.json", "log.csv", "tensorboard"
+    }  # fmt: skip
     assert finished(trained / "model")
     metrics = metrics_of(trained / "model")
     rows = log_of(trained / "model")

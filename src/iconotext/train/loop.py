@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from iconotext.embed.folder import METRICS, save_model
+from iconotext.embed.folder import CARD, METRICS, save_model
 from iconotext.errors import TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.adam import Adam
 from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, save_checkpoint
 from iconotext.train.log import TensorBoardLog, write_log
 from iconotext.train.parallel import Processes, Watcher
@@ -141,6 +142,9 @@ def _epochs(training: Training) -> None:
                 tensorboard.write(progress.history)
                 if training.watcher:
                     training.watcher.epoch(row)
+        if training.main and tensorboard is None:  # killed between the last checkpoint and its log
+            tensorboard = TensorBoardLog(training.folder)
+            tensorboard.write(progress.history)
     finally:
         if tensorboard:
             tensorboard.close()
@@ -221,6 +225,7 @@ def _finish(training: Training) -> None:
         evaluation = evaluate_split(training.model, training.prepared, recipe, split, training.processes.device)
         if evaluation is not None:
             metrics[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
+    write_text(folder / CARD, model_card(recipe, training.prepared.meta, metrics), force=True)
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
     (folder / CHECKPOINT).unlink(missing_ok=True)
 

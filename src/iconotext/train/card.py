@@ -1,0 +1,53 @@
+"""The card of a model: what it is, in the words of someone who finds the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iconotext.recipe import Recipe
+
+METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
+
+
+def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """Markdown: how the model was trained, on how many documents, how good it is, and how to use it.
+
+    Args:
+        recipe: The resolved recipe.
+        prepared: ``Prepared.meta``.
+        metrics: What ``metrics.json`` holds.
+    """
+    backbones = prepared["backbones"]
+    lines = [
+        f"# {recipe.name}",
+        "",
+        "Links the images of documents to their sentences. Trained with iconotext, without labelled links.",
+        "",
+        f"- Recipe: `recipe.toml` (follows {recipe.follows})",
+        f"- Starts from: text `{backbones['text']}`, images `{backbones['image']}`"
+        + (f", the model `{recipe.init}`" if recipe.init else ""),
+        f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
+        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, validation loss {metrics['validation_loss']:.4f}",
+        "",
+    ]
+    rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
+    if rows:
+        head = " | ".join(METRICS)
+        lines += [f"| split | documents | {head} |", "|---" * (2 + len(METRICS)) + "|", *rows, ""]
+        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch.", ""]
+    else:
+        lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
+    lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
+    return "\n".join(lines)
+
+
+def _figures(found: Mapping[str, Any]) -> str:
+    cells = [str(found["documents"] - found["undefined"])]
+    for metric in METRICS.values():
+        interval = found["intervals"][metric]
+        cells.append(
+            "–" if interval is None else f"{100 * found[metric]:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+        )
+    return " | ".join(cells)
