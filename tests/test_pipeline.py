@@ -117,3 +117,35 @@ def test_save(linker, photos, tmp_path, suffix):
         assert json.loads(target.read_text())["id"] == "a"
     with pytest.raises(OutputError, match="txt"):
         linked.save(tmp_path / "out.txt")
+
+
+def test_the_default_model_is_trained_small_and_has_a_card(linker):
+    from iconotext.embed.folder import default_folder
+
+    assert linker.stored is not None
+    assert linker.stored.recipe.linking.bridge > 0
+    files = {path.name: path.stat().st_size for path in default_folder().iterdir()}
+    assert sum(files.values()) <= 8_000_000
+    assert files["README.md"] > 1000
+
+
+def test_the_shipped_recipe_made_the_default_model(linker):
+    from iconotext.recipe import load_recipe
+
+    assert linker.stored is not None
+    assert load_recipe("default") == linker.stored.recipe
+
+
+def test_other_backbones_mean_the_bridge_and_the_result_says_so(linker, photos):
+    untrained = Linker.load("no-training", LinkSettings(cache=False, select="best"))
+    named = Linker.load(settings=LinkSettings(cache=False, select="best", image="efficientnet-lite0"))
+    assert untrained.stored is None
+    linked = named.link(bare(photos))
+    assert linked.model == "no-training"
+    np.testing.assert_array_equal(linked.similarity, untrained.link(bare(photos)).similarity)
+    assert np.abs(linked.similarity - linker.link(bare(photos)).similarity).max() > 0.01
+
+
+def test_a_folder_without_a_model_is_told(tmp_path):
+    with pytest.raises(FeatureError, match=str(tmp_path)):
+        Linker.load(str(tmp_path))
