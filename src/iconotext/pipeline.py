@@ -41,8 +41,8 @@ class LinkSettings(BaseModel):
     """Pairs below this probability do not become links; None: 0.1, but 0 where the picture is the only evidence."""
 
     text: str | None = None
-    """Text backbone: a name or folder of a sentence-transformers model; None takes what the model came with. The default
-    model knows only its own backbones: with others it is the concept bridge, ``no-training``, that links."""
+    """Text backbone: a name or folder of a sentence-transformers model; None takes what the model came with. The
+    default model knows only its own backbones: with others it is the concept bridge, ``no-training``, that links."""
 
     image: str | None = None
     """Image backbone: a name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a

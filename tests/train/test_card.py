@@ -8,7 +8,7 @@ PREPARED = {"backbones": {"text": "words", "image": "net-1"}, "documents": 12, "
 
 def test_card_says_what_is_known():
     recipe = make_recipe({"name": "mine", "follows": "nobody"}, source="test")
-    found = {"documents": 5, "undefined": 1, "auc": 0.75, "p@1": 0.5, "p@5": 0.25}
+    found: dict[str, object] = {"documents": 5, "undefined": 1, "auc": 0.75, "p@1": 0.5, "p@5": 0.25}
     found["intervals"] = {"auc": [0.7, 0.8], "p@1": [0.4, 0.6], "p@5": [0.2, 0.3]}
     metrics = {"best_epoch": 2, "epochs": 9, "validation_loss": 0.123456, "test": found}
     card = model_card(recipe, PREPARED, metrics)

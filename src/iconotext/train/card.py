@@ -20,6 +20,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         metrics: What ``metrics.json`` holds.
     """
     backbones = prepared["backbones"]
+    loss = f"{metrics['validation_loss']:.4f}"
     lines = [
         f"# {recipe.name}",
         "",
@@ -29,7 +30,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         f"- Starts from: text `{backbones['text']}`, images `{backbones['image']}`"
         + (f", the model `{recipe.init}`" if recipe.init else ""),
         f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
-        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, validation loss {metrics['validation_loss']:.4f}",
+        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, validation loss {loss}",
         "",
     ]
     rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
