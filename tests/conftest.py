@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,3 +41,27 @@ def _pdf_reader_ends_with_the_tests() -> Iterator[None]:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the feature cache of the person who runs it."""
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests that look at pages: Playwright cannot be started a second time in a process."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no browser: install chromium or google-chrome")
+    with sync_api.sync_playwright() as play:
+        running = play.chromium.launch(executable_path=found, args=QUIET)
+        yield running
+        running.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,29 +10,6 @@ import pytest
 
 from iconotext.report import reading_page
 from iconotext.types import LinkedDocument
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no browser: install chromium or google-chrome")
-    with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=found, args=QUIET)
-        yield running
-        running.close()
 
 
 class Pages:

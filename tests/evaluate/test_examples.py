@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from itertools import permutations
 
 import numpy as np
@@ -85,36 +84,30 @@ def test_scores_that_do_not_fit_are_refused(example):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
-def test_in_a_browser_edges_meet_their_ends(example, tmp_path, width, scheme):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no browser: install chromium or google-chrome")
+def test_in_a_browser_edges_meet_their_ends(browser, example, tmp_path, width, scheme):
     path = tmp_path / "page.html"
     path.write_text(examples_page([example], model="m", corpus="c", mean_auc=0.7), encoding="utf-8")
     wrong: list[str] = []
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
-        page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        ends = page.evaluate(
-            """() => {
-                const middle = (list, n) => {
-                    const box = document.querySelector(`.${list} li[value="${n}"]`).getBoundingClientRect();
-                    return (box.top + box.bottom) / 2;
-                };
-                return [...document.querySelectorAll('.edges path')].map(path => {
-                    const [, s, p] = path.textContent.match(/sentence (\\d+) to picture (\\d+)/);
-                    const m = path.getScreenCTM(), length = path.getTotalLength();
-                    const at = x => path.getPointAtLength(x).y * m.d + m.f;
-                    return [at(0) - middle('sentences', s), at(length) - middle('pictures', p)];
-                });
-            }"""
-        )
-        browser.close()
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ends = page.evaluate(
+        """() => {
+            const middle = (list, n) => {
+                const box = document.querySelector(`.${list} li[value="${n}"]`).getBoundingClientRect();
+                return (box.top + box.bottom) / 2;
+            };
+            return [...document.querySelectorAll('.edges path')].map(path => {
+                const [, s, p] = path.textContent.match(/sentence (\\d+) to picture (\\d+)/);
+                const m = path.getScreenCTM(), length = path.getTotalLength();
+                const at = x => path.getPointAtLength(x).y * m.d + m.f;
+                return [at(0) - middle('sentences', s), at(length) - middle('pictures', p)];
+            });
+        }"""
+    )
+    page.close()
     assert wrong == []
     assert len(ends) >= 2
     assert np.abs(ends).max() < 2  # pixels
