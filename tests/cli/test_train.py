@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.recipe import dump_recipe, shipped_recipes
+from iconotext.recipe import dump_recipe, load_recipe, shipped_recipes
 from iconotext.train import train as train_model
 from tests.train.synthetic import small_recipe, write_synthetic
 
@@ -60,6 +60,15 @@ def test_an_interrupted_training_goes_on(tmp_path, recipe):
     result = run(recipe, "-c", corpus, "-o", tmp_path / "model")
     assert f"going on with the training that was interrupted in {tmp_path / 'model'}" in result.stderr
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == ["epoch 2", "epoch 3"]
+
+
+def test_a_model_to_start_from_is_enough(tmp_path, recipe):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    run(recipe, "--corpus", corpus, "--output", tmp_path / "first", "--set", "training.epochs=1")
+    run("--init", tmp_path / "first", "--corpus", corpus, "--output", tmp_path / "second", "--set", "training.epochs=1",
+        "--set", "training.warmup=0")  # fmt: skip
+    adapted = load_recipe(tmp_path / "second" / "recipe.toml")
+    assert (adapted.name, adapted.init) == ("adapt", str(tmp_path / "first"))
 
 
 def test_list_names_the_recipes_that_ship():

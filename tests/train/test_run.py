@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.folder import default_folder, is_model_folder, load_model
+from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
 from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train import loop, loss, step, train
@@ -533,8 +533,6 @@ def test_every_shipped_recipe_takes_two_steps(name, tmp_path, picture):
     small = ["training.epochs=2", "training.batch=4", "training.warmup=0", "training.average=1", "dim=8"]
     small += ["objective.mean_epochs=0"] if load_recipe(name).objective.mean_epochs else []
     recipe = load_recipe(name, small)
-    if recipe.init == "default" and not is_model_folder(default_folder()):
-        pytest.skip("there is no default model yet")
     if recipe.features.image not in ("pixels", "efficientnet-lite0"):
         recipe = load_recipe(name, [*small, "features.image=efficientnet-lite0"])
     folder = train(recipe, [tmp_path / "corpus.jsonl"], tmp_path / "model")

@@ -19,7 +19,8 @@ def train(
         str,
         typer.Argument(
             metavar="RECIPE",
-            help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them).",
+            help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them). "
+            "With --init it may be left out, and is adapt.",
             show_default=False,
         ),
     ] = "",
@@ -49,7 +50,7 @@ def train(
 
     **Examples**
 
-    - `iconotext train adapt --corpus docs.jsonl --output my-model`
+    - `iconotext train --init default --corpus docs.jsonl --output my-model`
     - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     """
@@ -60,6 +61,8 @@ def train(
             for name in shipped_recipes():
                 print(name)
             return
+        if init and not recipe:
+            recipe = "adapt"
         if not recipe or not corpus:
             missing = "a recipe" if not recipe else "a corpus: --corpus FILE"
             complain(f"train needs {missing}; `iconotext train --help` shows examples")
