@@ -304,11 +304,11 @@ def test_build_documents_says_what_it_cannot_do(tmp_path, monkeypatch, arguments
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
     path = corpus(tmp_path / "c.jsonl", row("a", "x"))
     assert run("stats", path).stderr == ""
-    from iconotext.cli import corpus as module
+    from iconotext.cli.corpus_progress import total
 
-    assert module._total(path) == 0
+    assert total(path) == 0
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert module._total(path) == 1
+    assert total(path) == 1
 
 
 def test_photographs_for_validation_may_be_the_test(tmp_path, album):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.options import AllowOutside, Fetch, Force, Root, Seed
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.documents import LeftOut
@@ -35,22 +36,12 @@ def documents(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The corpus to write: .jsonl or .parquet.", show_default=False)
     ],
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that addresses like /img/a.png start from, and that pictures may come from.",
-            exists=True,
-            file_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
-    ] = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch pictures from the web.")] = False,
+    root: Root = None,
+    allow_outside: AllowOutside = False,
+    fetch: Fetch = False,
     validation: Annotated[float, typer.Option(help="Share of the documents for validation.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the documents for test.")] = 0,
-    seed: Annotated[int, typer.Option(help="Another seed, another choice.")] = 0,
+    seed: Seed = 0,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +51,7 @@ def documents(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
 ) -> None:
     """Make a corpus out of documents: their sentences and pictures in order, divided into train, validation and test.
 

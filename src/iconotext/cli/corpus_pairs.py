@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors
+from iconotext.cli.options import CorpusOutput, Force
 
 
 class Part(StrEnum):
@@ -29,12 +30,12 @@ def pairs(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)],
+    output: CorpusOutput,
     only: Annotated[
         Part | None,
         typer.Option(help="Pictures of this split, and those of none; training then divides them.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
 ) -> None:
     """Make a document of each picture and its captions and alternative texts, which is what a model learns most from.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.options import AllowOutside, Fetch, Force, Root
 from iconotext.errors import DocumentError, OutputError
 
 if TYPE_CHECKING:
@@ -69,20 +70,10 @@ def link(
             show_default=False,
         ),
     ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that addresses like /img/a.png start from, and that pictures may come from.",
-            exists=True,
-            file_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
-    ] = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch pictures from the web.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    root: Root = None,
+    allow_outside: AllowOutside = False,
+    fetch: Fetch = False,
+    force: Force = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(

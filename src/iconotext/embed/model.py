@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from iconotext.embed.projection import Projection
 from iconotext.embed.words import WordEncoder
 from iconotext.errors import SettingError
-from iconotext.recipe import Recipe
+from iconotext.recipe import ImageEncoderSettings, Recipe, TextEncoderSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,13 @@ class JointModel(nn.Module):
                 dropout_at=text.dropout_at,
             )
         else:
-            self.text = Projection(
-                inputs.text_features,
-                dim=recipe.dim,
-                hidden=text.hidden,
-                dropout=text.dropout,
-                dropout_at=text.dropout_at,
-                rescale=text.rescale,
-            )
+            self.text = _projection(inputs.text_features, recipe.dim, text)
         if image.kind == "network":
             from iconotext.embed.image_network import ImageNetwork
 
             self.image = ImageNetwork(dim=recipe.dim, dropout=image.dropout)
         else:
-            self.image = Projection(
-                inputs.image_features,
-                dim=recipe.dim,
-                hidden=image.hidden,
-                dropout=image.dropout,
-                dropout_at=image.dropout_at,
-                rescale=image.rescale,
-            )
+            self.image = _projection(inputs.image_features, recipe.dim, image)
         learned = recipe.objective.learn_scale
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
         with_bias = learned and recipe.objective.kind == "logistic"
@@ -107,3 +93,14 @@ class JointModel(nn.Module):
         known = vectors.abs().sum(1) > 0
         with torch.no_grad():
             self.text.embedding.weight[known] = vectors[known]
+
+
+def _projection(features: int, dim: int, settings: TextEncoderSettings | ImageEncoderSettings) -> Projection:
+    return Projection(
+        features,
+        dim=dim,
+        hidden=settings.hidden,
+        dropout=settings.dropout,
+        dropout_at=settings.dropout_at,
+        rescale=settings.rescale,
+    )

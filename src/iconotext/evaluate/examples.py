@@ -6,12 +6,8 @@ solution, so that no sentence and no image has more than one. A page is one file
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +16,10 @@ from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import title
+from iconotext.report.page import filled
 from iconotext.report.readable import readable
 
 if TYPE_CHECKING:
-    import jinja2
     from numpy.typing import NDArray
 
     from iconotext.evaluate.results import DocumentScores, Evaluation
@@ -128,17 +124,15 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
     Raises:
         ShapeError: A matrix does not fit its document.
     """
-    style = _asset("examples.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    page = _environment().get_template("examples.html")
-    return page.render(
+    return filled(
+        "iconotext.evaluate",
+        "examples.html",
+        style="examples.css",
         model=readable(model),
         corpus=readable(corpus),
         mean_auc=mean_auc,
         parts=[_part(example) for example in examples],
         known=any(example.document.links is not None for example in examples),
-        style=style,
-        style_hash=f"sha256-{digest}",
     )
 
 
@@ -284,23 +278,3 @@ def _heat(scores: NDArray[np.floating], i: int, j: int, low: float, high: float,
     text = f"sentence {i + 1}, picture {j + 1}: {value:.3f}" + (f" ({', '.join(marks)})" if marks else "")
     number = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
     return _HeatCell(text, number, min(_SHADES - 1, int(share * _SHADES)), gold, chosen)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    """A file of ours, with the line ends that the browser hashes."""
-    text = (resources.files("iconotext.evaluate") / "templates" / name).read_text(encoding="utf-8")
-    return text.replace("\r\n", "\n")

@@ -6,27 +6,24 @@ we wrote; text of the document comes in through Jinja's escaping alone.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.page import asset, filled, policy_hash
 from iconotext.report.readable import percent, readable
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
 
-if TYPE_CHECKING:
-    import jinja2
+PACKAGE = "iconotext.report"
+"""Where the templates are."""
 
 HUES = 6
 """Colours of the threads, ``hue-0`` to ``hue-5`` in the style sheet; the next picture takes the next one."""
@@ -135,8 +132,8 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         model=readable(linked.model),
         index=index,
         data=_data(linked),
-        script=_asset("reading.js"),
-        script_hash=_hash(_asset("reading.js")),
+        script=asset(PACKAGE, "reading.js"),
+        script_hash=policy_hash(asset(PACKAGE, "reading.js")),
     )
 
 
@@ -318,30 +315,4 @@ def _finite(value: float) -> float:
 
 
 def _page(template: str, **context: object) -> str:
-    style = _asset("reading.css")
-    page = _environment().get_template(template).render(style=style, style_hash=_hash(style), **context)
-    return page if page.endswith("\n") else page + "\n"
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    """A file of ours, with the line ends that the browser hashes."""
-    text = (resources.files("iconotext.report") / "templates" / name).read_text(encoding="utf-8")
-    return text.replace("\r\n", "\n")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return filled(PACKAGE, template, style="reading.css", **context)

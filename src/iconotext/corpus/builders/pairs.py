@@ -46,7 +46,7 @@ def build_pairs(sources: Iterable[Path], *, only: Split | None = None) -> Iterat
             )
 
 
-Described = tuple[str, Image, tuple[str, ...], Split | None]
+Described = tuple[str, Image, tuple[str, ...], str | None]
 """A name, a picture, the texts about it, the split it belongs to."""
 
 
@@ -80,4 +80,4 @@ def _illustrations(path: Path) -> Iterator[Described]:
             good = tuple(text for text in texts if len(text.split()) >= MIN_WORDS)
             if good:
                 alone = Image(image.source, image.file)
-                yield f"{document.id}/{number}", alone, good, document.split  # type: ignore[misc]
+                yield f"{document.id}/{number}", alone, good, document.split
