@@ -53,7 +53,7 @@ class Batch:
             for name in ("sentences", "words", "lengths", "images", "strangers")
         }
         counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
-        return Batch(*counts, **moved)  # type: ignore[arg-type] - by name, mypy cannot see which may be None
+        return Batch(*counts, **moved)  # type: ignore[arg-type]  # by name, mypy cannot see which may be None
 
 
 def epoch_batches(

@@ -88,7 +88,7 @@ class OneProcess:
 
     def backward(self, loss: Tensor) -> None:
         """See ``Processes``."""
-        loss.backward()  # type: ignore[no-untyped-call] - torch leaves it untyped
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def agree(self, number: float) -> float:
         """See ``Processes``."""
@@ -150,7 +150,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
         threads = max(1, torch.get_num_threads() // settings.devices) if not gpus else torch.get_num_threads()
         with _relay(watcher) as queue:
             try:
-                fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type] - Fabric passes on more than it declares
+                fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]  # Fabric passes on more than it declares
             except ProcessRaisedException as error:
                 raise _original(error) from error
             except ProcessExitedException as error:
