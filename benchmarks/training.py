@@ -1,6 +1,6 @@
 """How quickly whole training steps are done: forward, loss, backward, update.
 
-    nice python benchmarks/training.py [--turns 9] [--only steps,padded,start,memory,evaluation]
+    nice python benchmarks/training.py [--turns 9] [--only steps,padded,transformer,start,memory,evaluation]
 
 Prints Markdown tables. One thread; documents per second of CPU time, medians over the turns, of things that are
 compared taking turns in one process. Sentences are of random words out of a vocabulary of 10,000, caption-like (5 to 20
@@ -11,9 +11,12 @@ reading the corpus is no part of it, as in training, where a thread does it mean
    projection, forward and backward, on ready matrices of the same shapes.
 2. Ragged documents, 5 to 40 sentences of 5 to 20 words, against a reference step that pads everything to the maximum:
    ``torch.nn.GRU`` over (B · 40, 20) words and set similarities over (B, B, 40, 40) cells.
-3. Time from the start of a new process to the end of its first step.
-4. Peak memory of a new process that does three steps.
-5. Evaluation of 5,000 documents whose sentences and images are encoded.
+3. Steps of the Transformer recipe of Li 2021, 11 documents of 5 × 5, 36 regions an image or 10 to 36: operations of its
+   matrix products a second, against those of one large square product; and rows that the layers compute against tokens
+   that are there, counted where they are computed.
+4. Time from the start of a new process to the end of its first step.
+5. Peak memory of a new process that does three steps.
+6. Evaluation of 5,000 documents whose sentences and images are encoded.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +41,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from iconotext.embed.model import Inputs, JointModel
+from iconotext.embed.regions import RegionBatch
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.train.batches import Batch
@@ -49,7 +55,7 @@ Row = dict[str, str | float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--only", default="steps,padded,start,memory,evaluation")
+    parser.add_argument("--only", default="steps,padded,transformer,start,memory,evaluation")
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -59,6 +65,7 @@ def main() -> None:
     tables: Mapping[str, Callable[[int], list[Row]]] = {
         "steps": steps,
         "padded": padded,
+        "transformer": transformer,
         "start": start,
         "memory": memory,
         "evaluation": evaluation,
@@ -111,7 +118,10 @@ def batch_of(rng: np.random.Generator, sentences: list[int], images: list[int], 
 
 def step_of(recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
     torch.manual_seed(0)
-    model = JointModel(recipe, Inputs(WORDS, 0, FEATURES)).train()
+    return step_with(JointModel(recipe, Inputs(WORDS, 0, FEATURES)).train(), recipe, batches)
+
+
+def step_with(model: JointModel, recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
     processes, optimizer = OneProcess(recipe.training), make_optimizer(model, recipe)
     encode = processes.setup(model)
     done = 0
@@ -134,6 +144,7 @@ def floor_of(batch: Batch, dim: int, *, half: bool) -> Callable[[], object]:
     w_input, w_hidden = torch.randn(3 * dim, 300, dtype=kind), torch.randn(3 * dim, dim, dtype=kind)
     words, gates = torch.randn(distinct, 300, dtype=kind), torch.randn(distinct, 3 * dim, dtype=kind)
     states, d_gates = torch.randn(later, dim, dtype=kind), torch.randn(later, 3 * dim, dtype=kind)
+    assert isinstance(batch.images, torch.Tensor)
     images, w_image = batch.images.to(kind), torch.randn(dim, FEATURES, dtype=kind)
     d_images = torch.randn(len(images), dim, dtype=kind)
 
@@ -189,6 +200,69 @@ def steps(turns: int) -> list[Row]:
     return rows
 
 
+def transformer(turns: int) -> list[Row]:
+    rows: list[Row] = []
+    rng = np.random.default_rng(5)
+    for dim in (1024, 256, 128):
+        for least in (36, 10):
+            values = {"dim": dim, "text": {"kind": "transformer", "dropout": 0.1}}
+            values |= {"image": {"kind": "regions", "dropout": 0.1}, "similarity": {"kind": "top-k"}}
+            values |= {"objective": {"intra_document": 1.0, "sub_document": 1.0}}
+            recipe = make_recipe({"name": "x", **values}, source="benchmark")
+            batch = batch_of(rng, [5] * 11, [5] * 11, caption_lengths(rng, 55))
+            counts = rng.integers(least, 37, 55)
+            regions = int(counts.sum())
+            concepts = torch.from_numpy(rng.integers(0, 1000, regions))
+            images = RegionBatch(torch.randn(regions, FEATURES), torch.from_numpy(counts), concepts)
+            batch = replace(batch, images=images)
+            assert batch.lengths is not None
+            words = int(batch.lengths.sum())
+            torch.manual_seed(0)
+            model = JointModel(recipe, Inputs(WORDS, 0, FEATURES, concepts=1000, concept_words=1000)).train()
+            model.set_concepts([[n] for n in range(1000)])
+            computed = rows_of_layers(model)
+            # Multiplications and additions; forward once, backward twice.
+            layers = 3 * (2 * regions + words) * 24 * dim**2
+            attention = 3 * 4 * dim * (int((4 * counts**2).sum()) + int((batch.lengths**2).sum()))
+            inward = 2 * dim * (regions * FEATURES + words * 300)
+            square = torch.randn(2048, 2048)
+            taken = in_turns(
+                {"step": step_with(model, recipe, [batch]), "square": partial(torch.matmul, square, square)},
+                max(3, turns // 3) if dim == 1024 else turns,
+            )
+            rate, best = 3 * (layers + attention + inward) / taken["step"], 2 * 2048**3 / taken["square"]
+            tokens = 3 * (2 * regions + words) * computed["steps"]
+            rows.append(
+                {
+                    "dimensions": str(dim),
+                    "regions an image": "36" if least == 36 else "10 to 36",
+                    "documents a second": 11 / taken["step"],
+                    "GFLOP/s": rate / 1e9,
+                    "one product, GFLOP/s": best / 1e9,
+                    "share": rate / best,
+                    "rows computed : tokens": computed["rows"] / tokens,
+                }
+            )
+    return rows
+
+
+def rows_of_layers(model: JointModel) -> dict[str, int]:
+    """Counts the rows that go through the feed-forward parts of all layers, and the steps that are done."""
+    counted = {"rows": 0, "steps": 0}
+
+    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        counted["rows"] += output.shape[0]
+
+    def step(module: nn.Module, inputs: object, output: object) -> None:
+        counted["steps"] += 1
+
+    for name, module in model.named_modules():
+        if name.endswith(".wide"):
+            module.register_forward_hook(count)
+    model.text.register_forward_hook(step)
+    return counted
+
+
 def padded(turns: int) -> list[Row]:
     rng = np.random.default_rng(1)
     rows: list[Row] = []
@@ -229,6 +303,7 @@ def padded_step(batch: Batch, most: int = 40) -> Callable[[], object]:
     features = torch.zeros(documents, most, FEATURES)
     there_s, there_v = torch.zeros(documents, most, dtype=torch.bool), torch.zeros(documents, most, dtype=torch.bool)
     sentences = list(batch.words.split(batch.lengths.tolist()))  # type: ignore[no-untyped-call]
+    assert isinstance(batch.images, torch.Tensor)
     pictures = list(batch.images.split(batch.image_counts))  # type: ignore[no-untyped-call]
     for number, count in enumerate(batch.sentence_counts):
         for place in range(count):

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from skimage import data as photographs
 
-from iconotext import Document, Image, Linker, LinkSettings, Sentence, read, read_all
-from iconotext.errors import FeatureError, OutputError
+from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, read_all
+from iconotext.errors import FeatureError, OutputError, PictureError, SettingError
+from iconotext.links.occlusion import coverable_picture
+from iconotext.links.word_spans import without
 from iconotext.read import Failure
 
 
@@ -149,3 +153,176 @@ def test_other_backbones_mean_the_bridge_and_the_result_says_so(linker, photos):
 def test_a_folder_without_a_model_is_told(tmp_path):
     with pytest.raises(FeatureError, match=str(tmp_path)):
         Linker.load(str(tmp_path))
+
+
+# --- Why this link.
+
+CAPTIONS = {
+    "astronaut": "A smiling astronaut in an orange space suit stands before the flag and a model of the shuttle.",
+    "brick": "The path is paved with rows of grey bricks.",
+    "camera": "A man in a dark coat looks through a camera on a tripod.",
+    "chelsea": "A tabby cat with green eyes and long whiskers lies on a blanket.",
+    "clock": "The clock on the wall is blurred by the motion of the camera.",
+    "coffee": "On the wooden table stands a red cup of espresso with a spoon on the saucer.",
+    "grass": "The lawn is a thick carpet of grass.",
+    "hubble_deep_field": "The telescope saw thousands of galaxies in the dark sky.",
+    "retina": "The retina of an eye is an orange disc with fine blood vessels.",
+    "rocket": "A rocket stands on its launch pad at night between tall towers.",
+}
+
+
+@pytest.fixture(scope="module")
+def captioned() -> Document:
+    """Ten photographs, each with its sentence."""
+    import io
+
+    from PIL import Image as Pillow
+
+    images = []
+    for name in CAPTIONS:
+        file = io.BytesIO()
+        Pillow.fromarray(getattr(photographs, name)()).save(file, "PNG")
+        images.append(Image(name, file.getvalue()))
+    return Document("captioned", tuple(map(Sentence, CAPTIONS.values())), tuple(images))
+
+
+@pytest.fixture(scope="module")
+def explained(linker, captioned):
+    """Each photograph linked to its own sentence, and explained."""
+    links = tuple(Link(n, n, 0.5, 0.5, {}) for n in range(len(CAPTIONS)))
+    linked = LinkedDocument(captioned, links, np.zeros((len(CAPTIONS),) * 2, np.float32), "default")
+    return linker.explain(linked)
+
+
+def taken(weights, share, rng):
+    """Rows of what is taken away: nothing, the parts of most weight, then as many at random, ten times."""
+    count = max(1, round(share * len(weights)))
+    rows = np.zeros((12, len(weights)), bool)
+    rows[1, np.argsort(-np.array(weights), kind="stable")[:count]] = True
+    for row in rows[2:]:
+        row[rng.choice(len(weights), count, replace=False)] = True
+    return rows
+
+
+def test_without_what_carries_a_link_less_is_left_than_without_anything_else(linker, captioned, explained):
+    looked = linker.look(captioned)
+    space = linker.space(looked)
+    images, sentences = space.images(looked.features), space.sentences(looked.texts)
+    more_words, more_cells = [], []
+    for n, link in enumerate(explained.links):
+        rng = np.random.default_rng(n)
+        spans = [(begin, end) for begin, end, _ in link.explanation.words]
+        rows = taken([weight for *_, weight in link.explanation.words], 1 / 3, rng)
+        texts = [without(looked.texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in rows]
+        scores = space.sentences(texts) @ images[n]
+        more_words.append(scores[2:].mean() - scores[1])
+        shown = coverable_picture(captioned.images[n].file, lambda files: space.images(linker.image.encode(files)))
+        rows = taken([weight for *_, weight in link.explanation.regions], 1 / 4, rng)
+        scores = shown.vectors(rows) @ sentences[n]
+        more_cells.append(scores[2:].mean() - scores[1])
+    assert min(more_words) > 0
+    assert np.mean(more_cells) > 0.02
+    assert sum(np.array(more_cells) > 0) >= 8  # of ten
+
+
+def test_the_word_for_what_is_shown_carries_the_link(explained):
+    found = dict(zip(CAPTIONS, explained.links, strict=True))
+    for name, expected in {"chelsea": {"cat", "tabby"}, "rocket": {"rocket", "launch", "towers"}}.items():
+        heaviest = max(found[name].explanation.words, key=lambda word: word[2])
+        assert CAPTIONS[name][slice(*heaviest[:2])] in expected
+
+
+def test_words_and_regions_of_an_explanation(explained):
+    for text, link in zip(CAPTIONS.values(), explained.links, strict=True):
+        words = [text[begin:end] for begin, end, _ in link.explanation.words]
+        assert words == text.replace(".", "").split()
+        assert len(link.explanation.regions) == 36
+        assert link.explanation.regions[0][:4] == pytest.approx((0, 0, 1 / 6, 1 / 6))
+
+
+@pytest.mark.parametrize("model", ["default", "no-training"])
+def test_explanations_explain_the_matrix_of_the_links(model, captioned):
+    linker = Linker.load(model, LinkSettings(cache=False, evidence=("picture",), min_confidence=0))
+    looked = linker.look(captioned)
+    space = linker.space(looked)
+    product = space.sentences(looked.texts) @ space.images(looked.features).T
+    np.testing.assert_allclose(product, linker.link(captioned).similarity, atol=2e-6)
+
+
+def test_the_rest_of_the_document_stays_as_it_is(linker, captioned, explained):
+    """Explaining some links of a document gives what explaining all of them does."""
+    some = LinkedDocument(captioned, explained.links[3:5], explained.similarity, "default")
+    for one, two in zip(linker.explain(some).links, explained.links[3:5], strict=True):
+        for side in ("words", "regions"):
+            np.testing.assert_allclose(getattr(one.explanation, side), getattr(two.explanation, side), atol=1e-5)
+
+
+def test_linking_explains_where_that_is_set_and_keeps_all_else(photos):
+    plain = Linker.load(settings=LinkSettings(cache=False, select="best"))
+    explaining = Linker.load(settings=LinkSettings(cache=False, select="best", explain=True))
+    linked, explained = plain.link(bare(photos)), explaining.link(bare(photos))
+    assert all(link.explanation is None for link in linked.links)
+    assert all(link.explanation is not None for link in explained.links)
+    assert tuple(replace(link, explanation=None) for link in explained.links) == linked.links
+    np.testing.assert_array_equal(explained.similarity, linked.similarity)
+    assert explaining.link(Document("empty", (), ())).links == ()
+
+
+def test_what_was_only_tried_does_not_go_into_the_cache(photos, monkeypatch):
+    from iconotext.features import FeatureCache
+
+    kept: list[int] = []
+    put = FeatureCache.put
+
+    def counting(self, rows, **kind):
+        kept.append(len(rows))
+        put(self, rows, **kind)
+
+    linker = Linker.load(settings=LinkSettings(select="best"))
+    linked = linker.link(bare(photos))
+    monkeypatch.setattr(FeatureCache, "put", counting)
+    explained = linker.explain(linked)
+    assert kept == []
+    assert all(link.explanation for link in explained.links)
+
+
+def test_only_picture_evidence_can_be_explained(linker, photos):
+    with pytest.raises(ValidationError, match="picture"):
+        LinkSettings(evidence=("caption",), explain=True)
+    blind = Linker.load(settings=LinkSettings(cache=False, evidence=("caption", "layout")))
+    with pytest.raises(SettingError, match="picture"):
+        blind.explain(linker.link(bare(photos)))
+
+
+def test_a_picture_that_went_away_is_told(linker, photos, tmp_path):
+    path = tmp_path / "cat.png"
+    path.write_bytes((photos / "IMG_2.png").read_bytes())
+    linked = linker.link(Document("one", (Sentence("The tabby cat sat up."),), (Image("cat.png", path),)))
+    path.unlink()
+    with pytest.raises(PictureError, match=r"cat\.png"):
+        linker.explain(linked)
+
+
+def test_a_link_of_a_picture_that_nobody_saw_has_no_explanation(linker, photos):
+    """Its caption made the link; there is no picture evidence to explain."""
+    images = (Image("cat.png", photos / "IMG_2.png"), Image("cup.png", None, caption="A cup of espresso on the table."))
+    texts = ("The tabby cat sat up.", "We drank a cup of espresso at the table.", "Nothing else.")
+    linked = linker.link(Document("d", tuple(map(Sentence, texts)), images))
+    found = {link.image: link.explanation for link in linker.explain(linked).links}
+    assert found[0] is not None
+    assert found[1] is None
+
+
+def test_a_model_that_reads_a_table_of_features_explains_the_words_alone(tmp_path):
+    from iconotext.corpus.store import read_corpus
+    from iconotext.train import train
+    from tests.train.synthetic import small_recipe, write_synthetic
+
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    model = train(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "model")
+    table = str(corpus.with_name("features.npy"))
+    settings = LinkSettings(evidence=("picture",), image=table, cache=False, explain=True)
+    linked = Linker.load(str(model), settings).link(next(iter(read_corpus(corpus))))
+    assert linked.links
+    assert not any(link.explanation.regions for link in linked.links)
+    assert any(weight for link in linked.links for *_, weight in link.explanation.words)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from iconotext.errors import FeatureError, IconotextError
+from iconotext.errors import IconotextError, SettingError
 from iconotext.read import Failure
-from iconotext.types import EVIDENCE, Document, Evidence, LinkedDocument
+from iconotext.types import EVIDENCE, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from iconotext.corpus.feature_table import FeatureTable
+    from iconotext.embed.document_space import DocumentSpace
     from iconotext.embed.folder import StoredModel
+    from iconotext.embed.region_backbone import RegionBackbone
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
+    from iconotext.links.explanation import Coverable
     from iconotext.types import FloatMatrix
 
 DEFAULT_TEXT = "minilm"
@@ -54,12 +60,41 @@ class LinkSettings(BaseModel):
     cache: bool = True
     """Whether features are kept on disk, so that what has not changed is not encoded again."""
 
+    explain: bool = False
+    """Whether every link says which words and which parts of the picture carry its picture evidence."""
+
     @field_validator("evidence")
     @classmethod
     def _some(cls, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
         if not evidence:
             raise ValueError(f"name at least one of {', '.join(EVIDENCE)}")
         return tuple(kind for kind in EVIDENCE if kind in evidence)
+
+    @field_validator("explain")
+    @classmethod
+    def _explainable(cls, explain: bool, info: ValidationInfo) -> bool:
+        if explain and "picture" not in info.data.get("evidence", EVIDENCE):
+            raise ValueError("only picture evidence can be explained: let evidence name picture")
+        return explain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """A document whose pictures were looked at.
+
+    Attributes:
+        document: With the problems of its images.
+        usable: Numbers of the images that have features.
+        features: Of those.
+        texts: The sentences.
+        sentence_vectors: (S, features); None for a model that reads words.
+    """
+
+    document: Document
+    usable: list[int]
+    features: ImageFeatures
+    texts: list[str]
+    sentence_vectors: FloatMatrix | None
 
 
 class Linker:
@@ -76,6 +111,7 @@ class Linker:
         image: The image backbone; None where features come from a table.
         stored: The trained model, None without one.
         table: Features by the images' sources, None where pictures are looked at.
+        uncached: The same backbones without the cache, for what will not be asked again.
     """
 
     def __init__(
@@ -86,7 +122,8 @@ class Linker:
         settings: LinkSettings,
         *,
         stored: StoredModel | None = None,
-        table: FeatureTable | None = None,
+        table: FeatureTable | RegionBackbone | None = None,
+        uncached: tuple[TextBackbone, ImageBackbone | None] | None = None,
     ) -> None:
         self.name = name
         self.text = text
@@ -94,6 +131,7 @@ class Linker:
         self.settings = settings
         self.stored = stored
         self.table = table
+        self.uncached = uncached or (text, image)
         self._class_vectors: FloatMatrix | None = None
 
     @classmethod
@@ -109,6 +147,7 @@ class Linker:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
         """
         from iconotext.embed.folder import init_folder, is_model_folder
+        from iconotext.embed.trained import load_trained
         from iconotext.features import (
             FeatureCache,
             cached_image,
@@ -125,7 +164,9 @@ class Linker:
         image: ImageBackbone | None
         stored = table = None
         if is_model_folder(init_folder(model)):
-            stored, text, image, table = _load_trained(init_folder(model), settings)
+            stored, text, image, table = load_trained(
+                init_folder(model), text=settings.text, image=settings.image, default_text=DEFAULT_TEXT
+            )
         elif model == "no-training":
             text = load_text_backbone(settings.text or DEFAULT_TEXT)
             image = load_image_backbone(settings.image or DEFAULT_IMAGE)
@@ -133,10 +174,11 @@ class Linker:
             both = load_dual_encoder(model)
             text = load_text_backbone(settings.text) if settings.text else both.text
             image = load_image_backbone(settings.image) if settings.image else both.image
+        uncached = text, image
         if settings.cache:
             cache = FeatureCache()
             text, image = cached_text(text, cache), None if image is None else cached_image(image, cache)
-        return cls(model, text, image, settings, stored=stored, table=table)
+        return cls(model, text, image, settings, stored=stored, table=table, uncached=uncached)
 
     def link(self, document: Document) -> LinkedDocument:
         """Find the links of one document.
@@ -149,15 +191,12 @@ class Linker:
         """
         from iconotext.links import link_document
 
-        cosines = sentence_vectors = None
+        looked = cosines = None
         if "picture" in self.settings.evidence:
-            document, usable, features = self._look(document)
-            texts = [sentence.text for sentence in document.sentences]
-            if self.stored is None or self.stored.vocabulary is None:
-                sentence_vectors = self.text.encode(texts)
-            cosines = self._cosines(texts, sentence_vectors, features)
-            cosines = _spread(cosines, usable, len(document.images))
-        return link_document(
+            looked = self.look(document)
+            document = looked.document
+            cosines = _spread(self._cosines(looked), looked.usable, len(document.images))
+        linked = link_document(
             document,
             cosines,
             self.text.encode,
@@ -166,8 +205,27 @@ class Linker:
             k=self.settings.k,
             min_confidence=self.settings.min_confidence,
             model=self.name,
-            sentence_vectors=sentence_vectors,
+            sentence_vectors=looked.sentence_vectors if looked else None,
         )
+        return self._explained(linked, looked) if self.settings.explain and looked else linked
+
+    def explain(self, linked: LinkedDocument) -> LinkedDocument:
+        """Say for every link which words and which parts of the picture carry its picture evidence.
+
+        Each link gets its ``explanation``, if there is anything to be seen of its picture;
+        ``iconotext.links.explanation`` says how. A picture is encoded some 25 times, each sentence of a link once a
+        word; nothing of that goes into the cache.
+
+        Args:
+            linked: What ``link`` gave, of this linker.
+
+        Raises:
+            SettingError: The linker does not look at pictures: its ``evidence`` lacks ``picture``.
+            PictureError: A linked picture is not there any more.
+        """
+        if "picture" not in self.settings.evidence:
+            raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")
+        return self._explained(linked, self.look(linked.document))
 
     def link_all(self, documents: Iterable[Document | Failure]) -> Iterator[LinkedDocument | Failure]:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing."""
@@ -180,36 +238,97 @@ class Linker:
             except IconotextError as error:
                 yield Failure(document.source or Path(document.id), error)
 
-    def _look(self, document: Document) -> tuple[Document, list[int], ImageFeatures]:
-        """The document with the problems of its images, which images can be used, and their features."""
+    def _explained(self, linked: LinkedDocument, looked: Looked) -> LinkedDocument:
+        from iconotext.links.explanation import explain_links
+
+        space = self.space(looked)
+        vectors = dict(zip(looked.usable, space.images(looked.features), strict=True))
+        seen = [link for link in linked.links if link.image in vectors]
+        found = explain_links(
+            seen, looked.texts, vectors, space.sentences, lambda image: self._coverable(looked, image, space)
+        )
+        explained = {(link.sentence, link.image): why for link, why in zip(seen, found, strict=True)}
+        links = (replace(link, explanation=explained.get((link.sentence, link.image))) for link in linked.links)
+        return replace(linked, links=tuple(links))
+
+    def _coverable(self, looked: Looked, image: int, space: DocumentSpace) -> Coverable | None:
+        """An image of which parts can be taken away; None where only its features are known."""
+        from iconotext.embed.region_backbone import RegionBackbone
+        from iconotext.features.backbone import ImageFeatures
+        from iconotext.links.occlusion import coverable_picture
+        from iconotext.links.removal import coverable_regions
+
+        _, backbone = self.uncached
+        reading = self.table if self.table is not None else backbone
+        if isinstance(reading, RegionBackbone):
+            regions = reading.look([looked.document.images[image]])
+
+            def without(left_out: NDArray[np.bool_]) -> FloatMatrix:
+                vectors = reading.encode_without(regions, left_out)
+                return space.images(ImageFeatures(vectors, problems=(None,) * len(vectors)))
+
+            return coverable_regions(regions, without)
+        if self.table is not None or backbone is None:
+            return None
+        return coverable_picture(
+            looked.document.images[image].file or b"", lambda files: space.images(backbone.encode(files))
+        )
+
+    def look(self, document: Document) -> Looked:
+        """Encode the images that can be, and the sentences."""
         if self.table is not None:
-            from iconotext.features.backbone import ImageFeatures
+            usable, features = _looked_up(document.images, self.table)
+        else:
+            assert self.image is not None
+            usable = [number for number, image in enumerate(document.images) if image.file and not image.problem]
+            features = self.image.encode([document.images[number].file or b"" for number in usable])
+        document = _with_problems(document, usable, features)
+        texts = [sentence.text for sentence in document.sentences]
+        reads_words = self.stored is not None and self.stored.vocabulary is not None
+        return Looked(document, usable, features, texts, None if reads_words else self.text.encode(texts))
 
-            usable = [number for number, image in enumerate(document.images) if image.source in self.table]
-            rows = self.table.rows([document.images[number].source for number in usable])
-            return document, usable, ImageFeatures(rows, problems=(None,) * len(usable))
-        assert self.image is not None
-        usable = [number for number, image in enumerate(document.images) if image.file and not image.problem]
-        features = self.image.encode([document.images[number].file or b"" for number in usable])
-        return _with_problems(document, usable, features), usable, features
-
-    def _cosines(self, texts: list[str], sentence_vectors: FloatMatrix | None, features: ImageFeatures) -> FloatMatrix:
+    def _cosines(self, looked: Looked) -> FloatMatrix:
         """(sentences, encoded images): the trained model's, direct in a shared space, or over the concept bridge."""
         from iconotext.features import centred, concept_vectors, share_space
         from iconotext.similarity.cosine import cosine_similarity
 
-        classes = self.image.classes if self.image is not None else None
         if self.stored is not None:
             from iconotext.embed.joint import joint_cosines
 
-            bridge = self._classes(classes) if self.stored.recipe.linking.bridge else None
-            return joint_cosines(self.stored, texts, sentence_vectors, features, bridge)
+            return joint_cosines(
+                self.stored, looked.texts, looked.sentence_vectors, looked.features, self._bridge_classes()
+            )
         assert self.image is not None
-        assert sentence_vectors is not None
+        assert looked.sentence_vectors is not None
         if share_space(self.text, self.image):
-            return cosine_similarity(sentence_vectors, features.pooled)
-        concepts = concept_vectors(features, self._classes(classes), k=self.settings.concepts)
-        return cosine_similarity(centred(sentence_vectors), concepts)
+            return cosine_similarity(looked.sentence_vectors, looked.features.pooled)
+        concepts = concept_vectors(looked.features, self._classes(self.image.classes), k=self.settings.concepts)
+        return cosine_similarity(centred(looked.sentence_vectors), concepts)
+
+    def space(self, looked: Looked) -> DocumentSpace:
+        """The space in which ``_cosines`` are products, with the document as it is."""
+        from iconotext.embed.document_space import bridge_space, shared_space
+        from iconotext.features import share_space
+
+        encode = self.uncached[0].encode
+        if self.stored is not None:
+            from iconotext.embed.joint import joint_space
+
+            classes = self._bridge_classes()
+            return joint_space(self.stored, looked.texts, looked.sentence_vectors, looked.features, classes, encode)
+        assert self.image is not None
+        assert looked.sentence_vectors is not None
+        if share_space(self.text, self.image):
+            return shared_space(encode)
+        classes = self._classes(self.image.classes)
+        return bridge_space(looked.sentence_vectors, classes, encode, k=self.settings.concepts)
+
+    def _bridge_classes(self) -> FloatMatrix | None:
+        """The class names for the bridge beside a trained model; None where it has none."""
+        assert self.stored is not None
+        if not self.stored.recipe.linking.bridge:
+            return None
+        return self._classes(self.image.classes if self.image is not None else None)
 
     def _classes(self, names: Sequence[str] | None) -> FloatMatrix:
         """The class names as text, encoded once."""
@@ -218,43 +337,19 @@ class Linker:
         return self._class_vectors
 
 
-def _load_trained(
-    folder: Path, settings: LinkSettings
-) -> tuple[StoredModel, TextBackbone, ImageBackbone | None, FeatureTable | None]:
-    """A trained model with the backbones it was trained on.
+def _looked_up(images: Sequence[Image], table: FeatureTable | RegionBackbone) -> tuple[list[int], ImageFeatures]:
+    """Which images the table knows, and their features; whether there are files of them does not matter."""
+    from iconotext.embed.region_backbone import RegionBackbone
+    from iconotext.features.backbone import ImageFeatures
 
-    Raises:
-        FeatureError: A backbone is another one than in training.
-    """
-    from iconotext.embed.folder import load_model
-    from iconotext.features import load_image_backbone, load_text_backbone
-
-    stored = load_model(folder)
-    features = stored.recipe.features
-    words = features.text == "words"
-    text = load_text_backbone(DEFAULT_TEXT if words else settings.text or features.text)
-    image: ImageBackbone | None = None
-    table = None
-    wanted = settings.image or features.image
-    if features.image == "pixels":
-        from iconotext.embed.network_backbone import NetworkBackbone
-        from iconotext.features.fingerprint import folder_name
-
-        image = NetworkBackbone(stored, folder_name(folder))
-    elif features.image.endswith(".npy"):
-        from iconotext.corpus.feature_table import load_feature_table
-
-        if not Path(wanted).is_file():
-            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        table = load_feature_table(Path(wanted))
+    if isinstance(table, RegionBackbone):
+        found = table.encode_images(images)
+        usable = [number for number, problem in enumerate(found.problems) if problem is None]
+        rows = found.pooled[usable]
     else:
-        image = load_image_backbone(wanted)
-    given = {"text": "words" if words else text.name, "image": image.name if image else features.image}
-    for side, name in given.items():
-        trained = stored.backbones.get(side)
-        if trained != name and features.image != "pixels" and not (side == "image" and table):
-            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
-    return stored, text, image, table
+        usable = [number for number, image in enumerate(images) if image.source in table]
+        rows = table.rows([images[number].source for number in usable])
+    return usable, ImageFeatures(rows, problems=(None,) * len(usable))
 
 
 def _spread(cosines: FloatMatrix, columns: list[int], images: int) -> FloatMatrix:

@@ -108,6 +108,23 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """What carries a link, as far as the picture evidence goes: how far the cosine falls without each part.
+
+    A weight above 0 speaks for the link, one below 0 against it.
+
+    Attributes:
+        words: Begin and end of each word that was tried, in characters of the sentence's text, and its weight; in
+            reading order.
+        regions: Left, top, right, bottom of each region, as shares of the picture's width and height, 0 to 1 from the
+            top left, and its weight. () where the model reads features without looking at the picture.
+    """
+
+    words: tuple[tuple[int, int, float], ...]
+    regions: tuple[tuple[float, float, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link between a sentence and an image.
 
@@ -118,6 +135,7 @@ class Link:
             (-1 to 1) where the picture is the only evidence, else a number from 0 to 1.
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
+        explanation: What carries it; None where nobody asked, or nothing is known of the picture but its place.
     """
 
     sentence: int
@@ -125,6 +143,7 @@ class Link:
     score: float
     confidence: float
     evidence: Mapping[str, float]
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

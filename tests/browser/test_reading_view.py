@@ -103,6 +103,18 @@ def test_hovering_either_side_lights_the_other(open_page, linked):
     assert lit(page) == set()
 
 
+def test_a_thread_that_was_drawn_anew_while_lit_goes_out_again(open_page, linked):
+    page = open_page(linked)
+    page.locator("#s4").focus()
+    page.mouse.move(3, 500)
+    for step in (2000, -2000):  # out of sight, where threads are taken away, and back
+        page.mouse.wheel(0, step)
+        page.wait_for_timeout(300)
+    assert page.locator(".thread.on").count() == 1
+    page.locator("#s20").focus()
+    assert page.eval_on_selector_all(".thread.on", "all => all.map(e => e.dataset.link)") == ["3"]
+
+
 def test_a_lit_sentence_has_a_marker(open_page, linked):
     page = open_page(linked)
     background = "e => getComputedStyle(e).backgroundColor"

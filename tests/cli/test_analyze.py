@@ -113,3 +113,53 @@ def test_every_analysis_has_its_help():
         assert name in run("analyze", "--help")
         assert "Example" in run("analyze", name, "--help")
     run("analyze", status=2)
+
+
+def test_bias(tmp_path, picture):
+    rows = []
+    for n in range(12):
+        for m in range(2):
+            picture(f"{n}-{m}.png", seed=2 * n + m)
+        images = [f"{n}-0.png", f"{n}-1.png"]
+        split = "test" if n % 2 else "train"
+        rows.append({"id": f"d{n}", "split": split, "sentences": ["A.", "B."], "images": images, "links": [[0, 0]]})
+    rows.append({"id": "gone", "split": "train", "sentences": ["A."], "images": ["no.png"], "links": [[0, 0]]})
+    rows.append({"id": "none", "split": "train", "sentences": ["A."], "images": ["0-0.png"], "links": []})
+    rows.append({"id": "unknown", "split": "train", "sentences": ["A."], "images": ["0-0.png"]})
+    path, figure = tmp_path / "c.jsonl", tmp_path / "f.svg"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("analyze", "bias", path)
+    found = json.loads(run(*arguments, "--json"))
+    assert found["documents"] == found["golds"] == 12
+    assert found["evaluation"]["count"] == 12
+    assert found["training"]["count"] == 12 * 11 * 2  # one batch: all images of the others
+    assert 0 <= found["ks"] <= 1
+    assert not list(tmp_path.glob("*.svg"))
+    assert json.loads(run(*arguments, "--json", "--split", "test"))["documents"] == 6
+    small = json.loads(run(*arguments, "--json", "--set", "documents=5", "--set", "seed=3"))
+    assert small["documents"] <= 5
+    assert small == json.loads(run(*arguments, "--json", "--set", "documents=5", "--set", "seed=3"))
+    assert json.loads(run(*arguments, "--json", "--set", "batch=3"))["training"]["count"] == 12 * 2 * 2
+    text = run(*arguments, "--output", figure)
+    assert "Kolmogorov–Smirnov test: D = " in text
+    assert figure.read_text().startswith("<?xml")
+    assert "exists already" in run(*arguments, "--output", figure, status=1)
+    run(*arguments, "--output", figure, "--json", "--force")
+    assert "svg, png, pdf" in run(*arguments, "--output", tmp_path / "f.txt", status=1)
+    assert "documents" in run(*arguments, "--set", "documents=1", status=1)
+    assert "batch" in run(*arguments, "--set", "batch=1", status=1)
+    assert "give name=value" in run(*arguments, "--set", "k=1", status=1)
+    assert "no documents with the split validation" in run(*arguments, "--split", "validation", status=1)
+    path.write_text(json.dumps(rows[-1]))
+    assert "no document has gold links" in run(*arguments, "--json", status=1)
+    path.write_text(json.dumps(rows[0]))
+    assert "needs two or more" in run(*arguments, "--json", status=1)
+
+
+def test_bias_from_a_table_of_features(tmp_path):
+    from tests.train.synthetic import write_synthetic
+
+    path = write_synthetic(tmp_path, 30)
+    found = json.loads(run("analyze", "bias", path, "--json", "--set", f"image={tmp_path / 'features.npy'}"))
+    assert (found["documents"], found["golds"], found["evaluation"]["count"]) == (30, 90, 180)
+    assert "no.npy: not found" in run("analyze", "bias", path, "--json", "--set", "image=no.npy", status=1)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -74,6 +75,25 @@ def test_evidence_can_be_switched_off(article):
     linked = json.loads(run("link", article, "--to", "json", "--select", "best", "--evidence", "layout,caption"))
     assert {kind for link in linked["links"] for kind in link["evidence"]} <= {"layout", "caption"}
     assert len(linked["links"]) <= 2
+
+
+def test_explain_says_what_carries_each_link(article, tmp_path):
+    linked = json.loads(run("link", article, "--to", "json", "--explain"))
+    assert linked["links"]
+    for link in linked["links"]:
+        text = linked["sentences"][link["sentence"]]["text"]
+        words = [text[begin:end] for begin, end, _ in link["explanation"]["words"]]
+        assert words == text.replace(".", "").split()
+        assert np.shape(link["explanation"]["regions"]) == (36, 5)
+    plain = json.loads(run("link", article, "--to", "json"))
+    assert [{**link, "explanation": None} for link in linked["links"]] == [
+        {**link, "explanation": None} for link in plain["links"]
+    ]
+    assert all("explanation" not in link for link in plain["links"])
+    run("link", article, "--explain", "--output", tmp_path / "pages")
+    assert 'id="why"' in (tmp_path / "pages" / "article.html").read_text(encoding="utf-8")
+    assert "carried by" in run("link", article, "--explain", "--to", "markdown")
+    assert "picture" in run("link", article, "--explain", "--evidence", "caption", status=1)
 
 
 def test_several_documents(article, tmp_path):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -23,7 +24,26 @@ def run(*arguments):
 def test_help_shows_examples():
     result = run("--help")
     assert result.exit_code == 0
-    assert "iconotext reproduce 3 --corpus rqa/" in " ".join(result.stdout.split())
+    said = " ".join(result.stdout.split())
+    assert "iconotext reproduce 3 --corpus rqa/" in said
+    assert "iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl" in said
+
+
+def test_the_folder_has_the_name_of_the_table(tmp_path, monkeypatch):
+    asked = []
+
+    def keep(table, corpus, folder, **more):
+        asked.append((table, folder.as_posix(), more["seeds"], more["source"]))
+        raise SettingError("enough")
+
+    monkeypatch.setattr(module, "reproduce", keep)
+    run("hessel2019/S1", "--corpus", "c")
+    run("li2021/4", "--corpus", "c", "--from", "d", "--seeds", "3", "--output", "o")
+    run("li2021/bias", "--corpus", "c")
+    assert asked == [
+        ("hessel2019/S1", "reproduced/S1", 1, None), ("li2021/4", "o", 3, Path("d")),
+        ("li2021/bias", "reproduced/li2021/bias", 1, None),
+    ]  # fmt: skip
 
 
 def test_a_table_is_printed_and_its_progress_goes_to_stderr(tmp_path, monkeypatch):
@@ -65,7 +85,12 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
         (["2", "--corpus", "c.jsonl"], "c.jsonl: there is no such corpus"),
         (["2", "--corpus", "c.jsonl", "--only", "XY"], "--only XY: no such row"),
         (["2", "--corpus", "c.jsonl", "--set", "similarity.k=half"], "each row of table 2 has its own"),
-        (["2", "--corpus", "c.jsonl", "--set", "features.text=minilm"], "a gru reads"),
+        (["2", "--corpus", "c.jsonl", "--set", "features.text=minilm"], "a gru"),
+        (["li2021/9", "--corpus", "c.jsonl"], "li2021/5, li2021/bias"),
+        (["li2021/4", "--corpus", "c.jsonl"], "name that one with --from"),
+        (["hessel2019/2", "--corpus", "c.jsonl", "--from", "d.jsonl"], "--from is for li2021/4"),
+        (["li2021/5", "--corpus", "c.jsonl", "--set", "x:dim=3"], "no row is called x"),
+        (["../2", "--corpus", "c.jsonl"], "table ../2: there are"),
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):
@@ -80,6 +105,7 @@ def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):
 def test_wrong_usage(tmp_path):
     assert run("2").exit_code == 2
     assert run("2", "--corpus", "c", "--jobs", "0").exit_code == 2
+    assert run("2", "--corpus", "c", "--seeds", "0").exit_code == 2
 
 
 def test_an_interruption_is_told(monkeypatch):

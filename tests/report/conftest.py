@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+from iconotext.links.word_spans import word_spans
+from iconotext.types import Document, Explanation, Image, Link, LinkedDocument, Sentence
 
 MakeLinked = Callable[..., LinkedDocument]
 
@@ -90,3 +92,15 @@ def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
     images = [Image(text, photograph(1), text, text, 1, 1), Image(text, None, text, text, 2, 1, problem=text)]
     made = make_linked([text, Sentence(text, 1, "heading")], images, [link(0, 0, 0.5)], title=text, language="en")
     return text, LinkedDocument(made.document, made.links, made.similarity, text)
+
+
+def explained(made: LinkedDocument) -> LinkedDocument:
+    """The same document with every link explained: each word weighs less than the one before, of four regions the top
+    left one most."""
+    links = []
+    for each in made.links:
+        spans = word_spans(made.document.sentences[each.sentence].text)
+        words = tuple((begin, end, 0.4 / (n + 1) - 0.1) for n, (begin, end) in enumerate(spans))
+        regions = tuple((x / 2, y / 2, x / 2 + 0.5, y / 2 + 0.5, 0.3 - 0.2 * (x + y)) for y in (0, 1) for x in (0, 1))
+        links.append(replace(each, explanation=Explanation(words, regions)))
+    return replace(made, links=tuple(links))

@@ -16,7 +16,7 @@ from iconotext.report.as_html import page_name, reading_page, write_pages
 from iconotext.report.embedded import embed
 from iconotext.report.readable import readable
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked, photograph
+from tests.report.conftest import explained, link, make_linked, photograph
 
 
 def parse(page: str):
@@ -42,8 +42,9 @@ def test_sentences_lead_to_their_pictures(linked):
     assert tree.xpath("//li[@id='p2']//*[contains(@class, 'broken')]")[0].text == "file not found"
 
 
-def test_the_policy_names_script_and_style_by_their_hash(linked):
-    page = reading_page(linked)
+@pytest.mark.parametrize("made", [lambda linked: linked, explained])
+def test_the_policy_names_script_and_style_by_their_hash(linked, made):
+    page = reading_page(made(linked))
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
@@ -161,3 +162,41 @@ def test_pages_and_their_index(linked, tmp_path):
 )
 def test_page_names_fit_every_file_system(identifier, name):
     assert page_name(identifier, {"index"}) == name
+
+
+def test_a_page_without_explanations_knows_nothing_of_them(linked):
+    page = reading_page(linked)
+    for part in ('id="why"', "about-why", "carried by", "heat", '"boxes"'):
+        assert part not in page
+
+
+def test_an_explained_page_says_in_words_what_carries_each_link(linked):
+    tree = parse(reading_page(explained(linked)))
+    assert tree.get_element_by_id("s1").get("aria-description") == "Linked to picture 1 (90\u00a0%), carried by: A"
+    label = tree.xpath("//figure[@id='p1']/button")[0].get("aria-label")
+    assert label.endswith("Linked to 1 sentence, 60\u00a0%, the strongest carried by: Milk.")
+    assert "nothing else" in tree.get_element_by_id("about-why").text_content()
+    data = json.loads(tree.get_element_by_id("data").text)
+    assert data["boxes"] == [[[0, 0, 0.5, 0.5], [0.5, 0, 1, 0.5], [0, 0.5, 0.5, 1], [0.5, 0.5, 1, 1]]]
+    assert data["why"][0] == [[[0, 1, 0.3, 1], [2, 5, 0.1, 0], [6, 12, 0.0333, 0]], 0, [0.3, 0.1, 0.1, -0.1], "A"]
+
+
+def test_places_of_words_are_those_of_the_page_as_javascript_counts_them():
+    made = explained(make_linked(["a\x00b \U0001f408 \ud800 cat"], [Image("a.jpg", photograph())], [link(0, 0, 0.5)]))
+    words = json.loads(parse(reading_page(made)).get_element_by_id("data").text)["why"][0][0]
+    shown = "ab \U0001f408 \ufffd cat".encode("utf-16-le")
+    assert [shown[2 * begin : 2 * end].decode("utf-16-le") for begin, end, *_ in words] == ["ab", "cat"]
+
+
+def test_hostile_text_stays_text_where_it_is_explained(hostile):
+    _, made = hostile
+    tree = parse(reading_page(explained(made)))
+    assert [e.get("type") for e in tree.iter("script")] == ["application/json", None]
+    assert not tree.xpath("//@onerror | //@style")
+
+
+def test_some_links_may_be_explained_and_others_not(linked):
+    some = explained(linked)
+    mixed = replace(some, links=(*some.links[:1], *linked.links[1:]))
+    data = json.loads(parse(reading_page(mixed)).get_element_by_id("data").text)
+    assert [each is None for each in data["why"]] == [False, True, True]

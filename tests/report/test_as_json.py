@@ -10,7 +10,7 @@ from iconotext.errors import DocumentError
 from iconotext.read import Failure
 from iconotext.report.as_json import json_array, json_lines, json_object, json_text
 from iconotext.types import Image
-from tests.report.conftest import link, make_linked
+from tests.report.conftest import explained, link, make_linked
 
 KEYS = {"id", "source", "model", "sentences", "images", "links", "similarity"}
 
@@ -75,3 +75,11 @@ def test_hostile_text_is_valid_utf8_and_reads_back(hostile):
 def test_no_sentences_and_no_images():
     assert json_object(make_linked([], [], []))["similarity"] == []
     assert json_object(make_linked(["a"], [], []))["similarity"] == [[]]
+
+
+def test_explanations_stand_with_their_links(linked):
+    assert all("explanation" not in each for each in json_object(linked)["links"])
+    found = json_object(explained(linked))["links"][0]
+    assert found["explanation"]["words"] == [[0, 1, 0.3], [2, 5, 0.1], [6, 12, 0.0333333]]
+    assert found["explanation"]["regions"][1] == [0.5, 0.0, 1.0, 0.5, 0.1]
+    assert {key: value for key, value in found.items() if key != "explanation"} == json_object(linked)["links"][0]

@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from iconotext.report.as_markdown import escape, markdown, markdown_pages
 from iconotext.report.readable import readable
 from iconotext.types import Image
-from tests.report.conftest import link, make_linked
+from tests.report.conftest import explained, link, make_linked
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -23,6 +23,12 @@ def test_pictures_stand_after_the_block_of_their_best_sentence(linked):
     assert text.index("## Pictures that were not linked") > text.index("The end.")
     assert "- img/gone.jpg: file not found" in text
     assert "> Meow, she said." in text
+
+
+def test_the_words_that_carry_a_link_stand_with_it(linked):
+    assert "“A cat sleeps.” (90\u00a0%; carried by: A)" in markdown(explained(linked))
+    made = make_linked(["_x_|y"], [Image("a.png")], [link(0, 0, 0.5)])
+    assert "carried by: x)" in markdown(explained(made))
 
 
 def test_the_title_is_said_once(linked):

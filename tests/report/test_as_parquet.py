@@ -5,7 +5,7 @@ import pytest
 
 from iconotext.errors import OutputError
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
-from tests.report.conftest import make_linked
+from tests.report.conftest import explained, make_linked
 
 
 def test_one_row_per_link_and_none_lost(linked, tmp_path):
@@ -42,3 +42,19 @@ def test_an_existing_file_stays(linked, tmp_path):
 
 def test_rows_have_only_known_columns(linked):
     assert all(set(row) <= set(COLUMNS) for row in rows(linked))
+
+
+def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):
+    write_parquet([explained(linked), linked], tmp_path / "a.parquet", explained=True)
+    found = pq.read_table(tmp_path / "a.parquet")
+    assert found.column_names == [*COLUMNS, "explanation_words", "explanation_regions"]
+    first, plain = found.to_pylist()[0], found.to_pylist()[4]
+    assert first["explanation_words"][1] == pytest.approx({"begin": 2, "end": 5, "weight": 0.1})
+    assert first["explanation_regions"][0] == pytest.approx(
+        {"left": 0, "top": 0, "right": 0.5, "bottom": 0.5, "weight": 0.3}
+    )
+    assert plain["explanation_words"] is None
+    explained(linked).save(tmp_path / "b.parquet")
+    assert "explanation_words" in pq.read_table(tmp_path / "b.parquet").column_names
+    linked.save(tmp_path / "c.parquet")
+    assert pq.read_table(tmp_path / "c.parquet").column_names == list(COLUMNS)

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from iconotext.report.as_table import count, overview, table
-from tests.report.conftest import make_linked
+from iconotext.report.as_table import LONGEST, count, overview, table
+from iconotext.report.readable import readable, shortened
+from iconotext.types import Explanation, Image
+from tests.report.conftest import explained, link, make_linked
 
 
 def shown(renderable, width=120) -> str:
@@ -46,3 +50,25 @@ def test_text_of_a_document_has_no_power_over_the_terminal(hostile):
         assert "\x07" not in text
         assert "\u202e" not in text
     assert plain(table([])).count("0 pictures") == 1
+
+
+def marked(renderable) -> list[str]:
+    """What is bold and underlined, of a table that is rendered without a frame."""
+    lines = Console(width=200).render_lines(renderable, pad=False)
+    return [part.text for line in lines for part in line if part.style and part.style.bold and part.style.underline]
+
+
+def test_the_words_that_carry_a_link_stand_out(linked):
+    assert marked(table([linked])) == []
+    assert marked(table([explained(linked)])) == ["A", "Milk"]
+
+
+@pytest.mark.parametrize("before", [0, 60, 78, 80, 82, 84, 88, 200])
+def test_only_what_is_shown_of_a_word_is_marked(before):
+    text = f"cat\x07 {'x' * before}dog"
+    each = link(0, 0, 0.5)
+    last = len(text)
+    each = replace(each, explanation=Explanation(((0, 3, 0.3), (5 + before, last, 0.3)), ()))
+    made = make_linked([text], [Image("a.png")], [each])
+    seen = len(shortened(readable(text), LONGEST).removesuffix("…"))
+    assert "".join(marked(table([made]))) == "cat" + "dog"[: max(0, seen - 4 - before)]

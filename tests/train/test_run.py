@@ -527,7 +527,12 @@ def test_every_shipped_recipe_takes_two_steps(name, tmp_path, picture):
     rows = []
     for number in range(6):
         picture(f"{number}.png", seed=number)
-        row = {"id": f"d{number}", "sentences": [f"A dog {number}.", "The tower."], "images": [f"{number}.png"]}
+        row = {
+            "id": f"d{number}",
+            "sentences": [f"A dog {number}.", "The tower."],
+            "images": [f"{number}.png"],
+            "links": [[0, 0]],
+        }
         rows.append(json.dumps(row | {"split": "validation" if number > 3 else "train"}) + "\n")
     (tmp_path / "corpus.jsonl").write_text("".join(rows))
     small = ["training.epochs=2", "training.batch=4", "training.warmup=0", "training.average=1", "dim=8"]

@@ -11,9 +11,9 @@ from iconotext.train.schedule import Plateau, learning_rate
 def seen(losses, **settings):
     """After each loss, how often the rate was divided."""
     plateau, made = Plateau(), TrainingSettings(**settings)
-    divided = []
+    divided: list[int] = []
     for loss in losses:
-        plateau.see(loss, made)
+        plateau.see(loss, made, steps=10 * (len(divided) + 1))
         divided.append(plateau.divided)
     return divided
 
@@ -27,6 +27,18 @@ def test_the_plateau_counts_only_below_a_loss():
     # The released code: as long as no loss was below 2 · margin nothing is counted.
     assert seen([0.4, 0.4, 0.41, 0.4, 0.4], plateau_below=0.4) == [0] * 5
     assert seen([0.41, 0.39, 0.4, 0.45, 0.39], plateau_below=0.4) == [0, 0, 0, 0, 1]
+
+
+def test_the_plateau_counts_only_after_a_warm_up_in_steps():
+    # 10 steps an epoch: the first three epochs do not count, not even as the best so far.
+    assert seen([0.1, 0.4, 0.4, 0.3, 0.4, 0.4, 0.4], warmup_steps=40) == [0, 0, 0, 0, 0, 0, 1]
+
+
+def test_a_warm_up_in_steps_rises_from_1e_7_on_a_line():
+    made = TrainingSettings(learning_rate=1.0, warmup_steps=8)
+    rates = [learning_rate(made, n // 4, n % 4, steps=4, plateau=Plateau()) for n in range(12)]
+    assert rates[:8] == pytest.approx([1e-7 + (1 - 1e-7) * n / 8 for n in range(1, 9)])
+    assert rates[8:] == [1.0] * 4
 
 
 def rate(epoch, step, plateau=None, **settings):

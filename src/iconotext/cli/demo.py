@@ -26,5 +26,10 @@ def demo(
 
         article = write_demo(folder, force=force)
         link_pages(
-            [article], folder / "linked", model="default", reading=ReadSettings(), linking=LinkSettings(), force=force
+            [article],
+            folder / "linked",
+            model="default",
+            reading=ReadSettings(),
+            linking=LinkSettings(explain=True),
+            force=force,
         )

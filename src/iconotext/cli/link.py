@@ -70,6 +70,10 @@ def link(
             show_default=False,
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say why: the words and the parts of the picture that carry each link."),
+    ] = False,
     root: Root = None,
     allow_outside: AllowOutside = False,
     fetch: Fetch = False,
@@ -91,6 +95,7 @@ def link(
 
     - `iconotext link article.md`
     - `iconotext link docs/ --output pages/`
+    - `iconotext link article.md --explain`
     - `iconotext link report.pdf --to json | jq '.links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
@@ -107,6 +112,7 @@ def link(
             "evidence": [kind.strip() for kind in evidence.split(",")],
             "select": select.value,
             "min_confidence": min_confidence,
+            "explain": explain or None,
         }
         linking = make_settings(LinkSettings, given | link_values)
         if to is Format.HTML:
@@ -165,7 +171,7 @@ def link_data(
         raise OutputError("Parquet is no text for a terminal: name a file with --output")
     run = Run(paths, model, reading, linking)
     if to is Format.PARQUET and output is not None:
-        write_parquet(run.linked(), output, force=force)
+        write_parquet(run.linked(), output, force=force, explained=linking.explain)
     else:
         match to:
             case Format.JSON:

@@ -1,4 +1,4 @@
-"""``iconotext reproduce``: a results table of the paper on a corpus, beside the published figures."""
+"""``iconotext reproduce``: a results table of a paper on a corpus, beside the published figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="2, S1, S2 (documents out of captions; b = 10, 20, 30) or 3, S3, S4 (documents as people write them).",
+            help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30) or 3, S3, S4 (documents as "
+            "people write them). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 (transfer), li2021/5 (Fig. 5: "
+            "shares of labels), li2021/bias.",
             show_default=False,
         ),
     ],
@@ -43,9 +45,19 @@ def reproduce(
         list[str] | None,
         typer.Option(
             "--set",
-            metavar="KEY=VALUE",
-            help="Another value for a key of all rows' recipes, such as dim=256; may be given several times.",
+            metavar="[ROW:]KEY=VALUE",
+            help="Another value for a key of all rows' recipes, such as dim=256, or of a row's (transformer:dim=256); "
+            "may be given several times.",
             show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=100, help="Train each row so many times, and show the means and differences.")
+    ] = 1,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="For li2021/4: corpus whose gold links a model learns to transfer.", show_default=False
         ),
     ] = None,
     jobs: Annotated[
@@ -55,7 +67,9 @@ def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROW", help="Only this row: nostruct, top-k, ...; may be given several times.", show_default=False
+            metavar="ROW",
+            help="Only this row: nostruct, transformer, ...; may be given several times.",
+            show_default=False,
         ),
     ] = None,
     dataset: Annotated[
@@ -67,11 +81,15 @@ def reproduce(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
-    """Train and evaluate every row of a results table of Hessel 2019, and set it beside the published figures.
+    """Train and evaluate every row of a results table of Hessel 2019 or Li 2021, beside the published figures.
 
     Models are trained in processes of their own. The same command goes on where it was stopped, and does nothing twice.
     The folder gets `table.md`, `table.html`, `curves.svg`, `results.json`, and for each row the scores of every test
     document (`results/ROW.parquet`, which `iconotext analyze` reads) and the model (`models/ROW`).
+
+    With `--seeds 3` each row is trained with three seeds. Figures are then means over seeds, and each row gets its
+    paired difference to the paper's own model, with an interval that counts documents and seeds. Tables of Li 2021 have
+    differences in any case.
 
     **Examples**
 
@@ -79,20 +97,27 @@ def reproduce(
       features.image=features.npy`
     - `iconotext reproduce 3 --corpus rqa/ --dataset RQA --jobs 4`
     - `iconotext reproduce S1 --corpus captions.jsonl --only assignment --only assignment-hard`
+    - `iconotext reproduce li2021/3 --corpus dii.jsonl --seeds 3 --set transformer:features.image=regions.tsv`
+    - `iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl`
+    - `iconotext reproduce li2021/5 --corpus dii.jsonl --seeds 3 --output labels/`
+    - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     """
     with known_errors():
         from iconotext.train.reproduce import reproduce as run
+        from iconotext.train.reproduce_rows import table_name
 
         show = _Bars() if sys.stderr.isatty() else _Lines()
         try:
             done = run(
                 table,
                 corpus,
-                output or Path("reproduced") / table,
+                output or Path("reproduced") / table_name(table),
                 watch=show,
                 overrides=set_ or [],
                 only=only or [],
                 dataset=dataset,
+                seeds=seeds,
+                source=from_,
                 jobs=jobs,
                 report=show.report,
                 tell=show.tell,

@@ -33,6 +33,7 @@ class StoredModel:
         name: Of the folder's recipe.
         recipe: As it was resolved when training began.
         model: On the CPU, in evaluation mode.
+        inputs: Sizes of what it reads.
         vocabulary: Of encoders that read words.
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
@@ -41,6 +42,7 @@ class StoredModel:
     name: str
     recipe: Recipe
     model: JointModel
+    inputs: Inputs
     vocabulary: Vocabulary | None
     backbones: Mapping[str, str]
 
@@ -88,7 +90,10 @@ def save_model(
     if vocabulary is not None:
         vocabulary.save(folder / VOCABULARY)
     stored = {
-        name: (tensor.half() if half and tensor.ndim else tensor).detach().to("cpu", copy=True).contiguous()
+        name: (tensor.half() if half and tensor.ndim and tensor.is_floating_point() else tensor)
+        .detach()
+        .to("cpu", copy=True)
+        .contiguous()
         for name, tensor in weights.items()
     }
     # One entry: the order of several would change from run to run, and equal models shall be equal files.
@@ -114,15 +119,15 @@ def load_model(folder: Path) -> StoredModel:
         recipe = load_recipe(folder / RECIPE)
     except SettingError as error:
         raise FeatureError(f"the model's recipe cannot be read: {error}") from error
-    vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.text.kind == "gru" else None
+    vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.features.text == "words" else None
     try:
         with safe_open(os.fspath(folder / WEIGHTS), framework="pt") as file:
             metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - no mapping
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         about: dict[str, Any] = json.loads(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
         model = JointModel(recipe, inputs)
         model.load_state_dict(weights)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
-    return StoredModel(recipe.name, recipe, model.eval().requires_grad_(False), vocabulary, backbones)
+    return StoredModel(recipe.name, recipe, model.eval().requires_grad_(False), inputs, vocabulary, backbones)

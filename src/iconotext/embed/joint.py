@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.embed.document_space import DocumentSpace, Encode, centred_among
 from iconotext.errors import FeatureError
 from iconotext.features.concepts import centred, concept_vectors
 
@@ -55,6 +56,48 @@ def joint_cosines(
     return np.asarray(cosines, np.float32)
 
 
+def joint_space(
+    stored: StoredModel,
+    texts: Sequence[str],
+    sentence_vectors: FloatMatrix | None,
+    features: ImageFeatures,
+    class_vectors: FloatMatrix | None,
+    encode: Encode,
+) -> DocumentSpace:
+    """The space whose products are ``joint_cosines``, but for rounding; there the document can be changed in parts.
+
+    Args:
+        stored: As for ``joint_cosines``, and so the four that follow.
+        texts: S sentences.
+        sentence_vectors: (S, features) or None.
+        features: Of V images.
+        class_vectors: (C, features) or None.
+        encode: The text backbone, which gave the sentence vectors; not used by a model that reads words.
+    """
+    share, bridge = stored.recipe.linking.centre, stored.recipe.linking.bridge
+    of_sentences = _common(encode_sentences(stored, texts, sentence_vectors), share)
+    of_images = _common(encode_images(stored, features), share)
+
+    def sentences(variants: Sequence[str]) -> FloatMatrix:
+        vectors = None if stored.vocabulary is not None else encode(variants)
+        joint = encode_sentences(stored, variants, vectors) - of_sentences
+        if not bridge:
+            return joint
+        if vectors is None or sentence_vectors is None:
+            raise FeatureError("linking.bridge needs sentence vectors")
+        return np.hstack([(1 - bridge) * joint, bridge * centred_among(vectors, sentence_vectors)])
+
+    def images(variants: ImageFeatures) -> FloatMatrix:
+        joint = encode_images(stored, variants) - of_images
+        if not bridge:
+            return joint
+        if class_vectors is None:
+            raise FeatureError("linking.bridge needs class names")
+        return np.hstack([joint, concept_vectors(variants, class_vectors, k=CONCEPTS)])
+
+    return DocumentSpace(sentences, images)
+
+
 CONCEPTS = 10
 """Class names that stand for an image in the bridge beside a trained model; see ``concept_vectors``."""
 
@@ -90,12 +133,12 @@ def encode_images(stored: StoredModel, features: ImageFeatures) -> FloatMatrix:
     """(V, dim) float32 unit rows in the joint space.
 
     Args:
-        stored: The model; one with an image network of its own is given what that network made of the pixels.
+        stored: The model; one that reads pixels or regions is given the vectors that it made of them.
         features: Of V images.
     """
     import torch
 
-    if stored.recipe.image.kind == "network":
+    if stored.recipe.image.kind != "projection":
         return features.pooled
     with torch.inference_mode():
         pooled = torch.tensor(features.pooled, dtype=torch.float32)
@@ -108,7 +151,12 @@ def _joined(parts: Sequence[Tensor], dim: int) -> FloatMatrix:
 
 
 def _without_mean(vectors: FloatMatrix, share: float) -> FloatMatrix:
-    """(n, dim) less a share of their mean; of few vectors less is taken, of one nothing."""
+    """(n, dim) less what they have in common."""
+    return vectors - _common(vectors, share)
+
+
+def _common(vectors: FloatMatrix, share: float) -> FloatMatrix:
+    """(dim,) a share of the mean of n vectors; of few vectors less, of one nothing."""
     if not share or not len(vectors):
-        return vectors
-    return np.asarray(vectors - np.float32(share * (1 - 1 / len(vectors))) * vectors.mean(0))
+        return np.zeros(vectors.shape[1], np.float32)
+    return np.asarray(np.float32(share * (1 - 1 / len(vectors))) * vectors.mean(0))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from iconotext.embed.projection import Projection
+from iconotext.embed.regions import RegionBatch, RegionEncoder
+from iconotext.embed.transformer import mean_of_sequences
+from iconotext.embed.word_transformer import WordTransformer
 from iconotext.embed.words import WordEncoder
 from iconotext.errors import SettingError
 from iconotext.recipe import ImageEncoderSettings, Recipe, TextEncoderSettings
@@ -21,12 +26,16 @@ class Inputs:
     Attributes:
         words: Size of the vocabulary, 0 where sentences come as vectors.
         text_features: Length of a sentence vector, 0 where sentences come as words.
-        image_features: Length of an image's features, 0 where images come as pixels.
+        image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
+        concepts: Concepts that may be seen in regions, 0 where none are read.
+        concept_words: Words of all their names, 0 where sentences come as vectors.
     """
 
     words: int
     text_features: int
     image_features: int
+    concepts: int = 0
+    concept_words: int = 0
 
 
 class JointModel(nn.Module):
@@ -34,10 +43,17 @@ class JointModel(nn.Module):
 
     Attributes:
         text: Word ids and lengths, or (N, features) → (N, dim) unit rows.
-        image: (N, features), or pixels → (N, dim) unit rows.
+        image: (N, features), pixels, or regions and the vectors of concepts → (N, dim) unit rows.
         log_scale: Logarithm of the objective's scale; learned where the recipe says so.
         bias: The objective's bias; learned with the scale.
+        concept_words: (W,) word ids of the concepts' names, name after name; None where names come as vectors.
+        concept_lengths: (C,) words of each.
+        concept_vectors: (C, features) vectors of the names; None where they are read word by word.
     """
+
+    concept_words: Tensor | None
+    concept_lengths: Tensor | None
+    concept_vectors: Tensor | None
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         super().__init__()
@@ -52,26 +68,52 @@ class JointModel(nn.Module):
                 dropout=text.dropout,
                 dropout_at=text.dropout_at,
             )
+        elif text.kind == "transformer":
+            self.text = WordTransformer(
+                inputs.words,
+                word_dim=text.word_dim,
+                max_tokens=text.max_tokens,
+                dim=recipe.dim,
+                layers=text.layers,
+                heads=text.heads,
+                dropout=text.dropout,
+            )
         else:
             self.text = _projection(inputs.text_features, recipe.dim, text)
         if image.kind == "network":
             from iconotext.embed.image_network import ImageNetwork
 
             self.image = ImageNetwork(dim=recipe.dim, dropout=image.dropout)
+        elif image.kind == "regions":
+            names = inputs.text_features or text.word_dim
+            self.image = RegionEncoder(
+                inputs.image_features,
+                names if image.concepts else 0,
+                dim=recipe.dim,
+                layers=image.layers,
+                heads=image.heads,
+                dropout=image.dropout,
+            )
         else:
             self.image = _projection(inputs.image_features, recipe.dim, image)
+        self._blank_concepts(inputs)
         learned = recipe.objective.learn_scale
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
         with_bias = learned and recipe.objective.kind == "logistic"
         self.bias = nn.Parameter(torch.tensor(float(recipe.objective.bias)), requires_grad=with_bias)
 
     def forward(
-        self, images: Tensor, *, sentences: Tensor | None, words: Tensor | None, lengths: Tensor | None
+        self,
+        images: Tensor | RegionBatch,
+        *,
+        sentences: Tensor | None,
+        words: Tensor | None,
+        lengths: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Encode some sentences and some images.
 
         Args:
-            images: (M, features), or (M, 224, 224, 3) pixels.
+            images: (M, features), (M, 224, 224, 3) pixels, or regions.
             sentences: (N, features), or None where sentences come as words.
             words: (T,) word ids, or None.
             lengths: (N,) words of each sentence, or None.
@@ -80,7 +122,35 @@ class JointModel(nn.Module):
             (N, dim) and (M, dim) unit rows, the objective's scale and its bias.
         """
         encoded = self.text(sentences) if words is None else self.text(words, lengths)
-        return encoded.float(), self.image(images).float(), self.log_scale.exp(), self.bias
+        return encoded.float(), self.encode_images(images).float(), self.log_scale.exp(), self.bias
+
+    def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
+        """(M, dim) unit rows of images as ``forward`` takes them."""
+        regions = isinstance(images, RegionBatch)
+        encoded: Tensor = self.image(images, self.concept_names()) if regions else self.image(images)
+        return encoded
+
+    def concept_names(self) -> Tensor | None:
+        """(C, names) vectors of the concepts' names; None where no concepts are read.
+
+        Of names that are read word by word it is the mean of their words' vectors, those of the sentence encoder
+        itself: what it learns of a word holds for the concept, and the other way round.
+        """
+        if self.concept_words is None or self.concept_lengths is None:
+            return self.concept_vectors
+        vectors = functional.embedding(self.concept_words, self.embedding.weight)
+        return mean_of_sequences(vectors, self.concept_lengths)
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        """The word vectors.
+
+        Raises:
+            SettingError: The text encoder reads no words.
+        """
+        if not isinstance(self.text, (WordEncoder, WordTransformer)):
+            raise SettingError('text.word_vectors needs text.kind = "gru" or "transformer"')
+        return self.text.embedding
 
     def set_word_vectors(self, vectors: Tensor) -> None:
         """Start from other's word vectors: (V, word_dim); rows of zeros keep their random start.
@@ -88,11 +158,34 @@ class JointModel(nn.Module):
         Raises:
             SettingError: The text encoder reads no words.
         """
-        if not isinstance(self.text, WordEncoder):
-            raise SettingError("text.word_vectors needs text.kind = gru")
         known = vectors.abs().sum(1) > 0
         with torch.no_grad():
-            self.text.embedding.weight[known] = vectors[known]
+            self.embedding.weight[known] = vectors[known]
+
+    def set_concepts(self, names: Sequence[Sequence[int]] | Tensor) -> None:
+        """Give the concepts their names, as many as the inputs said.
+
+        Args:
+            names: Word ids of each, at least one; or (C, features) vectors where sentences come as vectors.
+        """
+        with torch.no_grad():
+            if isinstance(names, Tensor):
+                assert self.concept_vectors is not None
+                self.concept_vectors.copy_(names)
+            else:
+                assert self.concept_words is not None
+                assert self.concept_lengths is not None
+                self.concept_words.copy_(torch.tensor([word for name in names for word in name]))
+                self.concept_lengths.copy_(torch.tensor([len(name) for name in names]))
+
+    def _blank_concepts(self, inputs: Inputs) -> None:
+        """Room for the names of the concepts, which are part of the weights on disk."""
+        read = inputs.concepts > 0
+        words = read and not inputs.text_features
+        self.register_buffer("concept_words", torch.zeros(inputs.concept_words, dtype=torch.long) if words else None)
+        self.register_buffer("concept_lengths", torch.zeros(inputs.concepts, dtype=torch.long) if words else None)
+        vectors = torch.zeros(inputs.concepts, inputs.text_features) if read and not words else None
+        self.register_buffer("concept_vectors", vectors)
 
 
 def _projection(features: int, dim: int, settings: TextEncoderSettings | ImageEncoderSettings) -> Projection:

@@ -1,8 +1,9 @@
-"""How good links are: metrics, intervals, comparisons, baselines, and the analyses of Hessel 2019.
+"""How good links are: metrics, intervals, comparisons, baselines, and the analyses of Hessel 2019 and Li 2021.
 
-``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals`` and ``significance`` say how sure that is.
-``random_scores`` and ``object_detection`` are the baselines. ``correlation``, ``difficulty``, ``examples`` and
-``curves`` look closer; ``published`` and ``table`` set our figures beside those of the paper.
+``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals``, ``significance`` and ``seeds`` say how sure
+that is. ``random_scores`` and ``object_detection`` are the baselines. ``correlation``, ``difficulty``, ``explained``,
+``bias``, ``shares``, ``examples`` and ``curves`` look closer; ``published`` and ``table`` set our figures beside those
+of the papers.
 """
 
 from iconotext.evaluate.results import (

@@ -22,7 +22,7 @@ def load_backbones(
     text: str | None,
     *,
     cache: bool,
-    word_vectors: Path | None,
+    word_vectors: Path | str | None,
     word_dim: int,
     texts: Iterable[str],
 ) -> tuple[ImageBackbone, Encode]:
@@ -32,7 +32,7 @@ def load_backbones(
         image: Name or folder of an image backbone; None takes the one that comes with the program.
         text: Name or folder of a text backbone; None likewise.
         cache: Whether features are kept on disk.
-        word_vectors: word2vec or GloVe file to use instead of the text backbone; None for none.
+        word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None for none.
         word_dim: Length of its vectors.
         texts: All that will be encoded besides the image backbone's class names; walked only for word vectors, of
             which no others are loaded.
@@ -52,11 +52,11 @@ def load_backbones(
     return seeing, (reading if store is None else cached_text(reading, store)).encode
 
 
-def mean_word_vectors(path: Path, dim: int, texts: Iterable[str]) -> Encode:
+def mean_word_vectors(source: Path | str, dim: int, texts: Iterable[str]) -> Encode:
     """An encoder that gives the mean of the vectors of a text's words.
 
     Args:
-        path: word2vec or GloVe file.
+        source: word2vec or GloVe file, or ``minilm``.
         dim: Length of its vectors.
         texts: All texts that will be encoded; only the vectors of their words are loaded.
 
@@ -70,7 +70,7 @@ def mean_word_vectors(path: Path, dim: int, texts: Iterable[str]) -> Encode:
     from iconotext.features.word_vectors import load_word_vectors
 
     words = sorted({word for text in texts for word in words_of(text)})
-    vectors, _ = load_word_vectors(path, words, dim=dim)
+    vectors, _ = load_word_vectors(source, words, dim=dim)
     known = {word: vector for word, vector in zip(words, vectors, strict=True) if vector.any()}
 
     def encode(some: Sequence[str]) -> FloatMatrix:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.errors import CorpusError, OutputError, SettingError
-from iconotext.write import refuse, write_bytes
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.drawing import BLUE, ORANGE, check_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LOG = "log.csv"
 COLUMNS = ("epoch", "validation_loss", "validation_auc")
-FORMATS = ("svg", "png", "pdf")
 
-_BLUE, _ORANGE = "#255f9e", "#b4470f"
 _ACROSS = 4  # panels side by side, as in the supplement
 
 
@@ -94,35 +92,20 @@ def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) ->
         OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
         SettingError: There are no curves.
     """
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise OutputError(f"{path}: curves are written as {', '.join(FORMATS)}; give the file such a suffix")
+    check_figure(path, force=force)
     if not curves:
         raise SettingError("there are no curves to draw: name at least one model folder")
-    refuse(path, force)
-    write_bytes(path, _drawn(curves, kind), force=force)
-
-
-def _drawn(curves: Sequence[Curve], kind: str) -> bytes:
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     across = min(len(curves), _ACROSS)
     down = -(-len(curves) // across)
-    # Without pyplot nothing is global, and no window is ever looked for.
-    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(0.8 + 3.3 * across, 0.5 + 2.5 * down), layout="constrained")
-        FigureCanvasAgg(figure)
+
+    def draw(figure: Figure) -> None:
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for panel, curve in zip(panels, curves, strict=False):
             _panel(panel, curve)
         for panel in panels[len(curves) :]:
             panel.remove()
-        file = io.BytesIO()
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))
-    return file.getvalue()
+
+    write_figure(draw, path, width=0.8 + 3.3 * across, height=0.5 + 2.5 * down, force=force)
 
 
 def _panel(left: Axes, curve: Curve) -> None:
@@ -130,11 +113,11 @@ def _panel(left: Axes, curve: Curve) -> None:
 
     right = left.twinx()
     few = len(curve.epochs) <= 15
-    left.plot(curve.epochs, curve.objective, color=_BLUE, marker="o" if few else "", markersize=3, label="objective")
+    left.plot(curve.epochs, curve.objective, color=BLUE, marker="o" if few else "", markersize=3, label="objective")
     right.plot(
         curve.epochs,
         [100 * value for value in curve.auc],
-        color=_ORANGE,
+        color=ORANGE,
         linestyle="--",
         marker="s" if few else "",
         markersize=3,
@@ -142,10 +125,10 @@ def _panel(left: Axes, curve: Curve) -> None:
     )
     left.set_title(curve.name.replace("$", r"\$"), fontsize=10)
     left.set_xlabel("epoch")
-    left.set_ylabel("objective (−loss, validation)", color=_BLUE)
-    right.set_ylabel("AUC (validation, %)", color=_ORANGE)
-    left.tick_params(axis="y", colors=_BLUE)
-    right.tick_params(axis="y", colors=_ORANGE)
+    left.set_ylabel("objective (−loss, validation)", color=BLUE)
+    right.set_ylabel("AUC (validation, %)", color=ORANGE)
+    left.tick_params(axis="y", colors=BLUE)
+    right.tick_params(axis="y", colors=ORANGE)
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.grid(axis="x", alpha=0.25)
     lines = [*left.get_lines(), *right.get_lines()]

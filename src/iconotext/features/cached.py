@@ -13,16 +13,21 @@ import numpy as np
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone, blank_features
 from iconotext.features.cache import FeatureCache
 from iconotext.features.cores import usable_cores
+from iconotext.features.region_row import RegionRow, joined_rows
+from iconotext.features.regions import Regions, RegionSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.types import FloatMatrix
+    from iconotext.types import FloatMatrix, Image
 
 PICTURES = 256
 """Pictures that are encoded before they are written, about what is lost when a run is killed."""
 
 TEXTS = 2048
+
+REGION_ARRAYS = ("features", "boxes", "concepts", "scores")
+"""The arrays of a picture's regions; in the cache each is of the kind ``detected/`` and its name."""
 
 
 def cached_text(backbone: TextBackbone, cache: FeatureCache) -> TextBackbone:
@@ -33,6 +38,14 @@ def cached_text(backbone: TextBackbone, cache: FeatureCache) -> TextBackbone:
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
     """The same backbone, encoding only pictures that are not in the cache. Problems are not kept there."""
     return _CachedImage(backbone, cache)
+
+
+def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
+    """The same source, looking only at pictures that are not in the cache. Problems are not kept there.
+
+    For a source that looks at the pictures themselves: what it finds must not depend on their names.
+    """
+    return _CachedRegions(source, cache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +157,68 @@ class _CachedImage:
             self.cache.put(good, backbone=self.name, kind=kind)
             known[kind] |= good
         return problems
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedRegions:
+    source: RegionSource
+    cache: FeatureCache
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def dim(self) -> int:
+        return self.source.dim
+
+    @property
+    def concepts(self) -> tuple[str, ...] | None:
+        return self.source.concepts
+
+    def regions(self, images: Sequence[Image]) -> Regions:
+        rows: list[RegionRow] = []
+        problems: list[str | None] = []
+        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-digest") as pool:
+            for start, keys in _digests([image.file or b"" for image in images], pool):
+                for row, problem in self._looked(images[start : start + len(keys)], keys):
+                    rows.append(row)
+                    problems.append(problem)
+        return joined_rows(rows, problems, self.dim)
+
+    def _looked(self, images: Sequence[Image], keys: Sequence[bytes | None]) -> list[tuple[RegionRow, str | None]]:
+        """The regions, or the problem, of each of some images."""
+        known: dict[bytes, tuple[RegionRow, str | None]] = self._known({key for key in keys if key is not None})
+        first: dict[bytes | int, int] = {}  # of the pictures to look at; one that comes twice is looked at once
+        for i, key in enumerate(keys):
+            if key not in known:
+                first.setdefault(i if key is None else key, i)
+        fresh = dict(zip(first, self._fresh([images[i] for i in first.values()]), strict=True)) if first else {}
+        good = {key: row for key, (row, problem) in fresh.items() if problem is None and isinstance(key, bytes)}
+        for name in REGION_ARRAYS:
+            arrays = {key: getattr(row, name) for key, row in good.items()}
+            self.cache.put(arrays, backbone=self.name, kind=f"detected/{name}")
+        return [known[key] if key in known else fresh[i if key is None else key] for i, key in enumerate(keys)]
+
+    def _known(self, keys: set[bytes]) -> dict[bytes, tuple[RegionRow, str | None]]:
+        arrays = [self.cache.get(list(keys), backbone=self.name, kind=f"detected/{name}") for name in REGION_ARRAYS]
+        whole = [key for key in keys if all(key in some for some in arrays)]
+        rows = {key: RegionRow(*(some[key] for some in arrays)) for key in whole}
+        # Two processes that look at one picture write four arrays each; from one device to another a score may move.
+        return {key: (row, None) for key, row in rows.items() if len(set(map(len, _arrays(row)))) == 1}
+
+    def _fresh(self, images: Sequence[Image]) -> list[tuple[RegionRow, str | None]]:
+        found = self.source.regions(images)
+        ends = found.counts.cumsum().tolist()
+        rows = [
+            RegionRow(*(getattr(found, name)[end - count : end] for name in REGION_ARRAYS))
+            for end, count in zip(ends, found.counts.tolist(), strict=True)
+        ]
+        return list(zip(rows, found.problems, strict=True))
+
+
+def _arrays(row: RegionRow) -> list[NDArray[Any]]:
+    return [getattr(row, name) for name in REGION_ARRAYS]
 
 
 def _digests(files: Sequence[Picture], pool: ThreadPoolExecutor) -> Iterator[tuple[int, list[bytes | None]]]:

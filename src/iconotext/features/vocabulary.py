@@ -46,13 +46,20 @@ class Vocabulary:
         write_text(path, (f"{word}\n" for word in self.words), force=True)
 
 
-def build_vocabulary(texts: Iterable[str], *, max_words: int) -> Vocabulary:
-    """The most frequent words of the texts, at most ``max_words``; ties in alphabetical order."""
+def build_vocabulary(texts: Iterable[str], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
+    """The most frequent words of the texts, at most ``max_words``; ties in alphabetical order.
+
+    Args:
+        texts: Sentences.
+        max_words: Bound on their words.
+        besides: Texts, such as the names of concepts, whose words are all in the vocabulary in any case.
+    """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(words_of(text))
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
-    return Vocabulary([UNKNOWN, *(word for word, _ in frequent)])
+    more = (word for text in besides for word in words_of(text))
+    return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))
 
 
 def load_vocabulary(path: Path) -> Vocabulary:

@@ -1,4 +1,4 @@
-"""Word vectors that others trained: word2vec and GloVe files."""
+"""Word vectors that others trained: word2vec and GloVe files, and those of MiniLM, which comes with the program."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ BLOCK = 1 << 20
 LONGEST = 10_000
 """Numbers of a vector, and bytes of a word, beyond which a file is taken for something else."""
 
+MINILM = "minilm"
+"""Names MiniLM instead of a file."""
+
 Entry = tuple[str, "FloatMatrix"]
 
 
-def load_word_vectors(path: Path, words: Sequence[str], *, dim: int) -> tuple[FloatMatrix, int]:
-    """Vectors of the words that a file knows; only those are kept in memory.
+def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> tuple[FloatMatrix, int]:
+    """Vectors of words.
 
     Args:
-        path: Text (``.txt``, ``.vec``; GloVe's, or word2vec's with its first line), or word2vec's binary (``.bin``);
-            each also packed (``.gz``). A word is also looked for with a capital and in capitals, as GoogleNews has it.
+        source: ``minilm``, or a file, of whose words only these are kept in memory: text (``.txt``, ``.vec``; GloVe's,
+            or word2vec's with its first line), or word2vec's binary (``.bin``); each also packed (``.gz``). A word is
+            also looked for with a capital and in capitals, as GoogleNews has it.
         words: V words.
         dim: Length of a vector.
 
@@ -40,6 +44,9 @@ def load_word_vectors(path: Path, words: Sequence[str], *, dim: int) -> tuple[Fl
     Raises:
         FeatureError: The file cannot be read, has vectors of another length, or numbers that are not finite.
     """
+    if str(source) == MINILM:
+        return _minilm_vectors(words, dim), len(words)
+    path = Path(source)
     spellings: dict[str, int] = {}
     for spelled in (str, str.capitalize, str.upper):  # a word's own spelling is never another's capitals
         for number, word in enumerate(words):
@@ -60,6 +67,30 @@ def load_word_vectors(path: Path, words: Sequence[str], *, dim: int) -> tuple[Fl
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise FeatureError(f"{path}: cannot be read as word vectors: {error}") from error
     return vectors, int(found.sum())
+
+
+def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
+    """(V, dim): MiniLM's vector of each word as if it were a sentence, less the mean, its main components.
+
+    Their scale is such that their numbers have the mean square of word2vec's GoogleNews vectors, about 0.12².
+
+    Raises:
+        FeatureError: ``dim`` is more than MiniLM's, or than there are words.
+    """
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
+
+    backbone = cached_text(load_text_backbone(MINILM), FeatureCache())
+    if dim > min(backbone.dim, len(words)):
+        raise FeatureError(
+            f"word vectors from {MINILM} have {min(backbone.dim, len(words))} numbers at most for {len(words)} words; "
+            f"text.word_dim is {dim}"
+        )
+    vectors = backbone.encode(list(words))
+    vectors = vectors - vectors.mean(0)
+    axes = np.linalg.svd(vectors.T.astype(np.float64) @ vectors)[0][:, :dim]  # of the covariance
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # whose signs are free
+    projected = vectors @ axes.astype(np.float32)
+    return np.asarray(projected * (0.12 / max(float(np.sqrt((projected**2).mean())), 1e-12)), np.float32)
 
 
 def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[Entry]:

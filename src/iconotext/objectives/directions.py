@@ -24,7 +24,7 @@ class Direction:
 
 
 def directions(
-    similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor
+    similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor, own: Tensor | None = None
 ) -> tuple[Tensor, tuple[Direction, Direction]]:
     """The (P,) similarities of the positives, and the two directions: sentences to images, images to sentences.
 
@@ -32,6 +32,7 @@ def directions(
         similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
         image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
+        own: (P,) what the positives' similarities are instead of the diagonal: those of their sub-documents.
 
     Raises:
         ShapeError: They do not fit each other, a mask is not bool, or a document is its own negative.
@@ -52,11 +53,15 @@ def directions(
             )
         if mask.dtype != torch.bool:
             raise ShapeError(f"{name} must be bool, got {mask.dtype}")
-    own = (image_negatives.diagonal() | sentence_negatives.diagonal()).nonzero()
-    if len(own):
-        raise ShapeError(f"document {int(own[0])} is its own negative")
+    both = (image_negatives.diagonal() | sentence_negatives.diagonal()).nonzero()
+    if len(both):
+        raise ShapeError(f"document {int(both[0])} is its own negative")
     positives = len(image_negatives)
-    return similarities.diagonal()[:positives], (
+    if own is None:
+        own = similarities.diagonal()[:positives]
+    elif own.shape != (positives,):
+        raise ShapeError(f"own similarities are {tuple(own.shape)}, there are {positives} positives")
+    return own, (
         Direction(similarities[:positives], image_negatives),
         Direction(similarities[:, :positives].t(), sentence_negatives),
     )

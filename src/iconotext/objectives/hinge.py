@@ -21,6 +21,7 @@ def hinge(
     *,
     margin: float = 0.2,
     negatives: Negatives,
+    own: Tensor | None = None,
 ) -> Tensor:
     """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
 
@@ -33,6 +34,8 @@ def hinge(
         margin: By how much a positive shall exceed its negatives, 0 or more; similarities that are all equal have the
             loss 2 * margin.
         negatives: Which negatives count.
+        own: (P,) similarities of the positives, where they are not those of the whole documents: of their
+            sub-documents (Li 2021, Eq. 4).
 
     Returns:
         (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.
@@ -45,7 +48,7 @@ def hinge(
         raise SettingError(f"margin is {margin}, it must be 0 or more")
     if negatives not in get_args(Negatives):
         raise SettingError(f"no negatives {negatives!r}; there are {', '.join(get_args(Negatives))}")
-    positives, both = directions(similarities, image_negatives, sentence_negatives)
+    positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = torch.zeros_like(positives)
     if not losses.numel():
         return losses

@@ -16,6 +16,7 @@ def logistic(
     *,
     scale: float | Tensor,
     bias: float | Tensor,
+    own: Tensor | None = None,
 ) -> Tensor:
     """-log σ(scale * positive + bias), minus half the sum over the negatives of log σ(-(scale * negative + bias)).
 
@@ -29,6 +30,8 @@ def logistic(
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
         scale: Factor on the similarities, above 0. A tensor, () float, may be learned.
         bias: Log-odds of a pair with similarity 0. A tensor, () float, may be learned.
+        own: (P,) similarities of the positives, where they are not those of the whole documents: of their
+            sub-documents (Li 2021, Eq. 4).
 
     Returns:
         (P,) losses of the first P documents, 0 or more.
@@ -38,7 +41,7 @@ def logistic(
         SettingError: ``scale`` is a number that is not above 0.
     """
     check_scale(scale)
-    positives, both = directions(similarities, image_negatives, sentence_negatives)
+    positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = softplus(-(positives * scale + bias))
     for direction in both:
         wrong = softplus(direction.similarities * scale + bias)

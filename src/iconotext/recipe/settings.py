@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,7 +21,8 @@ class FeatureSettings(Settings):
 
     image: str = "efficientnet-lite0"
     """An image backbone, a table of features (a file ``.npy`` with ``id2row.json`` beside it), or ``pixels``: the
-    pictures themselves, for an image network that is trained along."""
+    pictures themselves, for an image network that is trained along. For an encoder that reads regions also a detector,
+    or a file of regions; of an image backbone it reads the cells of a 6 × 6 grid."""
 
     views: int = Field(0, ge=0)
     """Further views of each picture that an image backbone encodes and training draws from: a random part of it, half
@@ -32,21 +32,29 @@ class FeatureSettings(Settings):
 class TextEncoderSettings(Settings):
     """From word ids or sentence vectors to the joint space."""
 
-    kind: Literal["gru", "projection"] = "gru"
-    """A GRU over words (Hessel 2019 §3.1), or a projection of frozen sentence vectors."""
+    kind: Literal["gru", "transformer", "projection"] = "gru"
+    """A GRU over words (Hessel 2019 §3.1), a Transformer over words (Li 2021, Eq. 6–7), or a projection of frozen
+    sentence vectors."""
 
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
 
-    word_vectors: Path | None = Field(None, strict=False)
-    """A word2vec or GloVe file (.txt, .vec, .bin, .gz) that the word vectors start from; None: random. Relative to the
-    folder where the program was started."""
+    word_vectors: str | None = None
+    """What the word vectors start from: a word2vec or GloVe file (.txt, .vec, .bin, .gz), relative to the folder where
+    the program was started, or ``minilm``, the vectors that MiniLM gives to single words, their ``word_dim`` main
+    components; None: random."""
 
     max_words: int = Field(50_000, ge=1)
     """Words in the vocabulary, the most frequent ones."""
 
     max_tokens: int = Field(20, ge=1)
     """Words of a sentence that are read; the paper has 20 for captions, 50 for documents."""
+
+    layers: int = Field(3, ge=1)
+    """Of a Transformer (N_T)."""
+
+    heads: int = Field(8, ge=1)
+    """Of each of its layers."""
 
     hidden: int = Field(0, ge=0)
     """Width of the hidden layer of a projection; 0 for an affine map."""
@@ -60,14 +68,28 @@ class TextEncoderSettings(Settings):
     dropout_at: Literal["output", "input"] = "output"
     """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"), or where
     there is a hidden layer, of that one. ``input``: of a projection, the features; of a GRU,
-    whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
+    whole dimensions of the word vectors, the same for all words of a sentence (the released code). A Transformer drops
+    where Vaswani 2017 does: what goes into its layers, and what each part of a layer adds."""
 
 
 class ImageEncoderSettings(Settings):
     """From image features, or pixels, to the joint space."""
 
-    kind: Literal["projection", "network"] = "projection"
-    """A projection of frozen features, or the whole network, trained along (supplement §2)."""
+    kind: Literal["projection", "network", "regions"] = "projection"
+    """A projection of frozen features, the whole network, trained along (supplement §2), or an encoder of regions and
+    the concepts seen in them (Li 2021)."""
+
+    layers: int = Field(3, ge=0)
+    """Of the Transformer over regions and concepts (N_C, Eq. 10); 0: none, but a softmax pooling of them."""
+
+    heads: int = Field(8, ge=1)
+    """Of each of its layers."""
+
+    max_regions: int | None = Field(None, ge=1)
+    """Regions of an image that are read (μ), those with the most certain concepts; None: all that the source gives."""
+
+    concepts: bool = True
+    """Whether the names of what is seen in the regions are read beside them (Eq. 9)."""
 
     hidden: int = Field(0, ge=0)
     """Width of the hidden layer of a projection; 0 for an affine map."""
@@ -79,14 +101,15 @@ class ImageEncoderSettings(Settings):
     """Share of numbers that is dropped in training."""
 
     dropout_at: Literal["output", "input"] = "output"
-    """Where: on the joint vector, or on the features."""
+    """Where: on the joint vector, or on the features. A Transformer drops where Vaswani 2017 does."""
 
 
 class SimilaritySettings(Settings):
     """What one number the cosines of a (sentences, images) pair make (Hessel 2019 §3.2)."""
 
-    kind: Literal["dense", "top-k", "assignment", "single-pair"] = "dense"
-    """``single-pair`` is the baseline NoStruct: one random sentence and one random image stand for the document."""
+    kind: Literal["dense", "top-k", "assignment", "single-pair", "labelled-pairs"] = "dense"
+    """``single-pair`` is the baseline NoStruct: one random sentence and one random image stand for the document.
+    ``labelled-pairs`` is supervised: every gold link of a document stands for itself."""
 
     k: Literal["min", "half"] | int = "min"
     """Links for top-k and assignment: min(n, m), ⌈½ min(n, m)⌉, or a number."""
@@ -94,25 +117,45 @@ class SimilaritySettings(Settings):
     links: Literal["at-most", "exactly"] = "at-most"
     """For assignment: at most k links (the paper), or exactly k, those below 0 too (the released code)."""
 
+    directions: Literal["sum", "mean"] = "sum"
+    """For dense and top-k: sentences to images plus images to sentences (Hessel 2019; -2 to 2), or the mean of the two,
+    which is the mean over the 2k edges of Li 2021 (-1 to 1). What a margin means depends on it: 0.2 of the mean asks as
+    much as 0.4 of the sum."""
+
     @model_validator(mode="after")
     def _positive(self) -> SimilaritySettings:
         if isinstance(self.k, int) and self.k < 1:
             raise ValueError(f"k is {self.k}; give min, half or a number from 1")
-        if self.k != "min" and self.kind in ("dense", "single-pair"):
+        if self.k != "min" and self.kind not in ("top-k", "assignment"):
             raise ValueError(f'k is for top-k and assignment; kind is "{self.kind}"')
+        if self.directions != "sum" and self.kind not in ("dense", "top-k"):
+            raise ValueError(f'directions is for dense and top-k; kind is "{self.kind}"')
         if self.links != "at-most" and self.kind != "assignment":
             raise ValueError(f'links is for assignment; kind is "{self.kind}"')
         return self
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: that documents are more similar to themselves than to what they did not occur with."""
+    """What training minimises: a weighted sum of up to three objectives (Li 2021, Eq. 5; Hessel 2019 has the first)."""
+
+    cross_document: float = Field(1, ge=0)
+    """Weight of: a document is more similar to itself than to what it did not occur with (Eq. 1)."""
+
+    intra_document: float = Field(0, ge=0)
+    """Weight of: its most likely links are more similar than its least likely ones, by half the margin (Eq. 2)."""
+
+    sub_document: float = Field(0, ge=0)
+    """Weight of: so is a random part of it, by half the margin (Eq. 3–4)."""
+
+    p_sub: float = Field(0.6, gt=0, le=1)
+    """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
 
     kind: Literal["hinge", "softmax", "logistic"] = "hinge"
-    """Eq. 1 of Hessel 2019, or one of two that are ours: InfoNCE, pairwise logistic."""
+    """Eq. 1 of Hessel 2019, or one of two that are ours: InfoNCE, pairwise logistic. The intra-document objective is a
+    hinge in any case."""
 
     margin: float = Field(0.2, gt=0)
-    """α of the hinge."""
+    """α of the hinge, on the scale of ``similarity.directions``."""
 
     negatives: Literal["hardest", "mean"] = "hardest"
     """What of the negatives counts in the hinge."""
@@ -152,6 +195,9 @@ class TrainingSettings(Settings):
     warmup: float = Field(0, ge=0)
     """Epochs in which the learning rate rises from 0, on a line."""
 
+    warmup_steps: int = Field(0, ge=0)
+    """The same in steps, and from 1e-7 as Li 2021 has it; the plateau begins to count when they are over."""
+
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
     """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss."""
 
@@ -176,11 +222,19 @@ class TrainingSettings(Settings):
     max_images: int | None = Field(None, ge=1)
     """In training, so many random images."""
 
+    max_regions: int | None = Field(None, ge=1)
+    """In training, so many random regions of an image; it costs less, and keeps small corpora from being learned by
+    heart."""
+
     batches: Literal["mixed", "by-corpus"] = "mixed"
     """With several corpora: whether the documents of a batch come from all, or from one."""
 
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the documents that validates, where a corpus has no split of its own."""
+
+    labelled: float = Field(1, gt=0, le=1)
+    """For ``labelled-pairs``: the share of the training documents whose links are used; the others are left out. A
+    larger share has all documents of a smaller one."""
 
     precision: Literal["32", "bf16"] = "32"
     """``bf16``: products of matrices in bfloat16, weights in float32."""
@@ -229,39 +283,81 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> Recipe:
-        words, gru = self.features.text == "words", self.text.kind == "gru"
-        if words != gru:
+        self._check_text()
+        self._check_image()
+        self._check_objective()
+        self._check_training()
+        return self
+
+    def _check_text(self) -> None:
+        text, words = self.text, self.features.text == "words"
+        if words == (text.kind == "projection"):
             raise ValueError(
-                f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": '
-                'a gru reads "words", a projection the vectors of a text backbone such as "minilm"'
+                f'text.kind = "{text.kind}" does not go with features.text = "{self.features.text}": '
+                'a gru and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
             )
-        pixels, network = self.features.image == "pixels", self.image.kind == "network"
-        if pixels != network:
+        if text.word_vectors is not None and not words:
+            raise ValueError('text.word_vectors is only read with features.text = "words"')
+        if text.kind != "projection" and (text.hidden or text.rescale):
+            raise ValueError(f'text.hidden and text.rescale are for a projection; text.kind is "{text.kind}"')
+        if text.kind == "transformer":
+            _check_transformer("text", self.dim, text.heads, text.dropout_at)
+
+    def _check_image(self) -> None:
+        image, source = self.image, self.features.image
+        table = source.endswith(".npy")
+        if (source == "pixels") != (image.kind == "network"):
             raise ValueError(
-                f'image.kind = "{self.image.kind}" does not go with features.image = "{self.features.image}": '
+                f'image.kind = "{image.kind}" does not go with features.image = "{source}": '
                 'a network is trained on "pixels", a projection on the features of an image backbone'
             )
-        if self.features.views and (pixels or self.features.image.endswith(".npy")):
-            raise ValueError(f'features.views is for an image backbone; features.image is "{self.features.image}"')
-        if self.linking.bridge and (words or pixels):
-            raise ValueError("linking.bridge needs a text backbone and an image backbone with a classifier")
-        if self.text.word_vectors is not None and not words:
-            raise ValueError('text.word_vectors is only read with features.text = "words"')
-        if gru and (self.text.hidden or self.text.rescale):
-            raise ValueError('text.hidden and text.rescale are for a projection; text.kind is "gru"')
-        if network and (self.image.hidden or self.image.rescale):
-            raise ValueError('image.hidden and image.rescale are for a projection; image.kind is "network"')
-        if network and self.image.dropout_at == "input":
+        if image.kind == "regions":
+            if table:
+                raise ValueError(f'image.kind = "regions" needs regions; features.image = "{source}" has none')
+            _check_transformer("image", self.dim, image.heads, image.dropout_at)
+        if self.features.views and (image.kind != "projection" or table):
+            raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
+        if self.linking.bridge and (self.features.text == "words" or image.kind != "projection"):
+            raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
+        if image.kind != "projection" and (image.hidden or image.rescale):
+            raise ValueError(f'image.hidden and image.rescale are for a projection; image.kind is "{image.kind}"')
+        if image.kind == "network" and image.dropout_at == "input":
             raise ValueError('image.dropout_at = "input" is for a projection; image.kind is "network"')
-        if self.objective.mean_epochs and (self.objective.kind != "hinge" or self.objective.negatives != "hardest"):
+
+    def _check_objective(self) -> None:
+        objective, similarity = self.objective, self.similarity.kind
+        if not (objective.cross_document or objective.intra_document or objective.sub_document):
+            raise ValueError("objective: all three weights are 0; cross_document, intra_document, sub_document")
+        if similarity in ("single-pair", "labelled-pairs") and (objective.intra_document or objective.sub_document):
+            raise ValueError(
+                f'objective.intra_document and sub_document need sets; similarity.kind is "{similarity}", '
+                "which makes pairs of them"
+            )
+        if objective.mean_epochs and (objective.kind != "hinge" or objective.negatives != "hardest"):
             raise ValueError('objective.mean_epochs is for objective.kind = "hinge" with negatives = "hardest"')
-        if self.objective.learn_scale and self.objective.kind == "hinge":
+        if objective.learn_scale and objective.kind == "hinge":
             raise ValueError("objective.learn_scale is for softmax and logistic; the hinge has no scale")
+
+    def _check_training(self) -> None:
         training = self.training
         if training.average > training.epochs:
             raise ValueError(f"training.average is {training.average}, more than training.epochs, {training.epochs}")
+        if training.warmup and training.warmup_steps:
+            raise ValueError("training.warmup and training.warmup_steps are one thing in two units; give one")
+        if training.warmup_steps and training.schedule == "cosine":
+            raise ValueError("training.warmup_steps is for plateau and constant; the cosine counts in epochs")
         if training.schedule == "cosine" and training.warmup >= training.epochs:
             raise ValueError(
                 f"training.warmup is {training.warmup:g}, which leaves none of {training.epochs} epochs to the cosine"
             )
-        return self
+        if training.max_regions and self.image.kind != "regions":
+            raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
+        if training.labelled < 1 and self.similarity.kind != "labelled-pairs":
+            raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{self.similarity.kind}"')
+
+
+def _check_transformer(side: str, dim: int, heads: int, dropout_at: str) -> None:
+    if dim % heads:
+        raise ValueError(f"{side}.heads is {heads}, which does not divide dim, {dim}")
+    if dropout_at != "output":
+        raise ValueError(f'{side}.dropout_at is for a GRU and a projection; {side}.kind is "transformer" or "regions"')

@@ -15,7 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from iconotext.report.carried import carried_by
 from iconotext.report.embedded import Embedded, embed
+from iconotext.report.explained import explained_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import asset, filled, policy_hash
 from iconotext.report.readable import percent, readable
@@ -85,6 +87,7 @@ class _Figure:
     note: str
     embedded: Embedded
     repeats: int | None
+    carried: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,12 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     runs: list[tuple[Kind, list[_Passage]]] = [
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
+    explained = explained_data(linked)
+    parts = ("reading", "explanation") if explained else ("reading",)
+    script = "".join(asset(PACKAGE, f"{part}.js") for part in parts)
     return _page(
         "reading.html",
+        styles=[f"{part}.css" for part in parts],
         title=readable(title(document)),
         heading=heading,
         language=document.language,
@@ -131,15 +138,16 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         links=len(linked.links),
         model=readable(linked.model),
         index=index,
-        data=_data(linked),
-        script=asset(PACKAGE, "reading.js"),
-        script_hash=policy_hash(asset(PACKAGE, "reading.js")),
+        data=_data(linked, explained),
+        explained=bool(explained),
+        script=script,
+        script_hash=policy_hash(script),
     )
 
 
 def index_page(cards: Sequence[Card]) -> str:
     """A page that leads to the pages of several documents, in the order given."""
-    return _page("index.html", title="Linked documents", cards=cards, script_hash=None)
+    return _page("index.html", styles=["reading.css"], title="Linked documents", cards=cards, script_hash=None)
 
 
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
@@ -231,12 +239,19 @@ def _spans(linked: LinkedDocument) -> list[_Span]:
     for number, sentence in enumerate(linked.document.sentences):
         links = of_sentence.get(number, [])
         images = tuple(link.image for link in links)
-        note = ", ".join(f"picture {link.image + 1} ({percent(link.confidence)})" for link in links)
+        note = ", ".join(
+            f"picture {link.image + 1} ({percent(link.confidence)}){_carried(linked, link)}" for link in links
+        )
         text = readable(sentence.text)
         cut = _last_word(text)
         hue = images[0] % HUES if images else 0
         spans.append(_Span(number, text[:cut], text[cut:], space_after(text), images, hue, note))
     return spans
+
+
+def _carried(linked: LinkedDocument, link: Link) -> str:
+    words = readable(carried_by(linked.document.sentences[link.sentence].text, link.explanation))
+    return f", carried by: {words}" if words else ""
 
 
 def _last_word(text: str) -> int:
@@ -262,6 +277,7 @@ def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: 
                 note=_note(by_image.get(number, [])),
                 embedded=picture,
                 repeats=None if original == number else original,
+                carried=_carried(linked, by_image[number][0]) if number in by_image else "",
             )
         )
     return figures
@@ -282,7 +298,7 @@ def _readable(text: str | None) -> str | None:
     return readable(text) if text else None
 
 
-def _data(linked: LinkedDocument) -> str:
+def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
     """What the script needs to know, as JSON that cannot end the element it stands in."""
     kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
     data: dict[str, Any] = {
@@ -300,6 +316,7 @@ def _data(linked: LinkedDocument) -> str:
             }
             for image in linked.document.images
         ],
+        **explained,
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -314,5 +331,5 @@ def _finite(value: float) -> float:
     return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0
 
 
-def _page(template: str, **context: object) -> str:
-    return filled(PACKAGE, template, style="reading.css", **context)
+def _page(template: str, *, styles: Sequence[str], **context: object) -> str:
+    return filled(PACKAGE, template, style=styles, **context)

@@ -94,13 +94,19 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def _link(link: Link) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "sentence": int(link.sentence),
         "image": int(link.image),
         "score": _number(link.score),
         "confidence": _number(link.confidence),
         "evidence": {kind: _number(weight) for kind, weight in link.evidence.items()},
     }
+    if link.explanation is not None:
+        found["explanation"] = {
+            "words": [[begin, end, _number(weight)] for begin, end, weight in link.explanation.words],
+            "regions": [[_number(value) for value in region] for region in link.explanation.regions],
+        }
+    return found
 
 
 def _text(text: str | None) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
+from iconotext.report.carried import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.readable import percent, readable, shortened
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
@@ -63,11 +64,16 @@ def _picture(document: Document, image: Image, links: list[Link]) -> str:
     if image.caption:
         lines.append(f"*{escape(image.caption)}*")
     named = (
-        f"“{escape(shortened(document.sentences[link.sentence].text, 100))}” ({percent(link.confidence)})"
+        f"“{escape(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link)})"
         for link in links
     )
     lines.append("Linked to " + "; ".join(named))
     return "\\\n".join(lines)
+
+
+def _sure(document: Document, link: Link) -> str:
+    words = carried_by(document.sentences[link.sentence].text, link.explanation)
+    return percent(link.confidence) + (f"; carried by: {escape(words)}" if words else "")
 
 
 def _embedding(image: Image) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from iconotext.report.flow import links_by_image
 from iconotext.report.readable import encodable
-from iconotext.types import EVIDENCE, LinkedDocument
+from iconotext.types import EVIDENCE, Explanation, LinkedDocument
 from iconotext.write import opened
 
 COLUMNS = {
@@ -31,6 +31,10 @@ COLUMNS = {
     **{f"evidence_{kind}": "float" for kind in EVIDENCE},
 }
 """Columns and their types; all but ``document`` and ``model`` may be null."""
+
+WORDS = {"begin": "int32", "end": "int32", "weight": "float"}
+REGIONS = {"left": "float", "top": "float", "right": "float", "bottom": "float", "weight": "float"}
+"""Where links are explained, the columns ``explanation_words`` and ``explanation_regions`` hold lists of these."""
 
 ROWS_AT_ONCE = 50_000
 """Rows held in memory before they are written, about 30 MB."""
@@ -71,6 +75,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
                 "score": link.score,
                 "confidence": link.confidence,
                 **{f"evidence_{kind}": link.evidence.get(kind) for kind in EVIDENCE},
+                **_explanation(link.explanation),
             }
         if i not in by_image:
             yield {**head, **shown}
@@ -78,13 +83,25 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
         yield head
 
 
-def write_parquet(documents: Iterable[LinkedDocument], path: Path, *, force: bool = False) -> None:
+def _explanation(found: Explanation | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        "explanation_words": [dict(zip(WORDS, word, strict=True)) for word in found.words],
+        "explanation_regions": [dict(zip(REGIONS, region, strict=True)) for region in found.regions],
+    }
+
+
+def write_parquet(
+    documents: Iterable[LinkedDocument], path: Path, *, force: bool = False, explained: bool = False
+) -> None:
     """Write the rows of all documents to one file, a batch at a time.
 
     Args:
         documents: May be a generator; at most ``ROWS_AT_ONCE`` rows and one document are in memory.
         path: The file; its folder is made if need be.
         force: Replace a file that is there.
+        explained: Whether there are columns for explanations.
 
     Raises:
         OutputError: The file exists, or cannot be written.
@@ -92,7 +109,12 @@ def write_parquet(documents: Iterable[LinkedDocument], path: Path, *, force: boo
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])
+    fields = [(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()]
+    if explained:
+        for name, parts in (("explanation_words", WORDS), ("explanation_regions", REGIONS)):
+            item = pa.struct([(part, pa.type_for_alias(type_)) for part, type_ in parts.items()])
+            fields.append((name, pa.list_(item)))
+    schema = pa.schema(fields)
     with opened(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in _batches(documents):
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iconotext.report.carried import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
 from iconotext.report.readable import percent, readable, shortened
-from iconotext.types import LinkedDocument
+from iconotext.types import Explanation, LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 BAR = 8
 """Width of a full bar of confidence, in characters."""
+
+LONGEST = 90
+"""Characters of a sentence that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ def overview(counts: Sequence[Counts]) -> Table:
 def table(documents: Iterable[LinkedDocument]) -> Table:
     """Every picture with its strongest sentence, the confidence as a bar, and the totals at the foot.
 
+    Of a link that is explained, the words that carry it are bold and underlined.
+
     Text of the documents stands in ``rich.text.Text``, so that no markup or control sequence in it has an effect.
     """
     from rich.table import Table
@@ -94,7 +100,7 @@ def table(documents: Iterable[LinkedDocument]) -> Table:
             if i in by_image:
                 best = by_image[i][0]
                 more = len(by_image[i]) - 1
-                belongs = Text(shortened(readable(linked.document.sentences[best.sentence].text), 90))
+                belongs = _sentence(linked.document.sentences[best.sentence].text, best.explanation)
                 belongs.append(f" (and {more} more)" if more else "", style="dim")
                 found.add_row(name, belongs, bar(best.confidence))
             else:
@@ -107,6 +113,19 @@ def table(documents: Iterable[LinkedDocument]) -> Table:
     found.columns[1].footer = Text(f"{_number(counts[1], 'sentence')} in {_number(counts[0], 'document')}")
     found.columns[2].footer = Text(_number(counts[3], "link"))
     return found
+
+
+def _sentence(text: str, explanation: Explanation | None) -> Text:
+    """A sentence, cut where it is long; the words that carry its link stand out."""
+    from rich.text import Text
+
+    shown = shortened(readable(text), LONGEST)
+    styled = Text(shown)
+    whole = len(shown) if shown == readable(text) else len(shown) - 1  # the last is the mark of the cut
+    for word in carrying_words(explanation):
+        begin, end = (len(readable(text[:place])) for place in word)
+        styled.stylize("bold underline", begin, min(end, whole))
+    return styled
 
 
 def bar(confidence: float) -> Text:

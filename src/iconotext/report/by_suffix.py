@@ -32,6 +32,8 @@ WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
     ".json": lambda linked, path, force: write_text(path, json_text([linked]), force=force),
     ".jsonl": lambda linked, path, force: write_text(path, json_lines([linked]), force=force),
     ".md": lambda linked, path, force: write_text(path, markdown(linked), force=force),
-    ".parquet": lambda linked, path, force: write_parquet([linked], path, force=force),
+    ".parquet": lambda linked, path, force: write_parquet(
+        [linked], path, force=force, explained=any(link.explanation for link in linked.links)
+    ),
 }
 """Suffix, in lower case, to what writes such a file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -12,16 +13,17 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def filled(package: str, template: str, *, style: str, **context: object) -> str:
+def filled(package: str, template: str, *, style: str | Sequence[str], **context: object) -> str:
     """A page.
 
     Args:
         package: In whose folder ``templates`` the files lie.
         template: The template; a name that it uses and ``context`` lacks is an error.
-        style: The style sheet, given to the template as ``style``, with its hash as ``style_hash``.
+        style: The style sheet, or several that become one, given to the template as ``style``, with its hash as
+            ``style_hash``.
         context: Everything else that the template shows.
     """
-    css = asset(package, style)
+    css = "".join(asset(package, name) for name in ([style] if isinstance(style, str) else style))
     page = _environment(package).get_template(template).render(style=css, style_hash=policy_hash(css), **context)
     return page if page.endswith("\n") else page + "\n"
 

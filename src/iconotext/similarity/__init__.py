@@ -14,14 +14,34 @@ from iconotext.similarity.cosine import cosine_similarity
 if TYPE_CHECKING:
     from iconotext.similarity.assignment import Links
     from iconotext.similarity.bound import LinkBound
-    from iconotext.similarity.sets import SimilarityKind, set_similarities, set_similarity
+    from iconotext.similarity.sets import (
+        Directions,
+        SimilarityKind,
+        negative_similarities,
+        own_similarities,
+        set_similarities,
+        set_similarity,
+    )
 
-__all__ = ["LinkBound", "Links", "SimilarityKind", "cosine_similarity", "set_similarities", "set_similarity"]
+__all__ = [
+    "Directions",
+    "LinkBound",
+    "Links",
+    "SimilarityKind",
+    "cosine_similarity",
+    "negative_similarities",
+    "own_similarities",
+    "set_similarities",
+    "set_similarity",
+]
 
 _HOMES = {
+    "Directions": "sets",
     "LinkBound": "bound",
     "Links": "assignment",
     "SimilarityKind": "sets",
+    "negative_similarities": "sets",
+    "own_similarities": "sets",
     "set_similarities": "sets",
     "set_similarity": "sets",
 }

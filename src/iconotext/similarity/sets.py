@@ -24,6 +24,9 @@ from iconotext.similarity.top_k import top_k_cells
 
 SimilarityKind = Literal["dense", "top-k", "assignment"]
 
+Directions = Literal["sum", "mean"]
+"""How sentences to images and images to sentences are put together: Hessel 2019 adds them, Li 2021 averages them."""
+
 MAX_CELLS = 1 << 22
 """Cells that are worked on at once; the work takes some 50 bytes for each."""
 
@@ -39,6 +42,7 @@ def set_similarities(
     kind: SimilarityKind,
     k: LinkBound = "min",
     links: Links = "at-most",
+    directions: Directions = "sum",
     max_cells: int = MAX_CELLS,
 ) -> Tensor:
     """Similarity of every document's sentences with every document's images.
@@ -58,18 +62,22 @@ def set_similarities(
         k: Bound on the links of a pair of n sentences and m images, for top-k and assignment: ``"min"`` for min(n, m),
             ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
         links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
+        directions: For dense and top-k: the sum of both directions, as in Hessel 2019, or their mean, as in Li 2021.
         max_cells: Bound on memory: so many cells of the matrix, or those of one document where it has more, are worked
             on at once. It changes no result, except perhaps the last bit, by another order of additions.
 
     Returns:
         (P, Q), on the device of ``cosines`` and with its type, except that half precision gives float32. -2 to 2 for
-        dense and top-k, -1 to 1 for assignment. The gradient is exact wherever the choice of cells does not change
+        the sum of dense and top-k, -1 to 1 for their mean and for assignment. The gradient is exact wherever the choice
+        of cells does not change
         with small changes, and a subgradient elsewhere.
 
     Raises:
         ShapeError: ``cosines`` is no matrix or does not fit the counts, or a document has no sentence or no image.
-        SettingError: ``kind``, ``k``, ``links`` or ``max_cells`` has a wrong value.
+        SettingError: ``kind``, ``k``, ``links``, ``directions`` or ``max_cells`` has a wrong value.
     """
+    if directions not in get_args(Directions):
+        raise SettingError(f"no directions {directions!r}; there are {', '.join(get_args(Directions))}")
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
     wanted = (int(sentences.counts.sum()), int(images.counts.sum()))
     if tuple(cosines.shape) != wanted:
@@ -84,10 +92,72 @@ def set_similarities(
     if not cosines.numel():
         return cosines.new_zeros(len(sentences), len(images))
     parts = _portions(sentences, wanted[1], max_cells)
-    if len(parts) == 1:
-        return _similarities(cosines, sentences, images, choose)
     rows = torch.split(cosines, [int(part.counts.sum()) for part in parts])
-    return torch.cat([_similarities(some, part, images, choose) for some, part in zip(rows, parts, strict=True)])
+    found = torch.cat([_similarities(some, part, images, choose) for some, part in zip(rows, parts, strict=True)])
+    return found / 2 if directions == "mean" and kind != "assignment" else found
+
+
+def negative_similarities(
+    cosines: Tensor,
+    sentence_counts: Counts,
+    image_counts: Counts,
+    *,
+    kind: SimilarityKind,
+    k: LinkBound = "min",
+    directions: Directions = "sum",
+) -> Tensor:
+    """How similar those of a document's pairs are that least belong together: NegTK of Li 2021, Eq. 2, and its like.
+
+    Where the similarity takes what is best this takes what is worst: -sim(-cosines). Of an assignment these are always
+    the k links of least sum; "at most k" would take none where no cosine is below 0.
+
+    Args:
+        cosines: (N, M) float, as for ``set_similarities``.
+        sentence_counts: (D,) sentences of each document.
+        image_counts: (D,) images of each document.
+        kind: Which similarity.
+        k: Bound on the links.
+        directions: The sum of both directions, or their mean.
+
+    Returns:
+        (D,), of each document with itself.
+
+    Raises:
+        ShapeError, SettingError: As ``set_similarities``; or the counts are of different numbers of documents.
+    """
+    opposite = own_similarities(
+        -cosines, sentence_counts, image_counts, kind=kind, k=k, links="exactly", directions=directions
+    )
+    return -opposite
+
+
+def own_similarities(
+    cosines: Tensor,
+    sentence_counts: Counts,
+    image_counts: Counts,
+    *,
+    kind: SimilarityKind,
+    k: LinkBound = "min",
+    links: Links = "at-most",
+    directions: Directions = "sum",
+) -> Tensor:
+    """The (D,) similarities of each document's sentences with its own images only; see ``set_similarities``."""
+    rows, columns = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
+    if len(rows) != len(columns):
+        raise ShapeError(f"sentence counts of {len(rows)} documents, image counts of {len(columns)}")
+    parts = []
+    for first in range(0, len(rows), OWN_AT_ONCE):
+        some = slice(first, first + OWN_AT_ONCE)
+        n, m = rows.counts[some], columns.counts[some]
+        block = cosines[rows.starts[first] :, columns.starts[first] :][: n.sum(), : m.sum()]
+        own = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
+        parts.append(own.diagonal())
+    return torch.cat(parts) if parts else cosines.new_zeros(0)
+
+
+OWN_AT_ONCE = 4
+"""Documents whose similarities with each other are computed where only those with themselves are wanted: a call costs
+about as much as the few that are thrown away."""
 
 
 def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
+from iconotext.train.labelled import labelled_documents, labelled_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,17 +25,20 @@ if TYPE_CHECKING:
 class Batch:
     """D documents; the first P are compared with themselves, all are negatives for others.
 
+    Where labelled pairs stand for documents, D and P count pairs, each with one sentence and one image.
+
     Attributes:
-        documents: (D,) their numbers.
+        documents: Their numbers.
         positives: P.
         sentence_counts: (D,) sentences of each that take part.
         image_counts: (D,) images.
         sentences: (N, features) vectors, or None.
         words: (T,) word ids, or None.
         lengths: (N,) words of each sentence, or None.
-        images: (M, features) vectors, or (M, 224, 224, 3) pixels.
+        images: (M, features) vectors, (M, 224, 224, 3) pixels, or regions.
         strangers: (D, D) bool, true where two documents share no image, counting those too that do not take part: only
-            then one is a negative for the other.
+            then one is a negative for the other. Labelled pairs of one document also are, if they are not linked
+            crosswise.
     """
 
     documents: NDArray[np.int64]
@@ -43,13 +48,13 @@ class Batch:
     sentences: Tensor | None
     words: Tensor | None
     lengths: Tensor | None
-    images: Tensor
+    images: Tensor | RegionBatch
     strangers: Tensor
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its tensors on a device."""
         moved = {
-            name: None if (tensor := getattr(self, name)) is None else tensor.to(device, non_blocking=True)
+            name: None if (here := getattr(self, name)) is None else here.to(device, non_blocking=True)
             for name in ("sentences", "words", "lengths", "images", "strangers")
         }
         counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
@@ -75,6 +80,8 @@ def epoch_batches(
         ranks: Number of processes.
     """
     documents = prepared.documents(split)
+    if recipe.similarity.kind == "labelled-pairs":
+        documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
     rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1])
     owners = np.asarray(prepared.corpora)[documents]
@@ -123,7 +130,14 @@ def load_batch(
     places, image_counts = _chosen(prepared.image_offsets, documents, limits.max_images, training, rng)
     rows = np.asarray(prepared.image_rows[places])
     strangers = _strangers(prepared, documents)
-    if recipe.similarity.kind == "single-pair":
+    if recipe.similarity.kind == "labelled-pairs":
+        pairs = labelled_pairs(prepared, documents, strangers.numpy())
+        sentences = np.asarray(prepared.sentence_offsets[pairs.documents]) + pairs.sentences
+        rows = np.asarray(prepared.image_rows[np.asarray(prepared.image_offsets[pairs.documents]) + pairs.images])
+        sentence_counts = image_counts = [1] * len(rows)
+        strangers = torch.from_numpy(pairs.strangers)
+        positives = int(np.isin(pairs.documents, documents[:positives]).sum())
+    elif recipe.similarity.kind == "single-pair":
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         one_sentence, one_image = draw_single_pairs(sentence_counts, image_counts, generator)
         sentences, rows = sentences[one_sentence.numpy()], rows[one_image.numpy()]
@@ -138,7 +152,10 @@ def load_batch(
     else:
         assert prepared.sentences is not None
         vectors = torch.from_numpy(np.asarray(prepared.sentences[sentences], np.float32))
-    if prepared.images is None:
+    images: Tensor | RegionBatch
+    if prepared.regions is not None:
+        images = _regions(prepared, rows, limits.max_regions, training, rng)
+    elif prepared.images is None:
         from iconotext.train.pixels import load_pixels
 
         images = load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
@@ -150,6 +167,20 @@ def load_batch(
             features[other] = prepared.views[rows[other], drawn[other] - 1]
         images = torch.from_numpy(features)
     return Batch(documents, positives, sentence_counts, image_counts, vectors, words, lengths, images, strangers)
+
+
+def _regions(
+    prepared: Prepared, rows: NDArray[np.int64], limit: int | None, training: bool, rng: np.random.Generator
+) -> RegionBatch:
+    assert prepared.regions is not None
+    assert prepared.region_concepts is not None
+    assert prepared.region_offsets is not None
+    places, counts = _chosen(prepared.region_offsets, rows, limit, training, rng)
+    return RegionBatch(
+        torch.from_numpy(np.asarray(prepared.regions[places], np.float32)),
+        torch.tensor(counts),
+        torch.from_numpy(np.asarray(prepared.region_concepts[places], np.int64)),
+    )
 
 
 def batches_ahead(
@@ -186,7 +217,10 @@ def _chosen(
     training: bool,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """The rows of the documents, document after document in reading order, and how many each has."""
+    """The rows of the documents, document after document in reading order, and how many each has.
+
+    Regions are to images what sentences are to documents.
+    """
     starts, ends = np.asarray(offsets[documents]), np.asarray(offsets[documents + 1])
     counts = ends - starts
     if not training or limit is None or counts.max() <= limit:

@@ -132,7 +132,7 @@ def _epochs(training: Training) -> None:
     try:
         while progress.epoch < recipe.training.epochs:
             row = _epoch(training)
-            progress.plateau.see(_number(row["validation_loss"]), recipe.training)
+            progress.plateau.see(_number(row["validation_loss"]), recipe.training, steps=int(_number(row["step"])))
             progress.end_epoch(row)
             progress.keep(_number(row["validation_loss"]), training.model.state_dict(), count=recipe.training.average)
             if training.main:

@@ -1,15 +1,16 @@
-"""The loss of a batch: encoders → cosines → set similarities → objective."""
+"""The loss of a batch: encoders → cosines → set similarities → objectives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from iconotext.objectives import hinge, logistic, sample_negatives, softmax
+from iconotext.objectives import draw_members, hinge, intra_document, logistic, sample_negatives, softmax
 from iconotext.recipe import Recipe
-from iconotext.similarity import set_similarities
+from iconotext.similarity import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
 
 Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]]
@@ -35,19 +36,12 @@ def batch_loss(
         batch.images, sentences=batch.sentences, words=batch.words, lengths=batch.lengths
     )
     cosines = sentences @ images.T
-    chosen = recipe.similarity
-    if chosen.kind == "single-pair":
-        similarities = cosines
-    else:
-        similarities = set_similarities(
-            cosines, batch.sentence_counts, batch.image_counts, kind=chosen.kind, k=chosen.k, links=chosen.links
-        )
-    losses = losses_of(similarities, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
+    losses = losses_of(cosines, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
     return losses, cosines
 
 
 def losses_of(
-    similarities: Tensor,
+    cosines: Tensor,
     batch: Batch,
     recipe: Recipe,
     *,
@@ -56,14 +50,14 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """The objective of each positive of a batch.
+    """The weighted sum of the recipe's objectives, for each positive of a batch (Li 2021, Eq. 5).
 
     Args:
-        similarities: (D, D) of the sentences of each document with the images of each.
+        cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
         batch: The documents.
-        recipe: Names the objective.
+        recipe: Names similarity and objectives.
         epoch: Counted from 0.
-        generator: Draws negatives.
+        generator: Draws negatives and sub-documents.
         scale: Of softmax and logistic.
         bias: Of logistic.
 
@@ -71,14 +65,61 @@ def losses_of(
         (P,) losses.
     """
     objective = recipe.objective
-    documents, positives = len(batch.documents), batch.positives
+    documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)
     strangers = batch.strangers[:positives]
     masks = tuple(each.to(strangers.device) & strangers for each in drawn)
-    if objective.kind == "softmax":
-        return softmax(similarities, *masks, scale=scale)
-    if objective.kind == "logistic":
-        return logistic(similarities, *masks, scale=scale, bias=bias)
-    mean = objective.negatives == "mean" or epoch < objective.mean_epochs
-    return hinge(similarities, *masks, margin=objective.margin, negatives="mean" if mean else "hardest")
+
+    def contrast(margin: float, own: Tensor | None = None) -> Tensor:
+        if objective.kind == "softmax":
+            return softmax(similarities, *masks, scale=scale, own=own)
+        if objective.kind == "logistic":
+            return logistic(similarities, *masks, scale=scale, bias=bias, own=own)
+        mean = objective.negatives == "mean" or epoch < objective.mean_epochs
+        return hinge(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
+
+    sets = _sets(recipe)
+    if sets is None:
+        similarities = cosines  # documents are pairs, which have neither parts nor unlikely links
+        return objective.cross_document * contrast(objective.margin)
+    similarities = set_similarities(cosines, batch.sentence_counts, batch.image_counts, **sets)
+    losses = cosines.new_zeros(positives)
+    if objective.cross_document:
+        losses = losses + objective.cross_document * contrast(objective.margin)
+    if objective.intra_document:
+        unlikely = _unlikely(cosines, batch, recipe)
+        likely = similarities.diagonal()[:positives]
+        losses = losses + objective.intra_document * intra_document(likely, unlikely, margin=objective.margin / 2)
+    if objective.sub_document:
+        own = _sub_documents(cosines, batch, recipe, generator)
+        losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
+    return losses
+
+
+def _sets(recipe: Recipe) -> dict[str, Any] | None:
+    """The recipe's set similarity, None where documents are pairs."""
+    chosen = recipe.similarity
+    if chosen.kind in ("single-pair", "labelled-pairs"):
+        return None
+    return {"kind": chosen.kind, "k": chosen.k, "links": chosen.links, "directions": chosen.directions}
+
+
+def _unlikely(cosines: Tensor, batch: Batch, recipe: Recipe) -> Tensor:
+    """(P,) similarities of what belongs together least in each positive."""
+    sets = _sets(recipe)
+    assert sets is not None
+    del sets["links"]
+    counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
+    return negative_similarities(cosines, *counts, **sets)
+
+
+def _sub_documents(cosines: Tensor, batch: Batch, recipe: Recipe, generator: torch.Generator) -> Tensor:
+    """(P,) similarities of a random part of each positive with itself."""
+    sets = _sets(recipe)
+    assert sets is not None
+    p_sub, positives = recipe.objective.p_sub, batch.positives
+    sentences, sentence_counts = draw_members(batch.sentence_counts[:positives], p_sub, generator)
+    images, image_counts = draw_members(batch.image_counts[:positives], p_sub, generator)
+    part = cosines[sentences.to(cosines.device)][:, images.to(cosines.device)]
+    return own_similarities(part, sentence_counts, image_counts, **sets)

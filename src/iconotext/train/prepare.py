@@ -17,19 +17,21 @@ import numpy as np
 
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError
+from iconotext.features.region_files import is_region_file
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.train.lock import locked
 from iconotext.train.prepare_images import ImageWriter, table_path
 from iconotext.train.prepare_sentences import SentenceWriter
 from iconotext.train.prepared import META, SPLITS, Prepared, open_prepared
-from iconotext.train.start import start_vocabulary
+from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.features.regions import RegionSource
     from iconotext.features.vocabulary import Vocabulary
 
 AT_ONCE = 256
@@ -63,11 +65,11 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
     given = start_vocabulary(recipe)
     key = _key(recipe, corpora, given)
     with locked(lock_of(folder), wait=WAIT, what="prepares a corpus"):
-        if _key_of(folder) == key:
+        if _key_of(folder, recipe) == key:
             return open_prepared(folder)
         work = folder.with_name(f"{folder.name}.part")
         try:
-            if _key_of(work) != key:  # else an earlier run was stopped just before the end
+            if _key_of(work, recipe) != key:  # else an earlier run was stopped just before the end
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
                 _prepare(recipe, corpora, work, key, given, report or (lambda what, done: None))
@@ -86,20 +88,42 @@ def lock_of(folder: Path) -> Path:
 def _prepare(
     recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, told: Report
 ) -> None:
-    vocabulary = None
+    vocabulary = regions = None
+    if recipe.image.kind == "regions":
+        from iconotext.features import FeatureCache, load_regions
+
+        regions = load_regions(recipe.features.image, cache=FeatureCache())
+    names = list(regions.concepts or ()) if regions else []
+    check_concepts(recipe, names)
     if recipe.features.text == "words":
-        vocabulary = given or _vocabulary(recipe, corpora, told)
+        vocabulary = given or _vocabulary(recipe, corpora, names, told)
         vocabulary.save(work / "vocabulary.txt")
-    meta = _write(recipe, corpora, work, vocabulary, told)
+    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, told)}
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
 
-def _key_of(folder: Path) -> str | None:
-    """The key of arrays that are complete."""
+def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
+    """Equal for recipes that can share the arrays of a folder, unless splits are drawn (see ``Prepared.meta``).
+
+    Raises:
+        CorpusError: There is no such corpus.
+        FeatureError: The model to start from cannot be read.
+    """
+    return _key(recipe, corpora, start_vocabulary(recipe))
+
+
+def _key_of(folder: Path, recipe: Recipe) -> str | None:
+    """The key of arrays that are complete; None too where splits were drawn otherwise than the recipe says."""
     try:
-        return str(json.loads((folder / META).read_text(encoding="utf-8"))["key"])
+        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+        return str(meta["key"]) if meta["drawn"] in (None, _drawing(recipe)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _drawing(recipe: Recipe) -> list[float]:
+    """What the splits of documents without one depend on."""
+    return [recipe.seed, recipe.training.validation]
 
 
 def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> str:
@@ -111,15 +135,15 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
     if recipe.features.image.endswith(".npy"):
         tables = [table_path(recipe.features.image, path) for path in corpora]
         files += [file for table in tables for file in (table, table.with_name("id2row.json"))]
-    files += [path for name in (recipe.features.text, recipe.features.image) if (path := Path(name)).is_dir()]
+    named = [Path(recipe.features.text), Path(recipe.features.image)]
+    files += [path for path in named if path.is_dir() or is_region_file(path)]
     words = [recipe.text.max_words, recipe.text.max_tokens] if recipe.features.text == "words" else None
     settings = [
         recipe.features.text,
         recipe.features.image,
         recipe.features.views,
+        [recipe.image.max_regions] if recipe.image.kind == "regions" else None,
         words,
-        recipe.seed,
-        recipe.training.validation,
     ]
     known = None if given is None else given.words
     return hashlib.sha256(json.dumps([list(map(_state, files)), settings, known]).encode()).hexdigest()
@@ -131,7 +155,7 @@ def _state(path: Path) -> list[Any]:
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
-def _vocabulary(recipe: Recipe, corpora: Sequence[Path], told: Report) -> Vocabulary:
+def _vocabulary(recipe: Recipe, corpora: Sequence[Path], names: Sequence[str], told: Report) -> Vocabulary:
     from iconotext.features.vocabulary import build_vocabulary
 
     def texts() -> Iterator[str]:
@@ -141,7 +165,7 @@ def _vocabulary(recipe: Recipe, corpora: Sequence[Path], told: Report) -> Vocabu
             if document.split in ("train", None):
                 yield from (sentence.text for sentence in document.sentences)
 
-    return build_vocabulary(texts(), max_words=recipe.text.max_words)
+    return build_vocabulary(texts(), max_words=recipe.text.max_words, besides=names)
 
 
 @dataclass(slots=True)
@@ -157,7 +181,12 @@ class _Counts:
 
 
 def _write(
-    recipe: Recipe, corpora: Sequence[Path], work: Path, vocabulary: Vocabulary | None, told: Report
+    recipe: Recipe,
+    corpora: Sequence[Path],
+    work: Path,
+    vocabulary: Vocabulary | None,
+    regions: RegionSource | None,
+    told: Report,
 ) -> dict[str, Any]:
     counts = _Counts()
     with ExitStack() as stack:
@@ -165,7 +194,7 @@ def _write(
         def writer(name: str, dtype: str, row: tuple[int, ...] = ()) -> ArrayWriter:
             return stack.enter_context(ArrayWriter(work / name, dtype, row))
 
-        images = ImageWriter(recipe, corpora, work, stack)
+        images = ImageWriter(recipe, corpora, work, stack, regions)
         sentences = SentenceWriter(recipe, work, vocabulary, stack)
         names = ("id_offsets", "sentence_offsets", "image_offsets", "link_offsets")
         offsets = {name: writer(name, "<i8") for name in names}
@@ -211,6 +240,7 @@ def _write(
         "arrays": [*images.arrays, *sentences.arrays],
         "documents": counts.documents,
         "skipped": counts.skipped,
+        "drawn": _drawing(recipe) if counts.undivided else None,
         "images_left_out": counts.images_left_out,
         "text_features": sentences.dim,
         "image_features": images.dim,

@@ -1,4 +1,4 @@
-"""The images of a corpus → features in an array on disk, or a list of files for a network that is trained along."""
+"""The images of a corpus → features, or regions, in arrays on disk, or files for a network that is trained along."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.features.regions import strongest
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.types import Document, Image
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from iconotext.corpus.feature_table import FeatureTable
     from iconotext.features.backbone import ImageBackbone, Picture
+    from iconotext.features.regions import RegionSource
 
 
 class ImageWriter:
@@ -35,15 +37,23 @@ class ImageWriter:
     Attributes:
         arrays: Names of what it writes.
         dim: Length of a row, 0 for pixels.
-        name: Of the image backbone, ``pixels``, or the fingerprint of a table.
+        name: Of the image backbone or the source of regions, ``pixels``, or the fingerprint of a table.
     """
 
-    def __init__(self, recipe: Recipe, corpora: Sequence[Path], work: Path, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        corpora: Sequence[Path],
+        work: Path,
+        stack: ExitStack,
+        regions: RegionSource | None = None,
+    ) -> None:
         self._count = 0
         self._known = stack.enter_context(closing(sqlite3.connect("")))  # on disk, so that memory does not grow
         self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row INTEGER) WITHOUT ROWID")
         self._tables: list[FeatureTable] = []
         self._backbone: ImageBackbone | None = None
+        self._regions, self._max_regions = regions, recipe.image.max_regions
         self._corpora = corpora
         name = recipe.features.image
         if name == "pixels":
@@ -51,6 +61,14 @@ class ImageWriter:
             self._files = stack.enter_context((work / "images.json").open("w", encoding="utf-8"))
             self._files.write("[")
             stack.callback(self._files.write, "]")
+            return
+        if regions is not None:
+            self.dim, self.name = regions.dim, regions.name
+            self.arrays = ["regions", "region_concepts", "region_offsets"]
+            self._vectors = stack.enter_context(ArrayWriter(work / "regions", "<f2", (self.dim,)))
+            self._concepts = stack.enter_context(ArrayWriter(work / "region_concepts", "<i4"))
+            self._offsets = stack.enter_context(ArrayWriter(work / "region_offsets", "<i8"))
+            self._offsets.append(np.zeros(1, np.int64))
             return
         if name.endswith(".npy"):
             self._tables = _tables(name, corpora)
@@ -90,6 +108,11 @@ class ImageWriter:
         good = [True] * len(new)
         if self._tables:
             self._vectors.append(self._tables[corpus].rows([image.source for image in new.values()]))
+        elif self._regions is not None:
+            images = list(new.values())
+            good = [
+                some for at in range(0, len(images), PICTURES) for some in self._add_regions(images[at : at + PICTURES])
+            ]
         elif self._backbone is not None:
             usable = {key: image.file for key, image in new.items() if image.file and not image.problem}
             features = self._backbone.encode(list(usable.values()))
@@ -108,6 +131,16 @@ class ImageWriter:
         self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows.tolist(), strict=True))
         self._count += sum(good)
 
+    def _add_regions(self, images: Sequence[Image]) -> list[bool]:
+        """Write the regions of some images; which of them have any."""
+        assert self._regions is not None
+        found = strongest(self._regions.regions(images), self._max_regions)
+        good = [problem is None and count > 0 for problem, count in zip(found.problems, found.counts, strict=True)]
+        self._offsets.append(self._vectors.rows + np.cumsum(found.counts[good]))
+        self._vectors.append(found.features)
+        self._concepts.append(found.concepts)
+        return good
+
     def _add_views(self, files: Sequence[Picture]) -> None:
         """Encode the further views of pictures that can be read."""
         from iconotext.train.views import view
@@ -120,6 +153,9 @@ class ImageWriter:
                 encoded[at : at + len(some), number] = self._backbone.encode(some).pooled
         self._view_vectors.append(encoded)
 
+
+PICTURES = 256
+"""Images whose regions are in memory together."""
 
 VIEWS_AT_ONCE = 64
 """Views in memory, as encoded pictures."""

@@ -42,8 +42,11 @@ class Prepared:
         link_offsets: (D + 1,) first link of each document.
         links: (L, 2) sentence and image within the document.
         linked: (D,) whether gold links are known.
-        images: (U, features) float16, None where images come as pixels.
+        images: (U, features) float16, None where images come as pixels or regions.
         views: (U, views, features) float16, further views of the images, None where there are none.
+        regions: (R, features) float16, the regions of all images, None where images come otherwise.
+        region_concepts: (R,) which of the concepts in ``meta`` is seen there; -1 where nothing is known.
+        region_offsets: (U + 1,) first region of each image.
         sentences: (N, features) float16, None where sentences come as words.
         words: (T,) word ids, None where sentences come as vectors.
         word_offsets: (N + 1,) first word of each sentence.
@@ -63,6 +66,9 @@ class Prepared:
     linked: NDArray[np.bool_]
     images: NDArray[np.float16] | None
     views: NDArray[np.float16] | None
+    regions: NDArray[np.float16] | None
+    region_concepts: NDArray[np.int32] | None
+    region_offsets: NDArray[np.int64] | None
     sentences: NDArray[np.float16] | None
     words: NDArray[np.int32] | None
     word_offsets: NDArray[np.int64] | None
@@ -124,7 +130,8 @@ def open_prepared(folder: Path) -> Prepared:
         *("id_bytes", "id_offsets", "splits", "corpora", "sentence_offsets", "image_offsets", "image_rows"),
         *("link_offsets", "links", "linked"),
     )
-    optional = ("images", "views", "sentences", "words", "word_offsets")
+    regions = ("regions", "region_concepts", "region_offsets")
+    optional = ("images", "views", *regions, "sentences", "words", "word_offsets")
     arrays: dict[str, Any] = {name: open_array(folder / name) for name in names}
     arrays |= {name: open_array(folder / name) if name in meta["arrays"] else None for name in optional}
     return Prepared(folder, meta, **arrays)

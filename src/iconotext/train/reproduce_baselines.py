@@ -51,12 +51,13 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
     tell("object detection")
     # A table of features has no classifier, nor have pixels; where there are picture files, the default has one.
     own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
+    vectors = word_vector_file(recipe)
     try:
         image, encode = load_backbones(
             recipe.features.image if own_image else None,
             None if recipe.features.text == "words" else recipe.features.text,
             cache=True,
-            word_vectors=recipe.text.word_vectors,
+            word_vectors=vectors,
             word_dim=recipe.text.word_dim,
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
         )
@@ -73,3 +74,9 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
         write_results(Results(detection.chosen, about), results_path(folder, VALIDATION_K), force=True)
     write_results(Results(detection.best, {**about_results(corpus, DETECTION), "k": detection.k}), path, force=True)
     return None
+
+
+def word_vector_file(recipe: Recipe) -> Path | None:
+    """The file that the word vectors of a recipe start from; None where it names none, or a text backbone."""
+    vectors = recipe.text.word_vectors
+    return None if vectors is None or str(vectors) == "minilm" else Path(vectors)

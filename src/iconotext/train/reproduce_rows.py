@@ -1,9 +1,10 @@
-"""The rows of the results tables of Hessel 2019 and its supplement, and the recipe of each."""
+"""The rows of the results tables of the papers, and the recipe of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from iconotext.errors import SettingError
 from iconotext.evaluate.published import NEGATIVES, PUBLISHED
@@ -11,6 +12,9 @@ from iconotext.recipe import Recipe, load_recipe
 
 RANDOM, DETECTION = "random", "object-detection"
 """Keys of the rows that nothing is trained for."""
+
+TRANSFER, SHARES, BIAS = "li2021/4", "li2021/5", "li2021/bias"
+"""Comparisons that are more than a table of rows."""
 
 # Published name of a row to its recipe and to which of the negatives count (similarity × k × mining).
 _PAPER = {
@@ -37,8 +41,37 @@ _BASELINES = {"Random": RANDOM, "Object detection": DETECTION}
 _ORGANIC = ("3", "S3", "S4")
 _ORGANIC_TOKENS = 50  # §5; 20 in the other tables
 
+# Li 2021: published name of a row to its recipe; without one its key is the recipe's name.
+_LI = {
+    "li2021/2": {"NoStruct": "nostruct", "MulLink": "mullink", "Ours": "transformer"},
+    "li2021/3": {
+        "1 Ours, C+I+D": "transformer",
+        "2 w/o Concept, C+I+D": "without-concepts",
+        "3 w/o T, C+I+D": "without-transformer",
+        "4 w/o T&Concept, C+I+D": "without-both",
+        "5 GRU+CNN, C+I+D": "gru-cnn",
+        "6 Ours, C+I": "cross-intra",
+        "7 Ours, C+D": "cross-sub",
+        "8 Ours, I+D": "intra-sub",
+        "9 Ours, C": "cross",
+    },
+    TRANSFER: {"1 Transfer": "supervised-transformer", "2 Unsupervised": "transformer"},
+    SHARES: {
+        **{f"Supervised, {share} %": "supervised" for share in (20, 40, 60, 80, 100)},
+        "MulLink": "mullink",
+        "Ours": "transformer",
+    },
+    BIAS: {"MulLink": "mullink", "Ours": "transformer"},
+}
+
 OWN_KEYS = ("name", "similarity.kind", "similarity.k", "objective.negatives", "objective.b")
-"""What the rows of a table differ in, so that it cannot be set for all of them."""
+"""What the rows of a table of Hessel 2019 differ in, so that it cannot be set for all of them."""
+
+LI_OWN_KEYS = (
+    *("name", "text.kind", "image.kind", "similarity.kind", "objective.cross_document", "objective.intra_document"),
+    *("objective.sub_document", "training.labelled"),
+)
+"""The same for Li 2021."""
 
 MEAN_EPOCHS = "objective.mean_epochs"
 """A setting for hard negatives; rows that take the mean of the negatives in all epochs do without it."""
@@ -52,19 +85,36 @@ class Row:
         name: As published.
         key: For files and the command line.
         recipe: None where nothing is trained.
+        share: Of the labelled training documents that are used, 0 to 1; None where that is not what is compared.
+        transferred: Whether the model is trained on another corpus, and only applied to the table's.
     """
 
     name: str
     key: str
     recipe: Recipe | None
+    share: float | None = None
+    transferred: bool = False
+
+
+def table_name(table: str) -> str:
+    """The one name of a table; those of Hessel 2019 may be written with their paper, too.
+
+    Raises:
+        SettingError: There is no such table.
+    """
+    name = table.removeprefix("hessel2019/")
+    if name not in PUBLISHED or (name != table and "/" in name):
+        raise SettingError(f"table {table}: there are {', '.join(PUBLISHED)}")
+    return name
 
 
 def table_rows(table: str, overrides: Sequence[str] = ()) -> tuple[Row, ...]:
     """All rows of a table, in the published order.
 
     Args:
-        table: 2, 3, S1, S2, S3 or S4.
-        overrides: ``key=value`` for the recipes of all rows.
+        table: As ``table_name`` gives it.
+        overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those whose key is, or matches,
+            ``row``.
 
     Raises:
         SettingError: There is no such table; an override is wrong, contradicts a recipe, or is for what the rows of
@@ -72,27 +122,18 @@ def table_rows(table: str, overrides: Sequence[str] = ()) -> tuple[Row, ...]:
     """
     if table not in PUBLISHED:
         raise SettingError(f"table {table}: there are {', '.join(PUBLISHED)}")
-    given = {_key(override) for override in overrides}
-    for key in OWN_KEYS:
-        if key in given:
+    own = LI_OWN_KEYS if table in _LI else OWN_KEYS
+    for override in overrides:
+        row, key = _row_and_key(override)
+        if key == "name" or (row is None and key in own):
             raise SettingError(f"--set {key}: each row of table {table} has its own, which is what the table compares")
-    supplement = table.startswith("S")
-    trained = _SUPPLEMENT if supplement else _PAPER
-    rows = []
-    for name in PUBLISHED[table]:
-        if name in _BASELINES:
-            rows.append(Row(name, _BASELINES[name], None))
-            continue
-        recipe, negatives = trained[name]
-        key = f"{recipe}-hard" if supplement and negatives == "hardest" else recipe
-        own = {"name": key, "objective.negatives": negatives, "objective.b": str(NEGATIVES[table])}
-        own["training.batch"] = str(NEGATIVES[table] + 1)
-        if table in _ORGANIC:
-            own["text.max_tokens"] = str(_ORGANIC_TOKENS)
-        settings = [f"{setting}={value}" for setting, value in own.items() if setting not in given]
-        settings += [each for each in overrides if negatives == "hardest" or _key(each) != MEAN_EPOCHS]
-        rows.append(Row(name, key, load_recipe(f"hessel2019/{recipe}", settings)))
-    return tuple(rows)
+    rows = _li_rows(table, overrides) if table in _LI else _hessel_rows(table, overrides)
+    for override in overrides:
+        pattern = _row_and_key(override)[0]
+        if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
+            trained = ", ".join(row.key for row in rows if row.recipe)
+            raise SettingError(f"--set {override}: no row is called {pattern}; there are {trained}")
+    return rows
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
@@ -108,8 +149,76 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
     return tuple(row for row in rows if not only or any(_is(row, name) for name in only))
 
 
-def _key(override: str) -> str:
-    return override.partition("=")[0].strip()
+def reference_row(rows: Iterable[Row]) -> Row:
+    """The row that the others are compared with: the paper's own model, else the first that is trained."""
+    trained = [row for row in rows if row.recipe is not None]
+    return next((row for row in trained if row.key == "transformer"), trained[0])
+
+
+def _hessel_rows(table: str, overrides: Sequence[str]) -> tuple[Row, ...]:
+    supplement = table.startswith("S")
+    trained = _SUPPLEMENT if supplement else _PAPER
+    rows = []
+    for name in PUBLISHED[table]:
+        if name in _BASELINES:
+            rows.append(Row(name, _BASELINES[name], None))
+            continue
+        recipe, negatives = trained[name]
+        key = f"{recipe}-hard" if supplement and negatives == "hardest" else recipe
+        given = _given(overrides, key)
+        own = {"name": key, "objective.negatives": negatives, "objective.b": str(NEGATIVES[table])}
+        own["training.batch"] = str(NEGATIVES[table] + 1)
+        if table in _ORGANIC:
+            own["text.max_tokens"] = str(_ORGANIC_TOKENS)
+        settings = [f"{setting}={value}" for setting, value in own.items() if setting not in given]
+        settings += [f"{setting}={value}" for setting, value in given.items()
+                     if negatives == "hardest" or setting != MEAN_EPOCHS]  # fmt: skip
+        rows.append(Row(name, key, load_recipe(f"hessel2019/{recipe}", settings)))
+    return tuple(rows)
+
+
+def _li_rows(table: str, overrides: Sequence[str]) -> tuple[Row, ...]:
+    rows = []
+    for name in PUBLISHED[table]:
+        if name in _BASELINES:
+            rows.append(Row(name, _BASELINES[name], None))
+            continue
+        recipe = _LI[table][name]
+        share = int(name.removeprefix("Supervised, ").removesuffix(" %")) if recipe == "supervised" else None
+        key = recipe if share is None else f"{recipe}-{share}"
+        given = _given(overrides, key)
+        if MEAN_EPOCHS in given and load_recipe(f"li2021/{recipe}").objective.negatives != "hardest":
+            del given[MEAN_EPOCHS]
+        settings = [f"name={key}"] + ([] if share is None else [f"training.labelled={share / 100}"])
+        settings += [f"{setting}={value}" for setting, value in given.items()]
+        transferred = table == TRANSFER and recipe == "supervised-transformer"
+        of_all = None if share is None else share / 100
+        rows.append(Row(name, key, load_recipe(f"li2021/{recipe}", settings), of_all, transferred))
+    return tuple(rows)
+
+
+def _given(overrides: Sequence[str], row: str) -> dict[str, str]:
+    """Key to value of the overrides that a row has; those for it alone count before those for all."""
+    found: dict[str, str] = {}
+    for alone in (False, True):
+        for override in overrides:
+            pattern, key = _row_and_key(override)
+            if (pattern is not None) == alone and (pattern is None or fnmatchcase(row, pattern)):
+                found[key] = override.partition("=")[2]
+    return found
+
+
+def _row_and_key(override: str) -> tuple[str | None, str]:
+    """The row that an override is for, None for all, and its key.
+
+    Raises:
+        SettingError: It has no value.
+    """
+    before, equals, _ = override.partition("=")
+    if not equals:
+        raise SettingError(f"--set {override}: give key=value, such as training.epochs=5")
+    row, colon, key = before.rpartition(":")
+    return (row.strip() if colon else None), key.strip()
 
 
 def _is(row: Row, name: str) -> bool:

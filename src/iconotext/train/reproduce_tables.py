@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.embed.folder import METRICS
 from iconotext.evaluate.published import PUBLISHED
-from iconotext.evaluate.results import Evaluation, read_results
+from iconotext.evaluate.results import METRICS as FIGURES
+from iconotext.evaluate.results import Evaluation, Results, read_results
+from iconotext.evaluate.seeds import over_seeds
 from iconotext.train.log import LOG
+from iconotext.train.reproduce_bias import bias_sections
+from iconotext.train.reproduce_differences import BySeed, compare_rows
 from iconotext.train.reproduce_folder import CURVES, PAGE, RESULTS, TABLE, VALIDATION_K, model_folder, results_path
-from iconotext.train.reproduce_rows import DETECTION, Row
+from iconotext.train.reproduce_notes import table_notes, title_of
+from iconotext.train.reproduce_rows import BIAS, DETECTION, SHARES, Row, reference_row
+from iconotext.train.reproduce_runs import Run, runs_of
+from iconotext.train.reproduce_section import figure_section
+from iconotext.train.reproduce_shares import share_sections
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.evaluate.table import ResultsTable
     from iconotext.train.prepared import Prepared
+    from iconotext.train.reproduce_baselines import Tell
+    from iconotext.train.reproduce_section import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +36,13 @@ class Told:
     """What was asked for.
 
     Attributes:
-        table: Number of the table.
+        table: Name of the table.
         rows: All of its rows.
         corpus: The corpus file.
-        overrides: ``key=value`` for all rows.
+        overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
+        seeds: Of each row that is trained.
+        source: Corpus file that a transferred row is trained on.
     """
 
     table: str
@@ -38,22 +50,33 @@ class Told:
     corpus: Path
     overrides: Sequence[str]
     dataset: str | None
+    seeds: int = 1
+    source: Path | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether rows are compared with each other: always in the tables of Li 2021, else over several seeds."""
+        return self.seeds > 1 or "/" in self.table
 
 
 def write_tables(
-    told: Told, folder: Path, prepared: Prepared, *, failed: dict[str, str], problems: Sequence[str]
+    told: Told, folder: Path, prepared: Prepared, *, failed: dict[str, str], problems: Sequence[str], tell: Tell
 ) -> dict[str, Any]:
     """Read all results that are there, and write tables, curves and figures.
 
     Args:
         told: What was asked for.
         folder: Where everything lies.
-        prepared: The corpus.
-        failed: For each key of a row that failed, why.
+        prepared: The corpus, as the first row that is trained on it reads it.
+        failed: For each key of a run that failed, why.
         problems: What else a reader must know.
+        tell: Told what is done.
 
     Returns:
         What ``results.json`` holds.
+
+    Raises:
+        CorpusError: The seeds of a row were evaluated on different documents.
     """
     from iconotext.evaluate.curves import read_curve, write_curves
     from iconotext.evaluate.table import html, markdown, results_table
@@ -62,59 +85,129 @@ def write_tables(
         name: {each: figures for each, figures in cells.items() if told.dataset in (None, each)}
         for name, cells in PUBLISHED[told.table].items()
     }
-    found: dict[str, dict[str, Any]] = {}
-    evaluations: dict[str, Evaluation] = {}
-    for name, key in _lines(told.rows):
-        path = results_path(folder, key)
-        if path.is_file() and key not in failed:
-            read = read_results(path)
-            evaluations[name] = read.evaluation
-            found[name] = {"row": name, **read.evaluation.as_dict(model=key, corpus=str(told.corpus), split="test")}
-            found[name] |= {"k": read.about["k"]} if "k" in read.about else {}
-            found[name] |= _training(model_folder(folder, key))
-            if name in published:
-                found[name]["published"] = {each: list(figures) for each, figures in published[name].items()}
-    column = told.corpus.stem
-    in_order = {
-        name: published.get(name, {}) for name, _ in _lines(told.rows) if name in published or name in evaluations
+    read = {name: results for name, runs in _lines(told) if (results := _results(runs, folder, failed))}
+    evaluations = {name: over_seeds([each.evaluation for each in results.values()]) for name, results in read.items()}
+    trained = {row.name for row in told.rows if row.recipe is not None}
+    by_seed: dict[str, BySeed] = {
+        name: {seed: each.evaluation for (_, seed), each in results.items()}
+        for name, results in read.items()
+        if name in trained
     }
-    shown = results_table(
-        {name: {column: evaluation} for name, evaluation in evaluations.items()},
-        in_order,
-        title=f"Table {told.table} of Hessel et al. 2019, and {told.corpus.name}",
-        notes=[*_notes(evaluations, found, told.overrides, prepared), *problems, *_failures(told.rows, failed)],
+    sections: list[Section | None] = []
+    comparison: dict[str, dict[str, Any]] = {}
+    if told.compares:
+        section, comparison = compare_rows(by_seed, reference_row(told.rows).name)
+        sections.append(section)
+    more: dict[str, Any] = {"seeds": told.seeds} if told.compares else {}
+    if told.source is not None:
+        more["from"] = str(told.source)
+    if told.table == SHARES:
+        shown, facts = share_sections(told.rows, by_seed, folder)
+        sections, more = [*shown, *sections], {**more, "overtaking": facts}
+    if told.table == BIAS:
+        recipe = next(row.recipe for row in told.rows if row.recipe is not None)
+        shown, facts = bias_sections(told.corpus, recipe, prepared, by_seed, folder, dataset=told.dataset, tell=tell)
+        sections, more = [*sections, *shown], {**more, **facts}
+    figures = {
+        name: _row(told, folder, name, read[name], evaluations[name], published, comparison.get(name, {}))
+        for name in read
+    }
+    lines = [name for name, _ in _lines(told)]
+    shown_table = results_table(
+        {name: {told.corpus.stem: evaluation} for name, evaluation in evaluations.items()},
+        {name: published.get(name, {}) for name in lines if name in published or name in evaluations},
+        title=f"{title_of(told.table)}, and {told.corpus.name}",
+        notes=[
+            *table_notes(
+                told.table, evaluations, figures, told.overrides, prepared, seeds=told.seeds, source=told.source
+            ),
+            *problems,
+            *_failures(told, failed),
+        ],
     )
-    write_text(folder / TABLE, markdown(shown), force=True)
     curves = [
-        replace(read_curve(model_folder(folder, row.key)), name=row.name)
-        for row in told.rows
-        if row.recipe is not None and (model_folder(folder, row.key) / LOG).is_file()
+        replace(read_curve(model_folder(folder, run.key)), name=_called(run, told.seeds))
+        for _, runs in _lines(told)
+        for run in runs
+        if isinstance(run, Run) and (model_folder(folder, run.key) / LOG).is_file()
     ]
     if curves:
         write_curves(curves, folder / CURVES, force=True)
-    write_text(folder / PAGE, _page(shown, html(shown), with_curves=bool(curves)), force=True)
-    results = {
+    parts = [section for section in sections if section is not None]
+    text = markdown(shown_table) + "".join(f"\n{part.markdown}" for part in parts)
+    if curves:
+        parts.append(figure_section(CURVES, "Objective and AUC on the validation documents by epoch"))
+    write_text(folder / TABLE, text, force=True)
+    write_text(folder / PAGE, _page(shown_table, [html(shown_table), *(part.html for part in parts)]), force=True)
+    everything = {
         "table": told.table,
         "corpus": str(told.corpus),
         "dataset": told.dataset,
         "set": list(told.overrides),
-        "rows": list(found.values()),
+        **more,
+        "rows": list(figures.values()),
         "failed": failed,
         "notes": list(problems),
     }
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(folder / RESULTS, text + "\n", force=True)
-    return results
+    found: dict[str, Any] = json.loads(text)  # with the lists that a reader of the file gets
+    return found
 
 
-def _lines(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Name and key of each line of our table: a published row, and after object detection the other choice of K."""
-    lines = []
-    for row in rows:
-        lines.append((row.name, row.key))
+def _lines(told: Told) -> list[tuple[str, Sequence[Run | str]]]:
+    """Name of each line of our table and its runs, or the key of what is not trained.
+
+    A line is a published row, or after object detection the other choice of K.
+    """
+    lines: list[tuple[str, Sequence[Run | str]]] = []
+    for row in told.rows:
+        lines.append((row.name, runs_of(row, told.seeds) or [row.key]))
         if row.key == DETECTION:
-            lines.append(("Object detection, K by validation", VALIDATION_K))
+            lines.append(("Object detection, K by validation", [VALIDATION_K]))
     return lines
+
+
+def _results(runs: Sequence[Run | str], folder: Path, failed: dict[str, str]) -> dict[tuple[str, int], Results]:
+    """Key and seed to the results that are there."""
+    keys = [(run.key, run.seed) if isinstance(run, Run) else (run, 0) for run in runs]
+    return {
+        (key, seed): read_results(results_path(folder, key))
+        for key, seed in keys
+        if results_path(folder, key).is_file() and key not in failed
+    }
+
+
+def _row(
+    told: Told,
+    folder: Path,
+    name: str,
+    results: dict[tuple[str, int], Results],
+    evaluation: Evaluation,
+    published: dict[str, dict[str, tuple[float, float, float]]],
+    comparison: dict[str, Any],
+) -> dict[str, Any]:
+    """What ``results.json`` says of a line."""
+    (key, _), first = next(iter(results.items()))
+    model = next((row.key for row in told.rows if row.name == name), key)
+    found = {"row": name, **evaluation.as_dict(model=model, corpus=str(told.corpus), split="test")}
+    found |= {name: first.about[name] for name in ("k", "trained_on") if name in first.about}
+    if comparison:
+        found["seeds"] = [
+            {"seed": seed, "model": key, **{metric: each.evaluation.means[metric] for metric in FIGURES}}
+            | _training(model_folder(folder, key))
+            for (key, seed), each in results.items()
+        ]
+        found |= comparison
+    else:
+        found |= _training(model_folder(folder, key))
+    if name in published:
+        found["published"] = {each: list(figures) for each, figures in published[name].items()}
+    return found
+
+
+def _called(run: Run, seeds: int) -> str:
+    return run.row.name if seeds == 1 else f"{run.row.name}, seed {run.seed}"
 
 
 def _training(model: Path) -> dict[str, Any]:
@@ -129,36 +222,13 @@ def _training(model: Path) -> dict[str, Any]:
     return {name: metrics[name] for name in ("best_epoch", "epochs", "validation_loss")} | {"seconds": seconds}
 
 
-def _notes(
-    evaluations: dict[str, Evaluation], found: dict[str, dict[str, Any]], overrides: Sequence[str], prepared: Prepared
-) -> list[str]:
-    """What a reader of the table must know."""
-    notes = []
-    if evaluations:
-        some = next(iter(evaluations.values()))
-        notes.append(
-            f"In percent. Ours: means over {len(some.defined):,} test documents, in brackets 95 % bootstrap intervals "
-            "over them; bold is within one point of the best of its column."
-        )
-        if some.undefined:
-            notes.append(f"{len(some.undefined):,} more test documents have no defined AUC and do not count.")
-    ks = [(row["model"], row["k"]) for row in found.values() if "k" in row]
-    if ks:
-        told = {DETECTION: "is best on the test documents, which flatters it, as in the paper", VALIDATION_K: "is best "
-                "on the validation documents"}  # fmt: skip
-        notes.append("Object detection: " + "; ".join(f"K = {k} {told[key]}" for key, k in ks) + ".")
-    if overrides:
-        notes.append(f"Other settings than the paper's, in all rows: {', '.join(overrides)}.")
-    if prepared.meta["images_left_out"]:
-        notes.append(
-            f"{prepared.meta['images_left_out']:,} pictures that cannot be read are left out, except for object "
-            "detection, where they count with the score 0."
-        )
-    return notes
-
-
-def _failures(rows: Sequence[Row], failed: dict[str, str]) -> list[str]:
-    return [f"{row.name} failed: {failed[row.key]}" for row in rows if row.key in failed]
+def _failures(told: Told, failed: dict[str, str]) -> list[str]:
+    return [
+        f"{_called(run, told.seeds)} failed: {failed[run.key]}"
+        for _, runs in _lines(told)
+        for run in runs
+        if isinstance(run, Run) and run.key in failed
+    ]
 
 
 _PAGE = """<!doctype html>
@@ -171,15 +241,15 @@ caption {{ text-align: left; font-weight: 600; padding-bottom: .6rem }}
 th, td {{ padding: .25rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884 }}
 th[scope=row] {{ text-align: left; font-weight: 500 }}
 th[scope=colgroup] {{ text-align: center }}
+table {{ margin-top: 2rem }}
 img {{ max-width: 100%; background: #fff }}
 </style></head><body>
-{table}{curves}</body></html>
+{parts}</body></html>
 """
 
 
-def _page(table: ResultsTable, fragment: str, *, with_curves: bool) -> str:
-    """The table as a page of its own."""
+def _page(table: ResultsTable, parts: Sequence[str]) -> str:
+    """The report as a page of its own."""
     from html import escape
 
-    image = f'<p><img src="{CURVES}" alt="Objective and AUC on the validation documents by epoch"></p>\n'
-    return _PAGE.format(title=escape(table.title), table=fragment, curves=image if with_curves else "")
+    return _PAGE.format(title=escape(table.title), parts="".join(parts))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from iconotext.errors import IconotextError
 from iconotext.recipe import Recipe, dump_recipe, make_recipe
@@ -25,6 +26,12 @@ OFTEN = 0.2
 
 PATIENCE = 8.0
 """Seconds that training has to end in good order when it is to stop."""
+
+if TYPE_CHECKING:
+    from iconotext.train.prepared import Prepared
+
+APPLIED = "applied"
+"""Folder within the model's, where another corpus lies while it is scored."""
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -40,6 +47,7 @@ class Job:
         folder: Of the model.
         results: Parquet file for the scores of the test documents.
         about: What is written into it.
+        applied: Corpus file that the test documents are from; None where it is the one that is trained on.
     """
 
     recipe: str
@@ -48,14 +56,23 @@ class Job:
     folder: str
     results: str
     about: dict[str, Any]
+    applied: str | None = None
 
     @classmethod
     def of(
-        cls, recipe: Recipe, corpora: list[Path], *, prepared: Path, folder: Path, results: Path, about: dict[str, Any]
+        cls,
+        recipe: Recipe,
+        corpora: list[Path],
+        *,
+        prepared: Path,
+        folder: Path,
+        results: Path,
+        about: dict[str, Any],
+        applied: str | None = None,
     ) -> Job:
         """A job that can be sent."""
         files = [str(path) for path in corpora]
-        return cls(dump_recipe(recipe), files, str(prepared), str(folder), str(results), about)
+        return cls(dump_recipe(recipe), files, str(prepared), str(folder), str(results), about, applied)
 
     def line(self) -> str:
         """As one line of JSON."""
@@ -100,9 +117,20 @@ def work(job: Job, send: Send) -> None:
     train(recipe, corpora, folder, prepared=Path(job.prepared), watcher=_Teller(send))
     stored = load_model(folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    evaluation = evaluate_split(stored.model.to(device), open_prepared(Path(job.prepared)), recipe, "test", device)
+    own = open_prepared(Path(job.prepared)) if job.applied is None else _applied(recipe, Path(job.applied), folder)
+    evaluation = evaluate_split(stored.model.to(device), own, recipe, "test", device)
     assert evaluation is not None  # was looked at before
     write_results(Results(evaluation, job.about), Path(job.results), force=True)
+    shutil.rmtree(folder / APPLIED, ignore_errors=True)
+
+
+def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
+    """Another corpus in the words that a trained model knows."""
+    from iconotext.train.prepare import lock_of, prepare
+
+    prepared = prepare(recipe.model_copy(update={"init": str(folder)}), [corpus], folder / APPLIED)
+    lock_of(folder / APPLIED).unlink(missing_ok=True)
+    return prepared
 
 
 def end_with(stream: TextIO) -> None:

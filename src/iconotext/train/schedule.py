@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from iconotext.recipe import TrainingSettings
 
+START_RATE = 1e-7
+"""Where a warm-up in steps begins (Li 2021)."""
+
 
 @dataclass(slots=True)
 class Plateau:
@@ -22,8 +25,10 @@ class Plateau:
     waited: int = 0
     divided: int = 0
 
-    def see(self, loss: float, settings: TrainingSettings) -> None:
-        """Take notice of an epoch's validation loss."""
+    def see(self, loss: float, settings: TrainingSettings, *, steps: int) -> None:
+        """Take notice of an epoch's validation loss, the epoch of the ``steps``-th step of the run."""
+        if steps < settings.warmup_steps:  # it falls or not because the rate still rises
+            return
         if loss < self.best:
             self.best, self.waited = loss, 0
             return
@@ -46,6 +51,9 @@ def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: i
     """
     done = epoch + (step + 1) / steps  # in epochs
     rate = settings.learning_rate
+    steps_done = epoch * steps + step + 1
+    if steps_done < settings.warmup_steps:
+        return START_RATE + (rate - START_RATE) * steps_done / settings.warmup_steps
     if done < settings.warmup:
         rate *= done / settings.warmup
     elif settings.schedule == "cosine":

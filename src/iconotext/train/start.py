@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.embed.folder import init_folder, load_model
 from iconotext.errors import FeatureError, SettingError
+from iconotext.features.word_vectors import MINILM
 
 if TYPE_CHECKING:
     from iconotext.embed.folder import StoredModel
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from iconotext.features.vocabulary import Vocabulary
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
+    from iconotext.types import FloatMatrix
 
 
 def with_init(recipe: Recipe) -> Recipe:
@@ -34,8 +38,21 @@ def check_start(recipe: Recipe) -> None:
         SettingError: The file of word vectors is not there.
     """
     vectors = recipe.text.word_vectors
-    if vectors is not None and not vectors.is_file():
+    if vectors not in (None, MINILM) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
+    """Raise if an encoder shall read concepts where none are named.
+
+    Raises:
+        FeatureError: The source of regions names nothing.
+    """
+    if recipe.image.kind == "regions" and recipe.image.concepts and not names:
+        raise FeatureError(
+            f"{recipe.features.image}: names nothing that is seen in its regions; give it the names of its concepts, "
+            "or set image.concepts = false"
+        )
 
 
 def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
@@ -61,13 +78,20 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
 
     from iconotext.embed.model import Inputs, JointModel
 
+    names: list[str] = prepared.meta["concepts"] if recipe.image.concepts else []
+    check_concepts(recipe, names)
+    words = [vocabulary.ids(name, max_tokens=len(name)) for name in names] if vocabulary else []
     inputs = Inputs(
         words=len(vocabulary) if vocabulary else 0,
         text_features=prepared.meta["text_features"],
         image_features=prepared.meta["image_features"],
+        concepts=len(names),
+        concept_words=sum(map(len, words)),
     )
     torch.manual_seed(recipe.seed)
     model = JointModel(recipe, inputs)
+    if names:
+        model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
     if recipe.init is not None:
         _continue(model, load_model(init_folder(recipe.init)), prepared, recipe.init)
     elif recipe.text.word_vectors is not None and vocabulary is not None:
@@ -78,6 +102,13 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
             raise SettingError(f"{recipe.text.word_vectors}: has no vector for any of the {len(vocabulary)} words")
         model.set_word_vectors(torch.from_numpy(vectors))
     return model, inputs
+
+
+def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
+    """(C, features) the names of concepts as the text backbone has them."""
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
+
+    return cached_text(load_text_backbone(recipe.features.text), FeatureCache()).encode(names)
 
 
 def _continue(model: JointModel, old: StoredModel, prepared: Prepared, name: str) -> None:

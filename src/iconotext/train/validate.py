@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from iconotext.evaluate.results import Evaluation, Scored, evaluate
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
+from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of
 
 if TYPE_CHECKING:
@@ -46,22 +48,24 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
     generator = torch.Generator().manual_seed(recipe.seed)
     planned = epoch_batches(prepared, recipe, "validation", 0)
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
-    single = recipe.similarity.kind == "single-pair"
-    whole = _whole(recipe) if single else recipe
+    pairs = recipe.similarity.kind in ("single-pair", "labelled-pairs")
+    whole = _whole(recipe) if pairs else recipe
     scored: list[Scored] = []
     with torch.inference_mode():
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
             losses, cosines = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
-            if single:
+            if recipe.similarity.kind == "single-pair":
                 losses = _single_pair_losses(model, moved, cosines, recipe, generator, draws)
+            elif pairs:
+                losses = _labelled_losses(model, moved, cosines, recipe, generator, prepared)
             total, count = total + float(losses.sum()), count + len(losses)
             scored += _scored(batch, cosines, prepared)
     return total / count, evaluate(scored).means["auc"] if scored else None
 
 
 def _whole(recipe: Recipe) -> Recipe:
-    """The recipe, but no single pairs are drawn from its documents."""
+    """The recipe, but no pairs are made of its documents."""
     return recipe.model_copy(update={"similarity": SimilaritySettings()})
 
 
@@ -85,6 +89,33 @@ def _single_pair_losses(
             )
         )
     return torch.cat(losses)
+
+
+def _labelled_losses(
+    model: JointModel, batch: Batch, cosines: Tensor, recipe: Recipe, generator: torch.Generator, prepared: Prepared
+) -> Tensor:
+    """The losses of the gold links of a batch of whole documents."""
+    pairs = labelled_pairs(prepared, batch.documents, batch.strangers.cpu().numpy())
+    place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
+    own = order[place]  # which of the batch's documents
+    rows = np.cumsum([0, *batch.sentence_counts])[own] + pairs.sentences
+    columns = np.cumsum([0, *batch.image_counts])[own] + pairs.images
+    chosen = replace(
+        batch,
+        positives=int((own < batch.positives).sum()),
+        sentence_counts=[1] * len(rows),
+        image_counts=[1] * len(rows),
+        strangers=torch.from_numpy(pairs.strangers).to(cosines.device),
+    )
+    return losses_of(
+        cosines[torch.from_numpy(rows).to(cosines.device)][:, torch.from_numpy(columns).to(cosines.device)],
+        chosen,
+        recipe,
+        epoch=recipe.training.epochs,
+        generator=generator,
+        scale=model.log_scale.exp(),
+        bias=model.bias,
+    )
 
 
 def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Scored]:

@@ -174,22 +174,29 @@
 
   // --- What the reader looks at: the links of one sentence, one picture or one thread.
 
+  // What else is on the page hears of it.
+  const tell = (element, name, links) => element.dispatchEvent(new CustomEvent(name, { detail: links }));
   let active = { links: new Set(), elements: [] };
   const look = (chosen) => {
     for (const element of active.elements) {
       element.classList.remove("on");
       element.style.removeProperty("--hue");
     }
+    for (const link of active.links) link.drawn?.forEach((e) => e.classList.remove("on")); // maybe drawn since
     active = { links: new Set(chosen), elements: [] };
     reading.classList.toggle("active", chosen.length > 0);
     for (const link of chosen) {
       const sentence = sentences.get(link.sentence), picture = pictures.get(link.image);
       // A sentence that has several pictures takes the colour of the one looked at.
       if (new Set(chosen.map((l) => l.image)).size === 1) sentence.style.setProperty("--hue", hue(link.image));
-      active.elements.push(sentence, picture, ...(link.drawn ?? []));
-      link.drawn?.forEach((e) => threads.append(e)); // on top of the others
+      active.elements.push(sentence, picture);
+      link.drawn?.forEach((e) => {
+        e.classList.add("on");
+        threads.append(e); // on top of the others
+      });
     }
     for (const element of active.elements) element.classList.add("on");
+    tell(reading, "look", chosen);
   };
   const linksOf = (target) => {
     if (!(target instanceof Element)) return [];
@@ -325,6 +332,7 @@
     content.replaceChildren(make("div", {}, picture, details(image)), make("div", {}, ...why));
     document.getElementById("viewer-title").textContent = `Picture ${image + 1} of ${data.images.length}`;
     viewer.scrollTop = 0;
+    tell(viewer, "show", own);
   };
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-open]");

@@ -5,11 +5,7 @@ Copied from the text of both by a script, and compared with the published PDF's 
 
 from __future__ import annotations
 
-Figures = tuple[float, float, float]
-"""AUC, p@1, p@5, in percent."""
-
-Table = dict[str, dict[str, Figures]]
-"""Name of the row to data set to figures."""
+from iconotext.evaluate.published.figures import Table
 
 # "hard" is hard-negative mining; "½k" allows ⌈½ min(n, m)⌉ links, otherwise min(n, m). Tables 2 and 3 have b = 10
 # negatives, and hard ones in every row but NoStruct (the supplement's NoStruct without mining agrees with theirs).
@@ -250,7 +246,7 @@ TABLE_S4: Table = {
     "AP + hard + ½k": {"RQA": (68.7, 45.2, 36.2), "DIY": (59.4, 22.0, 15.7)},
 }
 
-PUBLISHED: dict[str, Table] = {
+TABLES: dict[str, Table] = {
     "2": TABLE_2,
     "3": TABLE_3,
     "S1": TABLE_S1,

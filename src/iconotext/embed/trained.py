@@ -1,0 +1,89 @@
+"""A trained model together with what it was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import FeatureError
+
+if TYPE_CHECKING:
+    from iconotext.corpus.feature_table import FeatureTable
+    from iconotext.embed.folder import StoredModel
+    from iconotext.embed.region_backbone import RegionBackbone
+    from iconotext.features.backbone import ImageBackbone, TextBackbone
+
+
+def load_trained(
+    folder: Path, *, text: str | None, image: str | None, default_text: str
+) -> tuple[StoredModel, TextBackbone, ImageBackbone | None, FeatureTable | RegionBackbone | None]:
+    """Load a model, its backbones, and where it does not look at pictures, the file it looks them up in.
+
+    Args:
+        folder: Of the model.
+        text: Text backbone, None for the model's own.
+        image: Image backbone, table of features, or source of regions; None for the model's own.
+        default_text: What compares captions with sentences where the model itself reads words.
+
+    Returns:
+        The model, the text backbone, and either the image backbone or the table.
+
+    Raises:
+        FeatureError: Something cannot be loaded, or a backbone is another one than in training.
+    """
+    from iconotext.embed.folder import load_model
+    from iconotext.features import load_image_backbone, load_text_backbone
+
+    stored = load_model(folder)
+    features = stored.recipe.features
+    words = features.text == "words"
+    reading = load_text_backbone(default_text if words else text or features.text)
+    wanted = image or features.image
+    looking: ImageBackbone | None = None
+    table: FeatureTable | RegionBackbone | None = None
+    seen = features.image
+    if features.image == "pixels":
+        from iconotext.embed.network_backbone import NetworkBackbone
+        from iconotext.features.fingerprint import folder_name
+
+        looking = NetworkBackbone(stored, folder_name(folder))
+    elif stored.recipe.image.kind == "regions":
+        regions, from_file = _regions(stored, folder, wanted)
+        looking, table = (None, regions) if from_file else (regions, None)
+        seen = regions.source.name
+    elif features.image.endswith(".npy"):
+        from iconotext.corpus.feature_table import load_feature_table
+
+        if not Path(wanted).is_file():
+            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
+        table = load_feature_table(Path(wanted))
+    else:
+        looking = load_image_backbone(wanted)
+        seen = looking.name
+    for side, name in {"text": "words" if words else reading.name, "image": seen}.items():
+        trained = stored.backbones.get(side)
+        looked_up = features.image == "pixels" or table is not None  # another corpus has another file
+        if trained != name and not (side == "image" and looked_up):
+            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
+    return stored, reading, looking, table
+
+
+def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBackbone, bool]:
+    """What the model makes of regions, and whether they come from a file.
+
+    Raises:
+        FeatureError: The regions are of another length, or their concepts are others, than in training.
+    """
+    from iconotext.embed.region_backbone import RegionBackbone
+    from iconotext.features import load_regions
+    from iconotext.features.fingerprint import folder_name
+    from iconotext.features.region_files import is_region_file
+
+    source, trained = load_regions(wanted), stored.inputs
+    concepts = len(source.concepts or ()) if stored.recipe.image.concepts else 0
+    if (source.dim, concepts) != (trained.image_features, trained.concepts):
+        raise FeatureError(
+            f"{folder}: was trained on regions of {trained.image_features} numbers and {trained.concepts} concepts; "
+            f"{wanted} has {source.dim} and {concepts}"
+        )
+    return RegionBackbone(stored, source, f"{folder_name(folder)}/{source.name}"), is_region_file(Path(wanted))

@@ -1,0 +1,60 @@
+"""Figures as files: the same numbers give the same SVG, without a window and without global state."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import OutputError
+from iconotext.write import refuse, write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "png", "pdf")
+BLUE, ORANGE = "#255f9e", "#b4470f"
+
+
+def check_figure(path: Path, *, force: bool = False) -> None:
+    """Raise what ``write_figure`` would raise for this path, before the work that makes its content.
+
+    Raises:
+        OutputError: The suffix is none of a figure, or the file exists and ``force`` is not set.
+    """
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
+    refuse(path, force)
+
+
+def write_figure(
+    draw: Callable[[Figure], None], path: Path, *, width: float, height: float, force: bool = False
+) -> None:
+    """Draw a figure and write it.
+
+    Args:
+        draw: Puts everything into an empty figure.
+        path: ``.svg``, ``.png`` or ``.pdf``.
+        width: Inches.
+        height: Inches.
+        force: Replace a file that is there.
+
+    Raises:
+        OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
+    """
+    check_figure(path, force=force)
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    kind = path.suffix.lower().removeprefix(".")
+    # Without pyplot nothing is global, and no window is ever looked for.
+    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        file = io.BytesIO()
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))
+    write_bytes(path, file.getvalue(), force=force)

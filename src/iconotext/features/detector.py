@@ -1,0 +1,169 @@
+"""Object detectors for Hugging Face transformers: a region is what one of the model's queries has found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.corpus.strict_json import parse_json
+from iconotext.errors import FeatureError
+from iconotext.features.decoding import pixel_batches
+from iconotext.features.detector_pixels import DetectorPixels, detector_pixels
+from iconotext.features.device import best_device, looking
+from iconotext.features.hub import Foreign, has_file, loading, revised_name
+from iconotext.features.region_row import RegionRow, empty_row, joined_rows
+from iconotext.features.regions import Regions, RegionSource
+from iconotext.types import Image
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
+AT_MOST = 36
+"""Regions of a picture: as many as Li 2021 and the fixed bottom-up features (Anderson 2018) have."""
+
+SURE = 0.2
+"""Probability from which a query counts as having found something, as for the adaptive bottom-up features. Where none
+is so sure the best one stands for the picture: a picture without regions could not be linked at all."""
+
+PICTURES = 8
+"""In a batch: detectors look at pictures of up to 800 × 1333 pixels."""
+
+CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
+
+
+class Detector:
+    """A detector of the DETR family. Use ``load_detector``.
+
+    Args:
+        model: It gives ``logits``, ``pred_boxes`` and ``last_hidden_state``.
+        pixels: What its network wants to see.
+        name: Identifies its weights.
+        concepts: Names of its classes.
+    """
+
+    def __init__(self, model: Foreign, pixels: DetectorPixels, *, name: str, concepts: tuple[str, ...]) -> None:
+        self._model = model
+        self._pixels = pixels
+        self.name = f"{name}/{AT_MOST}-regions-from-{SURE}"
+        self.concepts = concepts
+        self.dim = int(self._look([_grey(pixels)])[0].features.shape[1])
+
+    def regions(self, images: Sequence[Image]) -> Regions:
+        """Look at pictures; see ``RegionSource``."""
+        files = [image.file or b"" for image in images]
+        rows = [empty_row(self.dim)] * len(files)
+        problems: list[str | None] = [None] * len(files)
+        for batch in pixel_batches(files, self._pixels.pixels, at_least=self._pixels.at_least, batch_size=PICTURES):
+            for row, problem in batch.problems.items():
+                problems[row] = problem
+            alike: dict[tuple[int, ...], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
+            for row, pixels in zip(batch.rows, batch.pixels, strict=True):
+                alike[pixels.shape].append((row, pixels))
+            for some in alike.values():  # of one size, so that nothing is padded
+                for (row, _), found in zip(some, self._look([pixels for _, pixels in some]), strict=True):
+                    rows[row] = found
+        return joined_rows(rows, problems, self.dim)
+
+    def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[RegionRow]:
+        """The regions of pictures of one size."""
+        import torch
+
+        with looking(best_device()):
+            output = self._model(pixel_values=torch.from_numpy(np.stack(pixels)).to(best_device()))
+            probabilities = self._probabilities(output.logits)
+            scores, concepts = probabilities.max(-1)  # (b, queries)
+            # YOLOS has its queries after the picture's patches, the others have nothing else.
+            hidden = output.last_hidden_state[:, -scores.shape[1] :]
+            if hidden.shape[:2] != scores.shape:
+                raise FeatureError(f"{self.name}: its last hidden states are not one a query; use another detector")
+            scores, best = scores.topk(min(AT_MOST, scores.shape[1]))
+            x, y, width, height = _picked(output.pred_boxes, best).float().unbind(-1)
+            boxes = torch.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], -1).clamp(0, 1)
+            arrays = [_picked(hidden, best).half(), boxes, concepts.gather(1, best).int(), scores.float()]
+            features, edges, classes, sure = (array.cpu().numpy() for array in arrays)
+        if not (np.isfinite(features).all() and np.isfinite(edges).all() and np.isfinite(sure).all()):
+            raise FeatureError(f"{self.name}: gives numbers that are not finite; fetch the model again")
+        counts = np.maximum(1, (sure >= SURE).sum(1))
+        return [
+            RegionRow(features[i, :n], edges[i, :n], classes[i, :n], sure[i, :n]) for i, n in enumerate(counts.tolist())
+        ]
+
+    def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
+        """(b, queries, classes). DETR and YOLOS have a class for no object, the last; others judge each class alone."""
+        if logits.shape[-1] == len(self.concepts) + 1:
+            return logits.float().softmax(-1)[..., :-1]
+        if not getattr(self._model.config, "use_focal_loss", True):  # RT-DETR and its kin can be trained either way
+            return logits.float().softmax(-1)[..., :-1]
+        return logits.float().sigmoid()
+
+
+def load_detector(name: str) -> RegionSource:
+    """A detector by folder or name.
+
+    Raises:
+        FeatureError: It cannot be loaded, or is no detector of the DETR family.
+    """
+    with loading(name):
+        transformers: Foreign = import_module("transformers")
+
+        config = transformers.AutoConfig.from_pretrained(name)
+        model, info = transformers.AutoModelForObjectDetection.from_pretrained(
+            name, output_loading_info=True, dtype="float32"
+        )
+        if info["missing_keys"]:
+            missing = ", ".join(sorted(info["missing_keys"])[:3])
+            raise FeatureError(f"{name}: weights are missing ({missing}): fetch the model again")
+        settings = _settings(name, PROCESSOR)
+        if settings is None:
+            raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
+        pixels = detector_pixels(settings, name)
+        concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
+        return Detector(model.to(best_device()).eval(), pixels, name=revised_name(name, config), concepts=concepts)
+
+
+def is_detector(name: str) -> bool:
+    """Whether a model was made to detect objects, from its settings alone, as far as can be known without a network.
+
+    Args:
+        name: Local folder, or name on the Hugging Face hub.
+
+    Raises:
+        FeatureError: The hub does not know it, or its settings are damaged.
+    """
+    architectures = (_settings(name, CONFIG) or {}).get("architectures")
+    return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
+
+
+def _settings(name: str, file: str) -> dict[str, Any] | None:
+    """What a JSON file of a model holds; None where there is none, or no network to ask."""
+    if not has_file(name, file):
+        return None
+    path = Path(name) / file
+    if not Path(name).is_dir():
+        from huggingface_hub import hf_hub_download
+
+        path = Path(hf_hub_download(name, file))  # has_file has just fetched it
+    try:
+        settings = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
+    if not isinstance(settings, dict):
+        raise FeatureError(f"{path}: holds no settings: fetch the model again")
+    return settings
+
+
+def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """(b, k, d) of (b, queries, d), by the (b, k) numbers of queries."""
+    return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def _grey(pixels: DetectorPixels) -> NDArray[np.float32]:
+    from PIL import Image as Pillow
+
+    return pixels.pixels(Pillow.new("RGB", (64, 64), "grey"))

@@ -1,0 +1,135 @@
+"""Regions in NPZ files, one a picture: the layouts of the PyTorch ports of bottom-up attention, of MCAN and UNITER.
+
+NumPy's own reader is not used: it trusts the sizes that a file declares. Python objects in a file (the ports keep a
+dictionary ``info`` that way) are never unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from iconotext.errors import FeatureError
+from iconotext.features.region_row import KNOWN, LARGEST, Stored, plain_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MEMBERS = 1_000
+"""Arrays in a file; published ones have up to ten."""
+
+PICKLED = "info"
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, KeyError)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NpzFolder:
+    """A folder, with folders in it, of files that are named after their pictures.
+
+    Attributes:
+        path: The folder.
+        files: The file of each picture.
+    """
+
+    path: Path
+    files: Mapping[str, Path]
+
+    @property
+    def ids(self) -> Collection[str]:
+        """Names of the files without ``.npz``."""
+        return self.files.keys()
+
+    def read(self, ids: Sequence[str]) -> Iterator[Stored]:
+        """The arrays of some pictures; see ``RegionTable``."""
+        for picture in ids:
+            with self.files[picture].open("rb") as file:
+                yield npz_arrays(file, str(self.files[picture]))
+
+    def digest(self) -> bytes:
+        """Of the checksums that every file has of its arrays: no array is unpacked."""
+        digest = hashlib.sha256()
+        for picture, path in self.files.items():
+            with path.open("rb") as file, _opened(file, str(path)) as archive:
+                members = [(info.filename, info.CRC, info.file_size) for info in archive.infolist()]
+            digest.update(repr((picture, members)).encode("utf-8", "surrogatepass"))
+        return digest.digest()
+
+
+def open_npz_folder(path: Path) -> NpzFolder:
+    """Find the files.
+
+    Raises:
+        FeatureError: Two of them in different folders have the same name.
+    """
+    files: dict[str, Path] = {}
+    for file in sorted(path.rglob("*.npz")):
+        if file.stem in files:
+            raise FeatureError(f"{file}: another file of this name is {files[file.stem]}; a picture must have one")
+        files[file.stem] = file
+    return NpzFolder(path, files)
+
+
+def npz_arrays(file: BinaryIO, where: str) -> dict[str, NDArray[Any] | None]:
+    """The arrays of an NPZ file that have a known name.
+
+    Raises:
+        FeatureError: It is no NPZ file, damaged, or unpacks to more than a picture can have.
+    """
+    stored: dict[str, NDArray[Any] | None] = {}
+    with _opened(file, where) as archive:
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name == PICKLED:
+                stored[name] = None
+            elif name in KNOWN:
+                if name in stored:
+                    raise FeatureError(f"{where}: has two arrays {name}")
+                stored[name] = _array(_unpacked(archive, info, where), f"{where}, array {name}")
+    return stored
+
+
+def _opened(file: BinaryIO, where: str) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(file)
+    except _DAMAGE as error:
+        raise FeatureError(f"{where}: no NPZ file, or cut off ({error}); write it with numpy.savez") from error
+    if len(archive.infolist()) > MEMBERS:
+        raise FeatureError(f"{where}: holds {len(archive.infolist())} arrays, more than the limit of {MEMBERS}")
+    return archive
+
+
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> bytes:
+    if info.file_size <= LARGEST:
+        try:
+            with archive.open(info) as stream:
+                data = stream.read(LARGEST + 1)  # whatever the directory declares
+        except _DAMAGE as error:
+            raise FeatureError(f"{where}: {info.filename} in it is damaged ({error})") from error
+        if len(data) <= LARGEST:
+            return data
+    raise FeatureError(
+        f"{where}: {info.filename} unpacks to more than {LARGEST >> 20} MB, more than a picture can have"
+    )
+
+
+def _array(data: bytes, where: str) -> NDArray[Any] | None:
+    """The array of an NPY file; None for Python objects."""
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except (ValueError, EOFError, SyntaxError, RecursionError, MemoryError) as error:
+        raise FeatureError(f"{where}: no array of NumPy ({str(error).splitlines()[0]})") from error
+    if dtype.hasobject:
+        return None
+    array = plain_array(memoryview(data)[stream.tell() :], dtype, shape[::-1] if fortran else shape, where)
+    return array.T if fortran else array

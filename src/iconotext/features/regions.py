@@ -1,0 +1,147 @@
+"""Regions of pictures, and the concepts seen in them: what Li 2021 reads instead of one vector a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from iconotext.errors import FeatureError, ShapeError
+from iconotext.features.backbone import REGIONS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.features.backbone import ImageBackbone
+    from iconotext.types import Image
+
+GRID = 6
+"""Cells on each side of the grid that stands for detected objects where there is no detector."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """Regions of n pictures, picture after picture; R of all together.
+
+    Attributes:
+        counts: (n,) int64, how many each picture has; 0 where it has a problem.
+        features: (R, dim) float16.
+        boxes: (R, 4) float32: left, top, right, bottom, as shares of width and height from the top left corner.
+        concepts: (R,) int32, which of the source's concepts is seen there; -1 where none is known.
+        scores: (R,) float32, how sure the source is of the region, 0 to 1; 0 where that is not known.
+        problems: (n,) why a picture has no regions, None for a good one.
+    """
+
+    counts: NDArray[np.int64]
+    features: NDArray[np.float16]
+    boxes: NDArray[np.float32]
+    concepts: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    problems: tuple[str | None, ...]
+
+    def __post_init__(self) -> None:
+        total = int(self.counts.sum())
+        for name in ("features", "boxes", "concepts", "scores"):
+            if len(getattr(self, name)) != total:
+                raise ShapeError(f"{name} has {len(getattr(self, name))} rows, the counts add up to {total}")
+        if len(self.problems) != len(self.counts):
+            raise ShapeError(f"{len(self.problems)} problems of {len(self.counts)} pictures")
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+def strongest(regions: Regions, at_most: int | None) -> Regions:
+    """Of each picture the regions with the highest scores, in the order in which they stand; ties: the first.
+
+    Args:
+        regions: Of some pictures.
+        at_most: Regions of one that are kept; None for all.
+    """
+    if at_most is None or not len(regions) or regions.counts.max() <= at_most:
+        return regions
+    owner = np.repeat(np.arange(len(regions)), regions.counts)
+    order = np.lexsort((-regions.scores, owner))  # stable: picture after picture, the best first
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(regions.counts) - regions.counts, regions.counts)
+    kept = np.sort(order[rank < at_most])
+    return Regions(
+        np.minimum(regions.counts, at_most),
+        regions.features[kept],
+        regions.boxes[kept],
+        regions.concepts[kept],
+        regions.scores[kept],
+        regions.problems,
+    )
+
+
+class RegionSource(Protocol):
+    """Something that knows the regions of pictures: a grid, a detector, a file that one has written."""
+
+    @property
+    def name(self) -> str:
+        """Identifies weights and processing: equal names give equal regions."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a region's feature vector."""
+
+    @property
+    def concepts(self) -> tuple[str, ...] | None:
+        """What can be seen in a region, by number; None where the source names nothing."""
+
+    def regions(self, images: Sequence[Image]) -> Regions:
+        """The regions of some images; one that has none, or cannot be read, has a problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridRegions:
+    """The 6 × 6 cells of an image backbone's last feature map, each named by the classifier applied to it."""
+
+    backbone: ImageBackbone
+
+    @property
+    def name(self) -> str:
+        """See ``RegionSource``."""
+        return f"{self.backbone.name}/grid"
+
+    @property
+    def dim(self) -> int:
+        """See ``RegionSource``."""
+        return self.backbone.dim
+
+    @property
+    def concepts(self) -> tuple[str, ...] | None:
+        """The backbone's classes."""
+        return self.backbone.classes
+
+    def regions(self, images: Sequence[Image]) -> Regions:
+        """The 36 cells of each image.
+
+        Raises:
+            FeatureError: The backbone has no feature map.
+        """
+        found = self.backbone.encode([image.file or b"" for image in images], regions=True)
+        if found.regions is None:
+            raise FeatureError(f"{self.backbone.name}: gives no regions")
+        good = np.array([problem is None for problem in found.problems], bool)
+        n = int(good.sum())
+        concepts, scores = np.full(n * REGIONS, -1, np.int32), np.zeros(n * REGIONS, np.float32)
+        if found.region_classes is not None and found.region_scores is not None:
+            concepts = found.region_classes[good].ravel().astype(np.int32)
+            scores = found.region_scores[good].ravel().astype(np.float32)
+        return Regions(
+            np.where(good, REGIONS, 0),
+            found.regions[good].reshape(n * REGIONS, self.dim),
+            np.tile(grid_boxes(), (n, 1)),
+            concepts,
+            scores,
+            found.problems,
+        )
+
+
+def grid_boxes() -> NDArray[np.float32]:
+    """(36, 4) the cells of the grid, row by row from the top left."""
+    top, left = np.divmod(np.arange(GRID * GRID), GRID)
+    return np.asarray(np.stack([left, top, left + 1, top + 1], axis=1) / GRID, np.float32)

@@ -1,0 +1,222 @@
+"""What is common to files of regions: whose they are, what is seen in them, which file is which."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.errors import FeatureError
+from iconotext.features import FeatureCache, load_regions, region_row
+from iconotext.features.region_files import is_region_file, load_region_file
+from tests.features.detected import (
+    NAMES,
+    ONE,
+    Regional,
+    anderson,
+    check,
+    image,
+    lxmert,
+    mcan,
+    three,
+    write_fixed,
+    write_lmdb,
+    write_names,
+    write_tsv,
+)
+
+
+@pytest.fixture
+def found():
+    return three()
+
+
+@pytest.mark.parametrize(
+    ("ids", "source", "expected"),
+    [
+        (["img/a.jpg", "b"], "img/a.jpg", "img/a.jpg"),
+        (["a.jpg"], "img/a.jpg", "a.jpg"),
+        (["a.jpg"], "img\\a.jpg", "a.jpg"),
+        (["a"], "https://example.org/img/a.jpg", "a"),
+        (["123456"], "val2014/COCO_val2014_000000123456.jpg", "123456"),
+        (["123456"], "000000123456.jpg", "123456"),
+        (["12"], "0012.png", "12"),
+        (["coco_val2014_000000123456"], "COCO_val2014_000000123456.jpg", "coco_val2014_000000123456"),
+        (["img/a.jpg", "a"], "img/a.jpg", "img/a.jpg"),  # the whole address is the picture's own name
+        (["3"], "figure-3.png", None),
+        (["123456"], "IMG_20200101_123456.jpg", None),
+        (["b"], "a.jpg", None),
+        (["a"], "", None),
+        (["0"], "0" * 12 + ".jpg", None),
+        (["1" * 6000], "0" + "1" * 6000 + ".jpg", "1" * 6000),
+    ],
+)
+def test_a_picture_is_found_by_its_address(tmp_path, ids, source, expected):
+    rows = [anderson(name, Regional(seed, seed + 1)) for seed, name in enumerate(ids)]
+    regions = load_region_file(write_tsv(tmp_path / "a.tsv", rows)).regions([image(source)])
+    assert regions.counts.tolist() == [0 if expected is None else ids.index(expected) + 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "source"), [(["a.jpg", "a"], "img/a.jpg"), (["12", "0012"], "0012.jpg"), (["a", "A"], "img/A.jpg")]
+)
+def test_a_picture_that_may_be_several_is_an_error(tmp_path, ids, source):
+    loaded = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson(name, Regional(0)) for name in ids]))
+    with pytest.raises(FeatureError, match=r"may be any of .*name one of them") as error:
+        loaded.regions([image(source)])
+    assert all(name in str(error.value) for name in ids)
+
+
+def test_pictures_of_different_names_do_not_become_one(tmp_path):
+    loaded = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("12", Regional(0))]))
+    assert loaded.regions([image("a/12.jpg"), image("b/12.jpg")]).counts.tolist() == [3, 3]  # copies in two documents
+    with pytest.raises(FeatureError, match="would both be image 12"):
+        loaded.regions([image("12.jpg"), image("0012.jpg")])
+
+
+def test_features_of_different_lengths(tmp_path):
+    source = load_region_file(
+        write_tsv(tmp_path / "a.tsv", [anderson("a", Regional(0)), anderson("b", Regional(0, dim=9))])
+    )
+    with pytest.raises(FeatureError, match=r"image b: features of length 9, others have 8"):
+        source.regions([image("b")])
+
+
+def test_objects_that_have_no_name(tmp_path):
+    one = Regional(0)
+    one.objects[1] = 4
+    path = write_tsv(tmp_path / "a.tsv", [lxmert("a", one)])
+    load_region_file(path)
+    write_names(tmp_path)
+    with pytest.raises(FeatureError, match=r"do not fit 4 names of concepts; .*__background__"):
+        load_region_file(path)
+    (tmp_path / "objects_vocab.txt").write_text("\n".join(["__background__", *NAMES]))
+    one.objects[:] = [0, 4, 2]
+    regions = load_region_file(write_tsv(path, [lxmert("a", one)])).regions([image("a")])
+    assert regions.concepts.tolist() == [-1, 4, 2]
+    np.testing.assert_allclose(regions.scores, [0, *one.sure[1:]])
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "line 1: empty"), ("a\n\nb", "line 2: empty"), ("a\n,b", "line 2")])
+def test_names_of_concepts_that_are_damaged(tmp_path, text, message):
+    path = write_tsv(tmp_path / "a.tsv", [lxmert("a", Regional(0))])
+    (tmp_path / "objects_vocab.txt").write_text(text)
+    with pytest.raises(FeatureError, match=message):
+        load_region_file(path)
+
+
+def test_names_of_concepts_that_are_no_utf8(tmp_path):
+    path = write_tsv(tmp_path / "a.tsv", [lxmert("a", Regional(0))])
+    (tmp_path / "objects_vocab.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(FeatureError, match=r"objects_vocab.txt: is no UTF-8"):
+        load_region_file(path)
+
+
+def test_names_of_concepts_for_one_file_go_first(tmp_path, found):
+    path = write_tsv(tmp_path / "a.tsv.0", [lxmert(*one) for one in found.items()])
+    (tmp_path / "objects_vocab.txt").write_text("one\ntwo\nthree\nfour\n")
+    assert load_region_file(path).concepts == ("one", "two", "three", "four")
+    write_names(tmp_path, "a.concepts.txt")
+    check(load_region_file(path), found, named=True)
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.h5", "h5py"), ("a.lmdb", "lmdb")])
+def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, name, package):
+    (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(FeatureError, match=rf"{name}: .*pip install 'iconotext\[regions\]'"):
+        load_region_file(tmp_path / name)
+
+
+def test_what_is_a_region_file(tmp_path, models):
+    for name in ("a.tsv", "a.tsv.3", "dir/A.TSV", "b.h5", "b.hdf5", "c.lmdb"):
+        assert is_region_file(tmp_path / name)  # whether or not it is there
+    for name in ("a.csv", "tsv", "efficientnet-lite0", "org/model", "a.tsv.gz", "", "a.npz"):
+        assert not is_region_file(tmp_path / name)
+    assert not is_region_file(tmp_path)
+    assert not is_region_file(models / "vit")
+
+
+@pytest.mark.parametrize("name", ["none.tsv", "none.h5", "none.lmdb", "no/such/folder"])
+def test_a_file_that_is_not_there(tmp_path, name):
+    with pytest.raises(FeatureError, match="not found"):
+        load_region_file(tmp_path / name)
+
+
+def test_a_file_of_another_kind(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(FeatureError, match="no file of regions"):
+        load_region_file(tmp_path / "a.txt")
+    (tmp_path / "folder.tsv").mkdir()
+    with pytest.raises(FeatureError, match=r"folder.tsv: cannot be read"):
+        load_region_file(tmp_path / "folder.tsv")
+
+
+def test_the_name_follows_from_what_is_in_the_file(tmp_path):
+    rows = [lxmert(name, Regional(i)) for i, name in enumerate("ab")]
+    (tmp_path / "other").mkdir()
+    names = {load_region_file(write_tsv(folder / "a.tsv", rows)).name for folder in (tmp_path, tmp_path / "other")}
+    assert len(names) == 1  # wherever and whenever it was written
+    names.add(load_region_file(write_tsv(tmp_path / "a.tsv", rows[:1])).name)
+    write_names(tmp_path)
+    names.add(load_region_file(tmp_path / "a.tsv").name)
+    assert len(names) == 3
+    assert all(name.startswith("a.tsv@") for name in names)
+
+
+def test_the_name_of_each_layout(tmp_path):
+    for seed in (0, 1):
+        folder = tmp_path / str(seed)
+        (folder / "npz").mkdir(parents=True)
+        np.savez(folder / "npz" / "a.npz", **mcan("a", Regional(seed)))
+        write_fixed(folder / "a.h5", {"a": Regional(seed)}, ids=["a"])
+        write_lmdb(folder / "a.lmdb", {"a": Regional(seed)})
+    for name in ("npz", "a.h5", "a.lmdb"):
+        first, second = (load_region_file(tmp_path / str(seed) / name).name for seed in (0, 1))
+        assert first.split("@")[0] == second.split("@")[0] == name
+        assert first != second
+
+
+def test_load_regions_takes_files_and_does_not_cache_them(tmp_path, found):
+    path = write_tsv(tmp_path / "a.tsv", [lxmert(*one) for one in found.items()])
+    cache = FeatureCache(tmp_path / "features.sqlite")
+    check(load_regions(str(path), cache=cache), found, named=False)
+    assert not cache.path.exists()
+
+
+def test_no_pictures_at_all(tmp_path):
+    regions = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("a", ONE)])).regions([])
+    assert len(regions) == 0
+    assert regions.features.shape == (0, 8)
+
+
+def test_a_file_that_goes_away(tmp_path):
+    source = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("a", ONE)]))
+    (tmp_path / "a.tsv").unlink()
+    with pytest.raises(FeatureError, match=r"a.tsv: cannot be read: No such file"):
+        source.regions([image("a")])
+    with pytest.raises(FeatureError, match=r"a.tsv: cannot be read: No such file"):
+        _ = source.name
+
+
+def test_a_confidence_that_rounding_took_beyond_1(tmp_path):
+    one = Regional(0)
+    one.sure[0] = 1.0000001
+    regions = load_region_file(write_tsv(tmp_path / "a.tsv", [lxmert("a", one)])).regions([image("a")])
+    assert regions.scores[0] == 1
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(1, 300), st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_boxes_in_pixels_become_shares(count, width, height, seed):
+    rng = np.random.default_rng(seed)
+    corners = rng.uniform(-5, 305, (count, 2, 2))  # some beyond the picture
+    boxes = np.concatenate([corners.min(1), corners.max(1)], axis=1)
+    boxes[0, 3] = 306  # in pixels without doubt
+    stored = {"features": np.zeros((count, 2), np.float32), "boxes": boxes, "img_w": width, "img_h": height}
+    row = region_row.region_row({name: np.array(value) for name, value in stored.items()}, None, "x")
+    for box, found in zip(boxes, row.boxes, strict=True):
+        sides = (width, height, width, height)
+        shares = [min(max(edge / side, 0), 1) for edge, side in zip(box, sides, strict=True)]
+        np.testing.assert_allclose(found, shares, atol=1e-6)

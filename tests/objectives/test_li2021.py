@@ -1,0 +1,94 @@
+"""The objectives of Li 2021 that look into a document."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.errors import SettingError, ShapeError
+from iconotext.objectives import draw_members, hinge, intra_document, logistic, softmax
+
+SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
+ALL = torch.tensor([[False, True, True], [True, False, True]])
+OWN = torch.tensor([0.1, 0.45], dtype=torch.float64)
+
+
+def test_the_intra_document_objective_by_hand() -> None:
+    likely = torch.tensor([0.6, 0.3, 0.1], requires_grad=True)
+    unlikely = torch.tensor([0.1, 0.25, 0.4], requires_grad=True)
+    losses = intra_document(likely, unlikely, margin=0.1)
+    # 0.1 - 0.6 + 0.1 < 0; 0.1 - 0.3 + 0.25; 0.1 - 0.1 + 0.4
+    assert losses.tolist() == pytest.approx([0.0, 0.05, 0.4])
+    losses.sum().backward()
+    assert likely.grad is not None
+    assert unlikely.grad is not None
+    assert likely.grad.tolist() == [0, -1, -1]
+    assert unlikely.grad.tolist() == [0, 1, 1]
+
+
+def test_the_intra_document_objective_says_what_is_wrong() -> None:
+    with pytest.raises(SettingError, match="margin is -1"):
+        intra_document(torch.zeros(2), torch.zeros(2), margin=-1)
+    with pytest.raises(ShapeError, match=r"likely are \(2,\), unlikely \(3,\)"):
+        intra_document(torch.zeros(2), torch.zeros(3), margin=0.1)
+
+
+def test_objectives_take_the_similarities_of_sub_documents() -> None:
+    # Document 0: 0.1 - 0.1 + 0.4 to images, 0.1 - 0.1 + 0.7 to sentences;
+    # document 1: 0.1 - 0.45 + 0.6 to images, 0.1 - 0.45 + 0.4 to sentences.
+    hard = hinge(SIMILARITIES, ALL, ALL, margin=0.1, negatives="hardest", own=OWN)
+    assert hard.tolist() == pytest.approx([0.4 + 0.7, 0.25 + 0.05])
+    soft = softmax(SIMILARITIES, ALL, ALL, scale=1.0, own=OWN)
+    rest = [math.exp(0.4) + math.exp(0.1), math.exp(0.2) + math.exp(0.7)]
+    assert soft[0].item() == pytest.approx(sum(-math.log(math.exp(0.1) / (math.exp(0.1) + r)) for r in rest) / 2)
+    pairwise = logistic(SIMILARITIES, ALL, ALL, scale=1.0, bias=0.0, own=OWN)
+    wrong = [0.4, 0.1, 0.2, 0.7]
+    expected = math.log(1 + math.exp(-0.1)) + sum(math.log(1 + math.exp(x)) for x in wrong) / 2
+    assert pairwise[0].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["hinge", "softmax", "logistic"])
+def test_a_document_is_its_own_sub_document(name: str) -> None:
+    ways = {
+        "hinge": lambda own: hinge(SIMILARITIES, ALL, ALL, negatives="mean", own=own),
+        "softmax": lambda own: softmax(SIMILARITIES, ALL, ALL, scale=5.0, own=own),
+        "logistic": lambda own: logistic(SIMILARITIES, ALL, ALL, scale=5.0, bias=-1.0, own=own),
+    }
+    torch.testing.assert_close(ways[name](None), ways[name](SIMILARITIES.diagonal()[:2]))
+    with pytest.raises(ShapeError, match=r"own similarities are \(3,\), there are 2 positives"):
+        ways[name](torch.zeros(3))
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 9))
+def test_members_are_drawn_without_replacement_rounded_down_but_one_at_least(
+    counts: list[int], twentieths: int, seed: int
+) -> None:
+    drawn, sizes = draw_members(counts, twentieths / 20, torch.Generator().manual_seed(seed))
+    assert sizes == [max(1, count * twentieths // 20) for count in counts]
+    start = 0
+    for part, count in zip(drawn.split(sizes), counts, strict=True):
+        members = part.tolist()
+        assert members == sorted(set(members))
+        assert start <= members[0]
+        assert members[-1] < start + count
+        start += count
+
+
+def test_every_member_is_drawn_equally_often() -> None:
+    generator = torch.Generator().manual_seed(0)
+    seen = torch.zeros(5)
+    for _ in range(2000):
+        drawn, sizes = draw_members([5], 0.6, generator)
+        assert sizes == [3]
+        seen[drawn] += 1
+    assert (seen / 2000 - 0.6).abs().max() < 0.05
+
+
+def test_a_share_must_be_one() -> None:
+    for share in (0.0, 1.5, math.nan):
+        with pytest.raises(SettingError, match="p_sub is"):
+            draw_members([3], share, torch.Generator())

@@ -1,0 +1,152 @@
+"""Models that read regions and concepts, from a corpus to links and their explanations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from iconotext import Linker
+from iconotext.corpus.store import read_corpus
+from iconotext.embed.folder import load_model
+from iconotext.errors import FeatureError
+from iconotext.pipeline import LinkSettings
+from iconotext.train import train
+from iconotext.train.batches import load_batch
+from iconotext.train.prepare import prepare
+from iconotext.train.prepared import Prepared, open_prepared
+from iconotext.train.validate import scored_documents
+from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder with corpus, regions and model."""
+    folder = tmp_path_factory.mktemp("regional")
+    corpus = write_regional(folder, 120)
+    objectives = {"sub_document": 0.5}
+    train(regional_recipe(folder, objective=objectives), [corpus], folder / "model", prepared=folder / "prepared")
+    return folder
+
+
+def counts_of(prepared: Prepared) -> NDArray[np.int64]:
+    assert prepared.region_offsets is not None
+    return np.diff(prepared.region_offsets)
+
+
+def test_it_learns(trained):
+    metrics = json.loads((trained / "model" / "metrics.json").read_text())
+    assert metrics["test"]["auc"] > 0.9
+
+
+def test_regions_are_prepared_as_they_are(trained):
+    prepared = open_prepared(trained / "prepared")
+    assert prepared.meta["concepts"] == [*(f"thing{n}" for n in range(THINGS)), "some thing"]
+    assert prepared.images is None
+    assert prepared.regions.shape[1] == DIM
+    assert len(prepared.region_offsets) == 241
+    recipe = regional_recipe(trained)
+    batch = load_batch(prepared, recipe, np.array([5, 0]), 2, training=True, seed=[0])
+    counts = counts_of(prepared)
+    assert batch.images.counts.tolist() == counts[[10, 11, 0, 1]].tolist()
+    first = slice(prepared.region_offsets[10], prepared.region_offsets[11])
+    assert torch.equal(batch.images.features[: counts[10]], torch.tensor(prepared.regions[first], dtype=torch.float32))
+    assert batch.images.concepts[: counts[10]].tolist() == prepared.region_concepts[first].tolist()
+
+
+def test_names_of_concepts_are_words_of_sentences(trained):
+    stored = load_model(trained / "model")
+    lengths = stored.model.concept_lengths.tolist()
+    assert lengths == [1] * THINGS + [2]
+    words = [stored.vocabulary.words[n] for n in stored.model.concept_words.tolist()]
+    assert words == [*(f"thing{n}" for n in range(THINGS)), "some", "thing"]
+
+
+def test_a_model_links_as_it_was_validated(trained):
+    stored = load_model(trained / "model")
+    prepared = open_prepared(trained / "prepared")
+    documents = prepared.documents("test")[:4]
+    expected = scored_documents(stored.model, prepared, stored.recipe, documents, torch.device("cpu"))
+    linker = Linker.load(str(trained / "model"), LinkSettings(evidence=("picture",), cache=False))
+    by_id = {document.id: document for document in read_corpus(trained / "corpus.jsonl")}
+    for scored in list(expected):  # to the end: it computes without gradients until then
+        found = linker.link(by_id[scored.id])
+        np.testing.assert_allclose(found.similarity, scored.scores, atol=1e-5)
+
+
+def test_what_carries_a_link_is_the_region_that_shows_it(trained):
+    settings = LinkSettings(evidence=("picture",), cache=False, explain=True, select="best")
+    linker = Linker.load(str(trained / "model"), settings)
+    prepared = open_prepared(trained / "prepared")
+    carried = []
+    test = set(prepared.documents("test").tolist())
+    for number, document in enumerate(read_corpus(trained / "corpus.jsonl")):
+        if number not in test:
+            continue
+        for link in linker.link(document).links:
+            row = prepared.image_rows[2 * number + link.image]
+            span = slice(prepared.region_offsets[row], prepared.region_offsets[row + 1])
+            concepts = prepared.region_concepts[span]
+            weights = [weight for *_, weight in link.explanation.regions]
+            assert len(weights) == len(concepts)
+            if len(weights) == 1:
+                assert weights == [0.0]  # nothing at all is no picture
+            elif (link.sentence, link.image) in document.links:
+                carried.append(concepts[int(np.argmax(weights))] < THINGS)
+                begin, end, _ = max(link.explanation.words, key=lambda word: word[2])
+                carried.append(document.sentences[link.sentence].text[begin:end].startswith("thing"))
+    assert len(carried) > 20
+    assert np.mean(carried) > 0.8
+
+
+def test_of_many_regions_the_surest_are_read(trained, tmp_path):
+    recipe = regional_recipe(trained, image={"max_regions": 2})
+    few = prepare(recipe, [trained / "corpus.jsonl"], tmp_path / "few")
+    all_of_them = open_prepared(trained / "prepared")
+    assert counts_of(few).tolist() == np.minimum(counts_of(all_of_them), 2).tolist()
+
+
+def test_training_draws_some_of_the_regions_anew_every_time(trained):
+    prepared = open_prepared(trained / "prepared")
+    recipe = regional_recipe(trained, training={"max_regions": 2})
+    documents = np.arange(10)
+    counts = counts_of(prepared)[:20]
+    drawn = [load_batch(prepared, recipe, documents, 10, training=True, seed=[n]).images for n in range(3)]
+    assert all(each.counts.tolist() == np.minimum(counts, 2).tolist() for each in drawn)
+    assert not torch.equal(drawn[0].features, drawn[1].features)
+    whole = load_batch(prepared, recipe, documents, 10, training=False, seed=[0]).images
+    assert whole.counts.tolist() == counts.tolist()
+
+
+def test_a_model_without_concepts_shares_the_arrays_and_has_no_names(trained, tmp_path):
+    recipe = regional_recipe(trained, image={"concepts": False, "layers": 0}, training={"epochs": 1})
+    train(recipe, [trained / "corpus.jsonl"], tmp_path / "model", prepared=trained / "prepared")
+    assert load_model(tmp_path / "model").model.concept_names() is None
+
+
+def test_concepts_without_names_are_refused(trained, tmp_path):
+    (tmp_path / "regions.tsv").write_bytes((trained / "regions.tsv").read_bytes())
+    with pytest.raises(FeatureError, match=r"regions.tsv: names nothing .* image.concepts = false"):
+        prepare(regional_recipe(tmp_path), [trained / "corpus.jsonl"], tmp_path / "prepared")
+
+
+def test_regions_of_another_kind_are_refused(trained, tmp_path):
+    (tmp_path / "regions.tsv").write_bytes((trained / "regions.tsv").read_bytes())
+    (tmp_path / "regions.concepts.txt").write_text("dog\n" * 20)
+    with pytest.raises(FeatureError, match=r"was trained on regions of 16 numbers and 13 concepts; .* has 16 and 20"):
+        Linker.load(str(trained / "model"), LinkSettings(image=str(tmp_path / "regions.tsv"), cache=False))
+
+
+def test_an_image_without_regions_has_no_links(trained):
+    settings = LinkSettings(evidence=("picture",), cache=False)
+    linker = Linker.load(str(trained / "model"), settings)
+    document = next(iter(read_corpus(trained / "corpus.jsonl")))
+    images = (replace(document.images[0], source="elsewhere.jpg"), document.images[1])
+    linked = linker.link(replace(document, images=images))
+    assert not linked.similarity[:, 0].any()
+    assert linked.similarity[:, 1].any()
+    assert {link.image for link in linked.links} == {1}
