@@ -48,3 +48,8 @@ def test_what_is_no_vocabulary_is_refused_with_its_file(tmp_path, words):
     path.write_bytes(b"\xff")
     with pytest.raises(FeatureError, match=r"vocabulary.txt"):
         load_vocabulary(path)
+
+
+def test_words_of_concepts_are_known_however_rare():
+    vocabulary = build_vocabulary(["a dog", "a cat", "a dog"], max_words=2, besides=["tennis racket", "dog"])
+    assert vocabulary.words == (UNKNOWN, "a", "dog", "tennis", "racket")

@@ -88,3 +88,25 @@ def test_a_missing_file(tmp_path):
 def test_an_empty_file_knows_no_word(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"")
     assert load_word_vectors(tmp_path / "v.txt", WORDS, dim=3)[1] == 0
+
+
+def test_minilm_gives_words_its_vectors_turned_to_their_main_directions():
+    words = ["<unknown>", *"dog puppy cat kitten car lorry red blue green run walk sleep house tower bridge".split()]
+    vectors, found = load_word_vectors("minilm", words, dim=8)
+    assert found == len(words)
+    assert vectors.shape == (16, 8)
+    assert vectors.dtype == np.float32
+    assert np.sqrt((vectors**2).mean()) == pytest.approx(0.12)
+    spread = vectors.var(0)
+    assert (np.diff(spread) <= 1e-6).all()  # the main direction first
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    at = words.index
+    assert alike[at("dog"), at("puppy")] > alike[at("dog"), at("bridge")]
+    assert alike[at("car"), at("lorry")] > alike[at("car"), at("kitten")]
+    np.testing.assert_array_equal(load_word_vectors("minilm", words, dim=8)[0], vectors)
+
+
+def test_minilm_has_no_more_numbers_than_words_or_its_own():
+    with pytest.raises(FeatureError, match="have 2 numbers at most for 2 words; text.word_dim is 3"):
+        load_word_vectors("minilm", ["dog", "cat"], dim=3)
