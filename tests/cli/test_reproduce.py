@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from iconotext.cli import reproduce as command
 from iconotext.cli.app import app
 from iconotext.errors import SettingError
-from iconotext.train import reproduce as module
-from iconotext.train.reproduce import Reproduction
+from iconotext.train.reproduce import comparison as module
+from iconotext.train.reproduce.comparison import Reproduction
 from tests.train.synthetic import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]

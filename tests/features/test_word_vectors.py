@@ -108,5 +108,5 @@ def test_minilm_gives_words_its_vectors_turned_to_their_main_directions():
 
 
 def test_minilm_has_no_more_numbers_than_words_or_its_own():
-    with pytest.raises(FeatureError, match="have 2 numbers at most for 2 words; text.word_dim is 3"):
+    with pytest.raises(FeatureError, match=r"have 2 numbers at most for 2 words; text.word_dim is 3"):
         load_word_vectors("minilm", ["dog", "cat"], dim=3)

@@ -7,7 +7,7 @@ import numpy as np
 
 from iconotext.corpus.feature_table import write_feature_table
 from iconotext.recipe import Recipe, make_recipe
-from tests.features.detected import Regional, lxmert, write_tsv
+from tests.features.regions.detected import Regional, lxmert, write_tsv
 
 THINGS = 12
 DIM = 16

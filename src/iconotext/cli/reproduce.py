@@ -15,7 +15,7 @@ from iconotext.cli.common import complain, known_errors
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from iconotext.train.reproduce import Reproduction
+    from iconotext.train.reproduce.comparison import Reproduction
 
 
 def reproduce(
@@ -103,8 +103,8 @@ def reproduce(
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     """
     with known_errors():
-        from iconotext.train.reproduce import reproduce as run
-        from iconotext.train.reproduce_rows import table_name
+        from iconotext.train.reproduce.comparison import reproduce as run
+        from iconotext.train.reproduce.rows import table_name
 
         show = _Bars() if sys.stderr.isatty() else _Lines()
         try:

@@ -77,7 +77,7 @@ def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBack
     from iconotext.embed.region_backbone import RegionBackbone
     from iconotext.features import load_regions
     from iconotext.features.fingerprint import folder_name
-    from iconotext.features.region_files import is_region_file
+    from iconotext.features.regions.files import is_region_file
 
     source, trained = load_regions(wanted), stored.inputs
     concepts = len(source.concepts or ()) if stored.recipe.image.concepts else 0

@@ -111,11 +111,11 @@ def load_regions(name: str = EMBEDDED_IMAGES, *, cache: FeatureCache | None = No
     Raises:
         FeatureError: There is no such file or model, it cannot be read or fetched, or it tells no regions apart.
     """
-    from iconotext.features.region_files import is_region_file, load_region_file
+    from iconotext.features.regions.files import is_region_file, load_region_file
 
     if is_region_file(Path(name)):
         return load_region_file(Path(name))
-    from iconotext.features.detector import is_detector, load_detector
+    from iconotext.features.regions.detector import is_detector, load_detector
 
     if name != EMBEDDED_IMAGES and is_detector(name):
         detector = load_detector(name)

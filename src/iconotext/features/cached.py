@@ -13,8 +13,8 @@ import numpy as np
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone, blank_features
 from iconotext.features.cache import FeatureCache
 from iconotext.features.cores import usable_cores
-from iconotext.features.region_row import RegionRow, joined_rows
 from iconotext.features.regions import Regions, RegionSource
+from iconotext.features.regions.row import RegionRow, joined_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ import numpy as np
 
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError
-from iconotext.features.region_files import is_region_file
+from iconotext.features.regions.files import is_region_file
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.train.lock import locked

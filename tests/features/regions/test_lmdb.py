@@ -7,8 +7,8 @@ import pytest
 
 from iconotext.errors import FeatureError
 from iconotext.features import load_regions
-from iconotext.features.region_files import is_region_file, load_region_file
-from tests.features.detected import ONE, Evil, check, three, write_lmdb, write_names
+from iconotext.features.regions.files import is_region_file, load_region_file
+from tests.features.regions.detected import ONE, Evil, check, three, write_lmdb, write_names
 
 
 @pytest.fixture

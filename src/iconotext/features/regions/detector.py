@@ -13,11 +13,11 @@ import numpy as np
 from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import FeatureError
 from iconotext.features.decoding import pixel_batches
-from iconotext.features.detector_pixels import DetectorPixels, detector_pixels
 from iconotext.features.device import best_device, looking
 from iconotext.features.hub import Foreign, has_file, loading, revised_name
-from iconotext.features.region_row import RegionRow, empty_row, joined_rows
 from iconotext.features.regions import Regions, RegionSource
+from iconotext.features.regions.detector_pixels import DetectorPixels, detector_pixels
+from iconotext.features.regions.row import RegionRow, empty_row, joined_rows
 from iconotext.types import Image
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from iconotext.evaluate.bias import Pictures, in_words, measure, negative_distan
 from iconotext.evaluate.difficulty import spread
 from iconotext.evaluate.explained import Explained, explained_by_spread
 from iconotext.evaluate.published.li2021 import EXPLAINED_BY_SPREAD
-from iconotext.train.reproduce_baselines import word_vector_file
-from iconotext.train.reproduce_differences import BySeed
-from iconotext.train.reproduce_section import Section, figure_section, percent, points, table_section
+from iconotext.train.reproduce.baselines import word_vector_file
+from iconotext.train.reproduce.differences import BySeed
+from iconotext.train.reproduce.section import Section, figure_section, percent, points, table_section
 
 if TYPE_CHECKING:
     from iconotext.evaluate.backbones import Encode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS
 from iconotext.evaluate.seeds import differences, spread_over_seeds
-from iconotext.train.reproduce_section import Section, percent, points, table_section
+from iconotext.train.reproduce.section import Section, percent, points, table_section
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation

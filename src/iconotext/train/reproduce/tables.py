@@ -14,21 +14,21 @@ from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results
 from iconotext.evaluate.seeds import over_seeds
 from iconotext.train.log import LOG
-from iconotext.train.reproduce_bias import bias_sections
-from iconotext.train.reproduce_differences import BySeed, compare_rows
-from iconotext.train.reproduce_folder import CURVES, PAGE, RESULTS, TABLE, VALIDATION_K, model_folder, results_path
-from iconotext.train.reproduce_notes import table_notes, title_of
-from iconotext.train.reproduce_rows import BIAS, DETECTION, SHARES, Row, reference_row
-from iconotext.train.reproduce_runs import Run, runs_of
-from iconotext.train.reproduce_section import figure_section
-from iconotext.train.reproduce_shares import share_sections
+from iconotext.train.reproduce.bias import bias_sections
+from iconotext.train.reproduce.differences import BySeed, compare_rows
+from iconotext.train.reproduce.folder import CURVES, PAGE, RESULTS, TABLE, VALIDATION_K, model_folder, results_path
+from iconotext.train.reproduce.notes import table_notes, title_of
+from iconotext.train.reproduce.rows import BIAS, DETECTION, SHARES, Row, reference_row
+from iconotext.train.reproduce.runs import Run, runs_of
+from iconotext.train.reproduce.section import figure_section
+from iconotext.train.reproduce.shares import share_sections
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.evaluate.table import ResultsTable
     from iconotext.train.prepared import Prepared
-    from iconotext.train.reproduce_baselines import Tell
-    from iconotext.train.reproduce_section import Section
+    from iconotext.train.reproduce.baselines import Tell
+    from iconotext.train.reproduce.section import Section
 
 
 @dataclass(frozen=True, slots=True)

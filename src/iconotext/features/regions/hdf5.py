@@ -20,7 +20,7 @@ import numpy as np
 
 from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import FeatureError
-from iconotext.features.region_row import FEATURES, KNOWN, LARGEST, OF_PICTURE, Stored
+from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_PICTURE, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from iconotext.embed.folder import RECIPE
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.prepare import prepare, prepared_key
-from iconotext.train.reproduce_folder import about_results, model_folder, results_path
-from iconotext.train.reproduce_rows import Row
-from iconotext.train.reproduce_worker import Job
+from iconotext.train.reproduce.folder import about_results, model_folder, results_path
+from iconotext.train.reproduce.rows import Row
+from iconotext.train.reproduce.worker import Job
 from iconotext.train.run import finished
 
 if TYPE_CHECKING:

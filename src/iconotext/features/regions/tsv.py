@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.region_row import LARGEST, OF_PICTURE, Stored
+from iconotext.features.regions.row import LARGEST, OF_PICTURE, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

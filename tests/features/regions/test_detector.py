@@ -9,9 +9,10 @@ import torch
 from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError, PictureError
-from iconotext.features import FeatureCache, detector, load_regions
-from iconotext.features.detector import is_detector, load_detector
-from iconotext.features.detector_pixels import detector_pixels
+from iconotext.features import FeatureCache, load_regions
+from iconotext.features.regions import detector
+from iconotext.features.regions.detector import is_detector, load_detector
+from iconotext.features.regions.detector_pixels import detector_pixels
 from iconotext.read.images import decode
 from iconotext.types import Image
 

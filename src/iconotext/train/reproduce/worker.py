@@ -1,6 +1,6 @@
 """One row of a table in a process of its own: train the model, score the test documents, tell how it goes on.
 
-``python -m iconotext.train.reproduce_worker`` reads its job, a line of JSON, from standard input, and writes lines of
+``python -m iconotext.train.reproduce.worker`` reads its job, a line of JSON, from standard input, and writes lines of
 JSON to standard output. When standard input ends, because whoever started it has ended, it stops too.
 """
 

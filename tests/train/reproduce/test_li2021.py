@@ -13,14 +13,14 @@ from iconotext.evaluate.published import PUBLISHED
 from iconotext.evaluate.published.li2021 import EXPLAINED_BY_SPREAD
 from iconotext.evaluate.results import read_results
 from iconotext.recipe import load_recipe
-from iconotext.train import reproduce_bias
 from iconotext.train.prepared import open_prepared
-from iconotext.train.reproduce import reproduce
-from iconotext.train.reproduce_rows import LI_OWN_KEYS, reference_row, table_name, table_rows
-from iconotext.train.reproduce_runs import Arrays, runs_of
+from iconotext.train.reproduce import bias
+from iconotext.train.reproduce.comparison import reproduce
+from iconotext.train.reproduce.rows import LI_OWN_KEYS, reference_row, table_name, table_rows
+from iconotext.train.reproduce.runs import Arrays, runs_of
+from tests.train.reproduce.test_hessel2019 import SMALL as SMALL_HESSEL
+from tests.train.reproduce.test_hessel2019 import Seen, contents, in_process
 from tests.train.synthetic import write_synthetic
-from tests.train.test_reproduce import SMALL as SMALL_HESSEL
-from tests.train.test_reproduce import Seen, contents, in_process
 
 __all__ = ["in_process"]
 
@@ -378,9 +378,7 @@ def test_bias(tmp_path, in_process, monkeypatch):
 
 def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch):
     corpus = write_synthetic(tmp_path / "c", 20)
-    monkeypatch.setattr(
-        reproduce_bias, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32)
-    )
+    monkeypatch.setattr(bias, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32))
     done = again("li2021/bias", corpus, tmp_path / "out")
     assert done.results["explained"] is None
     assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()

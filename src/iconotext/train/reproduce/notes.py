@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.train.reproduce_folder import VALIDATION_K
-from iconotext.train.reproduce_rows import BIAS, DETECTION, SHARES, TRANSFER
+from iconotext.train.reproduce.folder import VALIDATION_K
+from iconotext.train.reproduce.rows import BIAS, DETECTION, SHARES, TRANSFER
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation

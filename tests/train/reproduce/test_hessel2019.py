@@ -12,13 +12,13 @@ import pytest
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.published import PUBLISHED
 from iconotext.evaluate.results import read_results
-from iconotext.train import reproduce as module
-from iconotext.train import reproduce_pool, reproduce_worker
-from iconotext.train.reproduce import reproduce
-from iconotext.train.reproduce_baselines import score_object_detection
-from iconotext.train.reproduce_pool import job_environment, run_jobs
-from iconotext.train.reproduce_rows import OWN_KEYS, chosen_rows, table_rows
-from iconotext.train.reproduce_worker import Job
+from iconotext.train.reproduce import comparison as module
+from iconotext.train.reproduce import pool, worker
+from iconotext.train.reproduce.baselines import score_object_detection
+from iconotext.train.reproduce.comparison import reproduce
+from iconotext.train.reproduce.pool import job_environment, run_jobs
+from iconotext.train.reproduce.rows import OWN_KEYS, chosen_rows, table_rows
+from iconotext.train.reproduce.worker import Job
 from tests.train.synthetic import write_synthetic
 
 SMALL = [
@@ -145,7 +145,7 @@ def test_tables_and_rows_that_do_not_exist():
 def fake(monkeypatch, code):
     """Processes that run some Python instead of training."""
     head = "import json, sys, os, time, signal; job = json.loads(sys.stdin.readline())\n"
-    monkeypatch.setattr(reproduce_pool, "COMMAND", (sys.executable, "-S", "-c", head + code))
+    monkeypatch.setattr(pool, "COMMAND", (sys.executable, "-S", "-c", head + code))
 
 
 def jobs_of(tmp_path, *keys):
@@ -188,7 +188,7 @@ def test_one_that_fails_does_not_stop_the_others(tmp_path, monkeypatch):
 
 
 def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce_pool, "PATIENCE", 0.1 - 2)
+    monkeypatch.setattr(pool, "PATIENCE", 0.1 - 2)
     fake(
         monkeypatch,
         "print(json.dumps({'epoch': {'epoch': 1}}), flush=True)\n"
@@ -208,7 +208,7 @@ def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
 
 def test_a_worker_ends_with_whoever_started_it():
     code = (
-        "import sys, time; from iconotext.train.reproduce_worker import end_with\n"
+        "import sys, time; from iconotext.train.reproduce.worker import end_with\n"
         "try:\n    end_with(sys.stdin); print('ready', flush=True); time.sleep(60)\n"
         "except KeyboardInterrupt: print('stopped', flush=True); import os; os._exit(130)\n"
     )
@@ -219,17 +219,17 @@ def test_a_worker_ends_with_whoever_started_it():
 
 
 def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
-    for name in reproduce_pool.THREADS:
+    for name in pool.THREADS:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(reproduce_pool, "usable_cores", lambda: 8)
-    assert {job_environment(3)[name] for name in reproduce_pool.THREADS} == {"2"}
+    monkeypatch.setattr(pool, "usable_cores", lambda: 8)
+    assert {job_environment(3)[name] for name in pool.THREADS} == {"2"}
     assert job_environment(20)["OMP_NUM_THREADS"] == "1"
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
-    assert {job_environment(1)[name] for name in reproduce_pool.THREADS} == {"1"}
+    assert {job_environment(1)[name] for name in pool.THREADS} == {"1"}
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     assert job_environment(2)["OMP_NUM_THREADS"] == "4"
-    assert reproduce_pool.default_jobs() == 4
+    assert pool.default_jobs() == 4
 
 
 def test_the_worker_tells_errors(tmp_path):
@@ -259,7 +259,7 @@ def in_process(monkeypatch):
             if key in failing:
                 failed[key] = "out of luck"
             else:
-                reproduce_worker.work(job, send)
+                worker.work(job, send)
             watch.ended(key, failed.get(key))
         return failed
 

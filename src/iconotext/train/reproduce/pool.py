@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from iconotext.features.cores import usable_cores
-from iconotext.train.reproduce_worker import PATIENCE, Job
+from iconotext.train.reproduce.worker import PATIENCE, Job
 
-COMMAND = (sys.executable, "-m", "iconotext.train.reproduce_worker")
+COMMAND = (sys.executable, "-m", "iconotext.train.reproduce.worker")
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.published import PUBLISHED
-from iconotext.train.reproduce_baselines import Tell, score_object_detection, score_random
-from iconotext.train.reproduce_folder import check_state, claim
-from iconotext.train.reproduce_pool import Watch, default_jobs, run_jobs
-from iconotext.train.reproduce_rows import DETECTION, RANDOM, Row, chosen_rows, table_name, table_rows
-from iconotext.train.reproduce_runs import Arrays, done, job_of, runs_of
-from iconotext.train.reproduce_tables import Told, write_tables
+from iconotext.train.reproduce.baselines import Tell, score_object_detection, score_random
+from iconotext.train.reproduce.folder import check_state, claim
+from iconotext.train.reproduce.pool import Watch, default_jobs, run_jobs
+from iconotext.train.reproduce.rows import DETECTION, RANDOM, Row, chosen_rows, table_name, table_rows
+from iconotext.train.reproduce.runs import Arrays, done, job_of, runs_of
+from iconotext.train.reproduce.tables import Told, write_tables
 from iconotext.train.start import check_start, with_init
 from iconotext.train.validate import linked_documents
 

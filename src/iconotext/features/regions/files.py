@@ -14,12 +14,12 @@ from itertools import groupby
 from pathlib import Path
 
 from iconotext.errors import FeatureError
-from iconotext.features.region_hdf5 import open_hdf5
-from iconotext.features.region_lmdb import DATA, open_lmdb
-from iconotext.features.region_npz import open_npz_folder
-from iconotext.features.region_row import RegionRow, RegionTable, empty_row, joined_rows, region_row
-from iconotext.features.region_tsv import open_tsv
 from iconotext.features.regions import Regions, RegionSource
+from iconotext.features.regions.hdf5 import open_hdf5
+from iconotext.features.regions.lmdb import DATA, open_lmdb
+from iconotext.features.regions.npz import open_npz_folder
+from iconotext.features.regions.row import RegionRow, RegionTable, empty_row, joined_rows, region_row
+from iconotext.features.regions.tsv import open_tsv
 from iconotext.types import Image
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.region_npz import npz_arrays
-from iconotext.features.region_row import KNOWN, Stored, plain_array
+from iconotext.features.regions.npz import npz_arrays
+from iconotext.features.regions.row import KNOWN, Stored, plain_array
 
 DATA = "data.mdb"
 LIST = b"__keys__"

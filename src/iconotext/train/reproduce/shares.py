@@ -11,11 +11,11 @@ from iconotext.evaluate.published.li2021 import ENOUGH_LABELS
 from iconotext.evaluate.results import LABELS
 from iconotext.evaluate.seeds import differences, over_seeds
 from iconotext.evaluate.shares import SHOWN, LabelledShare, overtaking, write_shares
-from iconotext.train.reproduce_differences import BySeed
-from iconotext.train.reproduce_section import Section, figure_section, table_section
+from iconotext.train.reproduce.differences import BySeed
+from iconotext.train.reproduce.section import Section, figure_section, table_section
 
 if TYPE_CHECKING:
-    from iconotext.train.reproduce_rows import Row
+    from iconotext.train.reproduce.rows import Row
 
 FIGURE, FIGURE_PNG = "shares.svg", "shares.png"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from iconotext.errors import FeatureError
-from iconotext.features.region_files import load_region_file
-from tests.features.detected import ONE, Regional, check, image, plain, three, write_fixed, write_names
+from iconotext.features.regions.files import load_region_file
+from tests.features.regions.detected import ONE, Regional, check, image, plain, three, write_fixed, write_names
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.region_row import KNOWN, LARGEST, Stored, plain_array
+from iconotext.features.regions.row import KNOWN, LARGEST, Stored, plain_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

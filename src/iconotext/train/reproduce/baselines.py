@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
-from iconotext.train.reproduce_folder import VALIDATION_K, about_results, results_path
-from iconotext.train.reproduce_rows import DETECTION, RANDOM
+from iconotext.train.reproduce.folder import VALIDATION_K, about_results, results_path
+from iconotext.train.reproduce.rows import DETECTION, RANDOM
 from iconotext.train.validate import linked_documents
 
 if TYPE_CHECKING:
