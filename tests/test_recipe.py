@@ -26,7 +26,7 @@ def test_a_dump_has_every_setting_that_has_a_value(tmp_path):
     values = tomllib.loads(dump_recipe(load_recipe(written(tmp_path))))
     assert values["name"] == "mine"
     assert values["training"]["epochs"] == 50
-    optional = {"plateau_below", "clip", "max_sentences", "max_images"}
+    optional = {"plateau_below", "clip", "max_sentences", "max_images", "max_regions"}
     assert set(values["training"]) == set(TrainingSettings.model_fields) - optional
     assert "b" not in values["objective"]
     full = load_recipe(written(tmp_path), ["objective.b=3", "text.word_vectors=v.bin", "training.clip=1"])
@@ -85,6 +85,22 @@ CONTRADICTIONS = {
     "training.average=3 training.epochs=2": "training.average is 3, more than training.epochs, 2",
     "training.schedule=cosine training.warmup=2 training.epochs=2": "training.warmup is 2, which leaves none of 2",
     "similarity.k=half": 'similarity: k is for top-k and assignment; kind is "dense"',
+    "similarity.kind=assignment similarity.directions=mean": 'directions is for dense and top-k; kind is "assignment"',
+    "text.layers=2": 'text.layers is for text.kind = "transformer"',
+    "text.kind=transformer text.heads=7": "text.heads is 7, which does not divide dim, 1024",
+    "text.kind=transformer text.dropout_at=input": "text.dropout_at is for a GRU and a projection",
+    "image.max_regions=9": 'image.max_regions is for image.kind = "regions"',
+    "image.concepts=false": 'image.concepts is for image.kind = "regions"',
+    "features.image=r.tsv": "a file of regions, for image.kind = .regions.",
+    "features.image=f.npy image.kind=regions": 'image.kind = "regions" needs regions; features.image = "f.npy" has none',
+    "training.max_regions=9": 'training.max_regions is for encoders of regions; image.kind is "projection"',
+    "objective.cross_document=0": "objective: all three weights are 0",
+    "similarity.kind=single-pair objective.sub_document=1": "need sets; similarity.kind is .single-pair.",
+    "similarity.kind=labelled-pairs objective.intra_document=1": "need sets; similarity.kind is .labelled-pairs.",
+    "training.labelled=0.5": 'training.labelled is for labelled-pairs; similarity.kind is "dense"',
+    "training.warmup=1 training.warmup_steps=9": "one thing in two units",
+    "training.warmup_steps=9 training.schedule=cosine": "training.warmup_steps is for plateau and constant",
+    "objective.kind=softmax objective.learn_scale=true objective.cross_document=0 objective.intra_document=1": "the intra-document objective has no scale",
     "similarity.kind=top-k similarity.links=exactly": 'links is for assignment; kind is "top-k"',
 }
 
@@ -93,6 +109,15 @@ CONTRADICTIONS = {
 def test_contradictions_are_named(tmp_path, overrides):
     with pytest.raises(SettingError, match=f"mine.toml: .*{CONTRADICTIONS[overrides]}"):
         load_recipe(written(tmp_path), overrides.split())
+
+
+def test_without_layers_heads_need_not_divide(tmp_path):
+    pooled = "image.kind=regions image.layers=0 dim=300".split()
+    assert load_recipe(written(tmp_path), pooled).image.layers == 0
+
+
+def test_encoders_of_a_model_to_start_from_are_not_the_recipes(tmp_path):
+    assert load_recipe(written(tmp_path), ["init=default", "training.max_regions=5"]).training.max_regions == 5
 
 
 def test_every_wrong_key_is_named_at_once(tmp_path):

@@ -22,6 +22,7 @@ TINY = [
     "training.epochs=1",
     "training.batch=2",
     "training.warmup=0",
+    "training.warmup_steps=0",
     "training.average=1",
     "training.devices=1",
     "objective.b=none",

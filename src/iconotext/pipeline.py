@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.read import Failure
-from iconotext.types import EVIDENCE, Document, Evidence, Image, LinkedDocument
+from iconotext.types import EVIDENCE, Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -277,12 +277,12 @@ class Linker:
     def look(self, document: Document) -> Looked:
         """Encode the images that can be, and the sentences."""
         if self.table is not None:
-            usable, features = _looked_up(document.images, self.table)
+            document, usable, features = _looked_up(document, self.table)
         else:
             assert self.image is not None
             usable = [number for number, image in enumerate(document.images) if image.file and not image.problem]
             features = self.image.encode([document.images[number].file or b"" for number in usable])
-        document = _with_problems(document, usable, features)
+            document = _with_problems(document, dict(zip(usable, features.problems, strict=True)))
         texts = [sentence.text for sentence in document.sentences]
         reads_words = self.stored is not None and self.stored.vocabulary is not None
         return Looked(document, usable, features, texts, None if reads_words else self.text.encode(texts))
@@ -337,19 +337,23 @@ class Linker:
         return self._class_vectors
 
 
-def _looked_up(images: Sequence[Image], table: FeatureTable | RegionBackbone) -> tuple[list[int], ImageFeatures]:
+def _looked_up(document: Document, table: FeatureTable | RegionBackbone) -> tuple[Document, list[int], ImageFeatures]:
     """Which images the table knows, and their features; whether there are files of them does not matter."""
     from iconotext.embed.region_backbone import RegionBackbone
     from iconotext.features.backbone import ImageFeatures
 
+    images = document.images
     if isinstance(table, RegionBackbone):
         found = table.encode_images(images)
-        usable = [number for number, problem in enumerate(found.problems) if problem is None]
+        problems = list(found.problems)
+        usable = [number for number, problem in enumerate(problems) if problem is None]
         rows = found.pooled[usable]
     else:
-        usable = [number for number, image in enumerate(images) if image.source in table]
+        problems = [None if image.source in table else f"{table.path.name} has no features of it" for image in images]
+        usable = [number for number, problem in enumerate(problems) if problem is None]
         rows = table.rows([images[number].source for number in usable])
-    return usable, ImageFeatures(rows, problems=(None,) * len(usable))
+    document = _with_problems(document, dict(enumerate(problems)))
+    return document, usable, ImageFeatures(rows, problems=(None,) * len(usable))
 
 
 def _spread(cosines: FloatMatrix, columns: list[int], images: int) -> FloatMatrix:
@@ -361,8 +365,9 @@ def _spread(cosines: FloatMatrix, columns: list[int], images: int) -> FloatMatri
     return spread
 
 
-def _with_problems(document: Document, encoded: list[int], features: ImageFeatures) -> Document:
+def _with_problems(document: Document, problems: Mapping[int, str | None]) -> Document:
+    """The document with the problems of some of its images, by number."""
     images = list(document.images)
-    for number, problem in zip(encoded, features.problems, strict=True):
+    for number, problem in problems.items():
         images[number] = replace(images[number], problem=problem)
     return replace(document, images=tuple(images))

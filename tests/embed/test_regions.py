@@ -11,6 +11,7 @@ from iconotext.recipe import make_recipe
 
 COUNTS = torch.tensor([2, 3, 1])
 CONCEPTS = torch.tensor([0, 3, 2, 2, -1, 1])
+LAYERS = {"heads": 2, "layers": 1}
 NAMES = torch.randn(4, 6, generator=torch.Generator().manual_seed(3))
 
 
@@ -73,8 +74,8 @@ def made(text: str, *, concepts: bool = True) -> JointModel:
             "name": "small",
             "dim": 8,
             "features": {"text": "minilm" if text == "projection" else "words"},
-            "text": {"kind": text, "word_dim": 6, "heads": 2, "layers": 1, "max_tokens": 9},
-            "image": {"kind": "regions", "heads": 2, "layers": 1, "concepts": concepts},
+            "text": {"kind": text, "word_dim": 6, "max_tokens": 9} | (LAYERS if text == "transformer" else {}),
+            "image": {"kind": "regions", "concepts": concepts, **LAYERS},
         },
         source="test",
     )

@@ -47,7 +47,7 @@ def test_packed_sequences_are_encoded_as_padded_ones_are() -> None:
     for parameter in model.parameters():  # biases and norms too
         nn.init.normal_(parameter, 0.1, 0.3)
     tokens = packed(LENGTHS, 16).requires_grad_()
-    order, places = by_length(LENGTHS)
+    order, places = by_length(LENGTHS, 16)
     ours = model(tokens[places], LENGTHS[order])
     padded = nn.utils.rnn.pad_sequence(list(tokens.split(LENGTHS.tolist())), batch_first=True)
     mask = torch.arange(7) >= LENGTHS[:, None]
@@ -62,7 +62,7 @@ def test_packed_sequences_are_encoded_as_padded_ones_are() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=9))
 def test_the_order_by_length_keeps_sequences_whole(lengths: list[int]) -> None:
-    order, places = by_length(torch.tensor(lengths))
+    order, places = by_length(torch.tensor(lengths), sum(lengths))
     assert order.tolist() == sorted(range(len(lengths)), key=lambda i: lengths[i])
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     assert places.tolist() == [starts[i] + j for i in order.tolist() for j in range(lengths[i])]

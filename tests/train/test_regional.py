@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -13,14 +14,17 @@ from numpy.typing import NDArray
 from iconotext import Linker
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.folder import load_model
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, SettingError
 from iconotext.pipeline import LinkSettings
+from iconotext.recipe import load_recipe, make_recipe
+from iconotext.recipe.settings import FeatureSettings
 from iconotext.train import train
 from iconotext.train.batches import load_batch
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.validate import scored_documents
 from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
+from tests.train.test_run import Stop, StopAt
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +32,7 @@ def trained(tmp_path_factory):
     """The folder with corpus, regions and model."""
     folder = tmp_path_factory.mktemp("regional")
     corpus = write_regional(folder, 120)
-    objectives = {"sub_document": 0.5}
-    train(regional_recipe(folder, objective=objectives), [corpus], folder / "model", prepared=folder / "prepared")
+    train(regional_recipe(folder), [corpus], folder / "model", prepared=folder / "prepared")
     return folder
 
 
@@ -137,7 +140,7 @@ def test_concepts_without_names_are_refused(trained, tmp_path):
 def test_regions_of_another_kind_are_refused(trained, tmp_path):
     (tmp_path / "regions.tsv").write_bytes((trained / "regions.tsv").read_bytes())
     (tmp_path / "regions.concepts.txt").write_text("dog\n" * 20)
-    with pytest.raises(FeatureError, match=r"was trained on regions of 16 numbers and 13 concepts; .* has 16 and 20"):
+    with pytest.raises(FeatureError, match=r"was trained on other concepts than .* names"):
         Linker.load(str(trained / "model"), LinkSettings(image=str(tmp_path / "regions.tsv"), cache=False))
 
 
@@ -150,3 +153,89 @@ def test_an_image_without_regions_has_no_links(trained):
     assert not linked.similarity[:, 0].any()
     assert linked.similarity[:, 1].any()
     assert {link.image for link in linked.links} == {1}
+    assert [image.problem for image in linked.document.images] == ["regions.tsv has no regions of it", None]
+
+
+def test_a_file_of_regions_that_is_gone_is_asked_for(trained, tmp_path):
+    shutil.copytree(trained / "model", tmp_path / "model")
+    recipe = (tmp_path / "model" / "recipe.toml").read_text().replace(str(trained), str(tmp_path))
+    (tmp_path / "model" / "recipe.toml").write_text(recipe)
+    with pytest.raises(FeatureError, match=r"looks regions up in a file; name it: image=regions.tsv"):
+        Linker.load(str(tmp_path / "model"), LinkSettings(cache=False))
+
+
+def test_training_goes_on_from_a_model_with_the_regions_of_another_corpus(trained, tmp_path):
+    corpus = write_regional(tmp_path / "other", 40, seed=5)
+    values = {"training": {"epochs": 1, "batch": 8, "max_regions": 2}, "init": str(trained / "model")}
+    recipe = make_recipe(
+        {"name": "more", "features": {"image": str(tmp_path / "other" / "regions.tsv")}, **values}, source="test"
+    )
+    train(recipe, [corpus], tmp_path / "more")
+    more = load_recipe(tmp_path / "more" / "recipe.toml")
+    assert more.features.image == str(tmp_path / "other" / "regions.tsv")
+    assert more.text.kind == "transformer"
+    assert load_model(tmp_path / "more").vocabulary.words == load_model(trained / "model").vocabulary.words
+    (tmp_path / "other" / "regions.concepts.txt").write_text("dog\n" * (THINGS + 1))
+    with pytest.raises(FeatureError, match="was trained on other concepts"):
+        train(recipe, [corpus], tmp_path / "again")
+
+
+def test_settings_that_the_encoders_of_the_first_model_have_no_use_for_are_refused(trained, tmp_path):
+    recipe = make_recipe({"name": "x", "init": "default", "training": {"max_regions": 2}}, source="test")
+    with pytest.raises(
+        SettingError, match=r"with the encoders of default: training.max_regions is for encoders of reg"
+    ):
+        train(recipe, [trained / "corpus.jsonl"], tmp_path / "model")
+
+
+def test_each_corpus_may_have_its_regions_beside_it(tmp_path):
+    corpora = [write_regional(tmp_path / name, 20, seed=seed) for name, seed in (("a", 1), ("b", 2))]
+    recipe = regional_recipe(tmp_path).model_copy(update={"features": FeatureSettings(image="regions.tsv")})
+    prepared = prepare(recipe, corpora, tmp_path / "prepared")
+    assert len(counts_of(prepared)) == 80  # pictures of the same names are different ones
+    alone = prepare(recipe, corpora[1:], tmp_path / "alone")
+    assert np.array_equal(counts_of(prepared)[40:], counts_of(alone))
+    before = prepared.meta["key"]
+    (tmp_path / "b" / "regions.concepts.txt").write_text("".join(f"name{n}\n" for n in range(THINGS + 1)))
+    with pytest.raises(FeatureError, match="different names of concepts"):
+        prepare(recipe, corpora, tmp_path / "prepared")
+    (tmp_path / "a" / "regions.concepts.txt").write_bytes((tmp_path / "b" / "regions.concepts.txt").read_bytes())
+    assert prepare(recipe, corpora, tmp_path / "prepared").meta["key"] != before
+
+
+def test_two_processes_train_together(trained, tmp_path):
+    training = {"devices": 2, "precision": "bf16", "epochs": 1}
+    train(regional_recipe(trained, training=training), [trained / "corpus.jsonl"], tmp_path / "model")
+    assert load_model(tmp_path / "model").recipe.training.devices == 2
+
+
+def test_an_interrupted_run_ends_with_the_same_weights(trained, tmp_path):
+    recipe = regional_recipe(
+        trained,
+        training={"epochs": 2, "max_regions": 2},
+        objective={"intra_document": 1.0, "sub_document": 1.0},
+        text={"dropout": 0.3},
+    )
+    corpora = [trained / "corpus.jsonl"]
+    train(recipe, corpora, tmp_path / "whole")
+    with pytest.raises(Stop):
+        train(recipe, corpora, tmp_path / "stopped", watcher=StopAt(2, 5))
+    train(recipe, corpora, tmp_path / "stopped")
+    weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "stopped")]
+    assert weights[0] == weights[1]
+
+
+def test_labelled_pairs_train_and_say_so(trained, tmp_path):
+    recipe = regional_recipe(
+        trained,
+        similarity={"kind": "labelled-pairs", "directions": "sum"},
+        training={"epochs": 2, "labelled": 0.5},
+    )
+    train(recipe, [trained / "corpus.jsonl"], tmp_path / "model")
+    assert "on the gold links of its training documents, of 50 % of them" in (tmp_path / "model/README.md").read_text()
+
+
+def test_a_warm_up_as_long_as_the_run_is_refused(trained, tmp_path):
+    recipe = regional_recipe(trained, training={"epochs": 1, "warmup_steps": 300})
+    with pytest.raises(SettingError, match="warmup_steps is 300, but on this corpus the run has 9 steps"):
+        train(recipe, [trained / "corpus.jsonl"], tmp_path / "model")

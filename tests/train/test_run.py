@@ -536,6 +536,7 @@ def test_every_shipped_recipe_takes_two_steps(name, tmp_path, picture):
         rows.append(json.dumps(row | {"split": "validation" if number > 3 else "train"}) + "\n")
     (tmp_path / "corpus.jsonl").write_text("".join(rows))
     small = ["training.epochs=2", "training.batch=4", "training.warmup=0", "training.average=1", "dim=8"]
+    small += ["training.warmup_steps=0"]
     small += ["objective.mean_epochs=0"] if load_recipe(name).objective.mean_epochs else []
     recipe = load_recipe(name, small)
     if recipe.features.image not in ("pixels", "efficientnet-lite0"):

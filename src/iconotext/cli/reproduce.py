@@ -97,7 +97,7 @@ def reproduce(
       features.image=features.npy`
     - `iconotext reproduce 3 --corpus rqa/ --dataset RQA --jobs 4`
     - `iconotext reproduce S1 --corpus captions.jsonl --only assignment --only assignment-hard`
-    - `iconotext reproduce li2021/3 --corpus dii.jsonl --seeds 3 --set transformer:features.image=regions.tsv`
+    - `iconotext reproduce li2021/3 --corpus dii.jsonl --seeds 3 --set features.image=regions.tsv`
     - `iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl`
     - `iconotext reproduce li2021/5 --corpus dii.jsonl --seeds 3 --output labels/`
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`

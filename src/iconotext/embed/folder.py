@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ class StoredModel:
         vocabulary: Of encoders that read words.
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
+        concepts: Names of what it knows in regions, by number; empty where it reads none.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StoredModel:
     inputs: Inputs
     vocabulary: Vocabulary | None
     backbones: Mapping[str, str]
+    concepts: Sequence[str]
 
 
 def default_folder() -> Path:
@@ -70,6 +72,7 @@ def save_model(
     *,
     vocabulary: Vocabulary | None,
     backbones: Mapping[str, str],
+    concepts: Sequence[str] = (),
     half: bool = False,
 ) -> None:
     """Write recipe, weights and vocabulary; each file appears whole or not at all, the weights last.
@@ -81,6 +84,7 @@ def save_model(
         weights: ``JointModel.state_dict()``.
         vocabulary: Of encoders that read words.
         backbones: Names of the ``text`` and the ``image`` backbone.
+        concepts: What can be seen in regions, for encoders that read it.
         half: Store the weights in 16 bits.
     """
     from safetensors.torch import save
@@ -97,7 +101,7 @@ def save_model(
         for name, tensor in weights.items()
     }
     # One entry: the order of several would change from run to run, and equal models shall be equal files.
-    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones)})
+    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), "concepts": list(concepts)})
     write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
 
 
@@ -126,8 +130,10 @@ def load_model(folder: Path) -> StoredModel:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         about: dict[str, Any] = json.loads(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
+        concepts = list[str](about.get("concepts", []))  # the default model was written before there were any
         model = JointModel(recipe, inputs)
         model.load_state_dict(weights)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
-    return StoredModel(recipe.name, recipe, model.eval().requires_grad_(False), inputs, vocabulary, backbones)
+    model.eval().requires_grad_(False)
+    return StoredModel(recipe.name, recipe, model, inputs, vocabulary, backbones, concepts)

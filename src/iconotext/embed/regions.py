@@ -11,7 +11,7 @@ from torch.nn import functional
 from iconotext.embed.transformer import Transformer, by_length, mean_of_sequences
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: Lightning copies such arguments of a model and sets their fields
 class RegionBatch:
     """Regions of M images, image after image; R of all together.
 
@@ -35,7 +35,7 @@ class RegionBatch:
 
     def ascending(self) -> tuple[RegionBatch, Tensor]:
         """The images by their numbers of regions, and (M,) which of these images each then is."""
-        order, places = by_length(self.counts)
+        order, places = by_length(self.counts, len(self.features))
         return RegionBatch(self.features[places], self.counts[order], self.concepts[places]), order
 
 
@@ -107,16 +107,17 @@ class RegionEncoder(nn.Module):
 def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tuple[Tensor, Tensor]:
     """Each image's regions, then its concepts: (2R, dim) and (M,) how many of both."""
     counts = images.counts
-    before = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+    before = torch.repeat_interleave(counts.cumsum(0) - counts, counts, output_size=len(regions))
     own = torch.arange(len(regions), device=regions.device)
-    places = torch.cat([own + before, own + before + torch.repeat_interleave(counts, counts)])
+    after = torch.repeat_interleave(counts, counts, output_size=len(regions))
+    places = torch.cat([own + before, own + before + after])
     both = torch.cat([regions, concepts])
     return torch.empty_like(both).index_copy(0, places, both), 2 * counts
 
 
 def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:
     """The mean of each image's tokens, weighted by the softmax of their scores: (M, dim) in float32 or better."""
-    owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts)
+    owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts, output_size=len(tokens))
     precise = torch.promote_types(tokens.dtype, torch.float32)
     scores, tokens = scores.to(precise), tokens.to(precise)
     most = scores.new_full((len(counts),), -torch.inf).scatter_reduce(0, owner, scores.detach(), "amax")

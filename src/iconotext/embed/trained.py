@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import FeatureError
+from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
     from iconotext.corpus.feature_table import FeatureTable
@@ -79,11 +80,13 @@ def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBack
     from iconotext.features.fingerprint import folder_name
     from iconotext.features.regions.files import is_region_file
 
-    source, trained = load_regions(wanted), stored.inputs
-    concepts = len(source.concepts or ()) if stored.recipe.image.concepts else 0
-    if (source.dim, concepts) != (trained.image_features, trained.concepts):
+    if Path(wanted).suffix in REGION_FILES and not Path(wanted).exists():
+        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(wanted).name}")
+    source, dim = load_regions(wanted), stored.inputs.image_features
+    if source.dim != dim:
+        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {wanted} have {source.dim}")
+    if stored.recipe.image.concepts and list(source.concepts or ()) != list(stored.concepts):
         raise FeatureError(
-            f"{folder}: was trained on regions of {trained.image_features} numbers and {trained.concepts} concepts; "
-            f"{wanted} has {source.dim} and {concepts}"
+            f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
         )
     return RegionBackbone(stored, source, f"{folder_name(folder)}/{source.name}"), is_region_file(Path(wanted))

@@ -81,11 +81,12 @@ class _Layer(nn.Module):
         return torch.cat(found)
 
 
-def by_length(lengths: Tensor) -> tuple[Tensor, Tensor]:
+def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     """The order of sequences by length, and the order of their tokens that goes with it.
 
     Args:
         lengths: (N,) tokens of each sequence.
+        tokens: T, their sum; not to wait for a GPU that knows it already.
 
     Returns:
         (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed with ascending lengths.
@@ -94,13 +95,13 @@ def by_length(lengths: Tensor) -> tuple[Tensor, Tensor]:
     starts = lengths.cumsum(0) - lengths
     sorted_lengths = lengths[order]
     ends = sorted_lengths.cumsum(0)
-    offset = torch.repeat_interleave(starts[order] - (ends - sorted_lengths), sorted_lengths)
-    return order, offset + torch.arange(len(offset), device=lengths.device)
+    offset = torch.repeat_interleave(starts[order] - (ends - sorted_lengths), sorted_lengths, output_size=tokens)
+    return order, offset + torch.arange(tokens, device=lengths.device)
 
 
 def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
     """(T, dim) packed tokens to (N, dim) means, in float32 or better; a sequence without tokens gives 0."""
-    owner = torch.repeat_interleave(torch.arange(len(lengths), device=tokens.device), lengths)
+    owner = torch.repeat_interleave(torch.arange(len(lengths), device=tokens.device), lengths, output_size=len(tokens))
     tokens = tokens.to(torch.promote_types(tokens.dtype, torch.float32))
     total = tokens.new_zeros(len(lengths), tokens.shape[1]).index_add(0, owner, tokens)
     return total / lengths.clamp(min=1)[:, None]

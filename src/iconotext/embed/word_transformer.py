@@ -44,10 +44,12 @@ class WordTransformer(nn.Module):
         Returns:
             (N, dim), rows of length 1.
         """
-        order, places = by_length(lengths)
+        order, places = by_length(lengths, len(ids))
         lengths = lengths[order]
         ends = lengths.cumsum(0)
-        place = torch.arange(len(ids), device=ids.device) - torch.repeat_interleave(ends - lengths, lengths)
+        place = torch.arange(len(ids), device=ids.device) - torch.repeat_interleave(
+            ends - lengths, lengths, output_size=len(ids)
+        )
         words = functional.embedding(ids[places], self.embedding.weight) + self.position(place)
         tokens = self.transformer(self.inward(self.norm(words)), lengths)
         pooled = mean_of_sequences(tokens, lengths)

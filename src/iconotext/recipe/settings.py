@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+REGION_FILES = (".tsv", ".h5", ".hdf5", ".lmdb")
+"""Suffixes of files that hold regions."""
 
 
 class Settings(BaseModel):
@@ -283,11 +287,22 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> Recipe:
-        self._check_text()
-        self._check_image()
+        if self.init is None:  # else the encoders are another recipe's, see with_init
+            self.check_encoders()
         self._check_objective()
         self._check_training()
         return self
+
+    def check_encoders(self) -> None:
+        """Check what encoders read, and what else is said of them.
+
+        Raises:
+            ValueError: Settings contradict each other, or one has no effect.
+        """
+        self._check_text()
+        self._check_image()
+        if self.training.max_regions and self.image.kind != "regions":
+            raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
 
     def _check_text(self) -> None:
         text, words = self.text, self.features.text == "words"
@@ -302,6 +317,8 @@ class Recipe(Settings):
             raise ValueError(f'text.hidden and text.rescale are for a projection; text.kind is "{text.kind}"')
         if text.kind == "transformer":
             _check_transformer("text", self.dim, text.heads, text.dropout_at)
+        else:
+            _check_unused("text", text, ("layers", "heads"), 'text.kind = "transformer"')
 
     def _check_image(self) -> None:
         image, source = self.image, self.features.image
@@ -314,7 +331,11 @@ class Recipe(Settings):
         if image.kind == "regions":
             if table:
                 raise ValueError(f'image.kind = "regions" needs regions; features.image = "{source}" has none')
-            _check_transformer("image", self.dim, image.heads, image.dropout_at)
+            _check_transformer("image", self.dim, image.heads if image.layers else 1, image.dropout_at)
+        else:
+            if Path(source).suffix in REGION_FILES:
+                raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
+            _check_unused("image", image, ("layers", "heads", "concepts", "max_regions"), 'image.kind = "regions"')
         if self.features.views and (image.kind != "projection" or table):
             raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
         if self.linking.bridge and (self.features.text == "words" or image.kind != "projection"):
@@ -337,6 +358,8 @@ class Recipe(Settings):
             raise ValueError('objective.mean_epochs is for objective.kind = "hinge" with negatives = "hardest"')
         if objective.learn_scale and objective.kind == "hinge":
             raise ValueError("objective.learn_scale is for softmax and logistic; the hinge has no scale")
+        if objective.learn_scale and not (objective.cross_document or objective.sub_document):
+            raise ValueError("objective.learn_scale: the intra-document objective has no scale, and it is the only one")
 
     def _check_training(self) -> None:
         training = self.training
@@ -350,10 +373,14 @@ class Recipe(Settings):
             raise ValueError(
                 f"training.warmup is {training.warmup:g}, which leaves none of {training.epochs} epochs to the cosine"
             )
-        if training.max_regions and self.image.kind != "regions":
-            raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
         if training.labelled < 1 and self.similarity.kind != "labelled-pairs":
             raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{self.similarity.kind}"')
+
+
+def _check_unused(side: str, table: Settings, keys: tuple[str, ...], wanted: str) -> None:
+    for key in keys:
+        if getattr(table, key) != type(table).model_fields[key].default:
+            raise ValueError(f"{side}.{key} is for {wanted}")
 
 
 def _check_transformer(side: str, dim: int, heads: int, dropout_at: str) -> None:

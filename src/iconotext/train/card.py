@@ -24,7 +24,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
     lines = [
         f"# {recipe.name}",
         "",
-        "Links the images of documents to their sentences. Trained with iconotext, without labelled links.",
+        f"Links the images of documents to their sentences. Trained with iconotext, {_learned_from(recipe)}.",
         "",
         f"- Recipe: `recipe.toml` (follows {recipe.follows})",
         f"- Starts from: text `{backbones['text']}`, images `{backbones['image']}`"
@@ -42,6 +42,13 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
     lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
     return "\n".join(lines)
+
+
+def _learned_from(recipe: Recipe) -> str:
+    if recipe.similarity.kind != "labelled-pairs":
+        return "without labelled links"
+    share = recipe.training.labelled
+    return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
 
 
 def _figures(found: Mapping[str, Any]) -> str:

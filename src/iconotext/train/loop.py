@@ -25,7 +25,7 @@ from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
 from iconotext.train.schedule import learning_rate
-from iconotext.train.start import new_model, prepared_vocabulary
+from iconotext.train.start import check_run, new_model, prepared_vocabulary
 from iconotext.train.step import make_optimizer, training_step
 from iconotext.train.validate import evaluate_split, validate
 from iconotext.write import write_text
@@ -97,6 +97,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
     vocabulary = prepared_vocabulary(prepared)
+    check_run(recipe, prepared)
     model, inputs = new_model(recipe, prepared, vocabulary)
     optimizer = make_optimizer(model, recipe)
     encode = processes.setup(model)
@@ -238,6 +239,7 @@ def _save_best(training: Training) -> None:
         training.progress.best_weights(),
         vocabulary=training.vocabulary,
         backbones=training.prepared.meta["backbones"],
+        concepts=training.prepared.meta["concepts"] if training.recipe.image.concepts else (),
     )
 
 
@@ -265,6 +267,7 @@ def _explained(error: Exception, training: Training) -> TrainingError:
         return TrainingError(f"{error}; {kept}. {helps}")
     where = f"epoch {progress.epoch + 1}" if progress.epoch < training.recipe.training.epochs else "the evaluation"
     return TrainingError(
-        f"memory ran out in {where}; {kept}. In another folder, a smaller training.batch, training.max_sentences or "
-        "training.max_images may help; in this one the same command goes on from the last checkpoint"
+        f"memory ran out in {where}; {kept}. In another folder, a smaller training.batch, training.max_sentences, "
+        "training.max_images or training.max_regions may help; in this one the same command goes on from the last "
+        "checkpoint"
     )

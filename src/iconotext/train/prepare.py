@@ -17,11 +17,11 @@ import numpy as np
 
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError
-from iconotext.features.regions.files import is_region_file
+from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.train.lock import locked
-from iconotext.train.prepare_images import ImageWriter, table_path
+from iconotext.train.prepare_images import ImageWriter, region_path, region_sources, table_path
 from iconotext.train.prepare_sentences import SentenceWriter
 from iconotext.train.prepared import META, SPLITS, Prepared, open_prepared
 from iconotext.train.start import check_concepts, start_vocabulary
@@ -88,12 +88,9 @@ def lock_of(folder: Path) -> Path:
 def _prepare(
     recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, told: Report
 ) -> None:
-    vocabulary = regions = None
-    if recipe.image.kind == "regions":
-        from iconotext.features import FeatureCache, load_regions
-
-        regions = load_regions(recipe.features.image, cache=FeatureCache())
-    names = list(regions.concepts or ()) if regions else []
+    vocabulary = None
+    regions = region_sources(recipe, corpora)
+    names = list(regions[0].concepts or ()) if regions else []
     check_concepts(recipe, names)
     if recipe.features.text == "words":
         vocabulary = given or _vocabulary(recipe, corpora, names, told)
@@ -135,8 +132,10 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
     if recipe.features.image.endswith(".npy"):
         tables = [table_path(recipe.features.image, path) for path in corpora]
         files += [file for table in tables for file in (table, table.with_name("id2row.json"))]
-    named = [Path(recipe.features.text), Path(recipe.features.image)]
-    files += [path for path in named if path.is_dir() or is_region_file(path)]
+    files += [path for name in (recipe.features.text, recipe.features.image) if (path := Path(name)).is_dir()]
+    if recipe.image.kind == "regions":
+        named = [region_path(recipe.features.image, corpus) for corpus in corpora]
+        files += [file for place in named if place for file in (place, *files_beside(place))]
     words = [recipe.text.max_words, recipe.text.max_tokens] if recipe.features.text == "words" else None
     settings = [
         recipe.features.text,
@@ -185,7 +184,7 @@ def _write(
     corpora: Sequence[Path],
     work: Path,
     vocabulary: Vocabulary | None,
-    regions: RegionSource | None,
+    regions: Sequence[RegionSource],
     told: Report,
 ) -> dict[str, Any]:
     counts = _Counts()

@@ -13,6 +13,7 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.features.regions import strongest
+from iconotext.features.regions.files import is_region_file
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.types import Document, Image
@@ -46,7 +47,7 @@ class ImageWriter:
         corpora: Sequence[Path],
         work: Path,
         stack: ExitStack,
-        regions: RegionSource | None = None,
+        regions: Sequence[RegionSource] = (),
     ) -> None:
         self._count = 0
         self._known = stack.enter_context(closing(sqlite3.connect("")))  # on disk, so that memory does not grow
@@ -62,8 +63,9 @@ class ImageWriter:
             self._files.write("[")
             stack.callback(self._files.write, "]")
             return
-        if regions is not None:
-            self.dim, self.name = regions.dim, regions.name
+        if regions:
+            self.dim = regions[0].dim
+            self.name = "+".join(dict.fromkeys(source.name for source in regions))
             self.arrays = ["regions", "region_concepts", "region_offsets"]
             self._vectors = stack.enter_context(ArrayWriter(work / "regions", "<f2", (self.dim,)))
             self._concepts = stack.enter_context(ArrayWriter(work / "region_concepts", "<i4"))
@@ -98,6 +100,8 @@ class ImageWriter:
     def _key(self, corpus: int, image: Image) -> str:
         if self._tables:
             return f"{self._tables[corpus].path}\n{image.source}"
+        if self._regions and len(set(map(id, self._regions))) > 1:
+            return f"{corpus}\n{image.source}"
         return str(image.file.absolute()) if isinstance(image.file, Path) else f"{corpus}\n{image.source}"
 
     def _find(self, key: str) -> int | None:
@@ -108,10 +112,12 @@ class ImageWriter:
         good = [True] * len(new)
         if self._tables:
             self._vectors.append(self._tables[corpus].rows([image.source for image in new.values()]))
-        elif self._regions is not None:
+        elif self._regions:
             images = list(new.values())
             good = [
-                some for at in range(0, len(images), PICTURES) for some in self._add_regions(images[at : at + PICTURES])
+                some
+                for at in range(0, len(images), PICTURES)
+                for some in self._add_regions(corpus, images[at : at + PICTURES])
             ]
         elif self._backbone is not None:
             usable = {key: image.file for key, image in new.items() if image.file and not image.problem}
@@ -131,10 +137,9 @@ class ImageWriter:
         self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows.tolist(), strict=True))
         self._count += sum(good)
 
-    def _add_regions(self, images: Sequence[Image]) -> list[bool]:
+    def _add_regions(self, corpus: int, images: Sequence[Image]) -> list[bool]:
         """Write the regions of some images; which of them have any."""
-        assert self._regions is not None
-        found = strongest(self._regions.regions(images), self._max_regions)
+        found = strongest(self._regions[corpus].regions(images), self._max_regions)
         good = [problem is None and count > 0 for problem, count in zip(found.problems, found.counts, strict=True)]
         self._offsets.append(self._vectors.rows + np.cumsum(found.counts[good]))
         self._vectors.append(found.features)
@@ -161,13 +166,40 @@ VIEWS_AT_ONCE = 64
 """Views in memory, as encoded pictures."""
 
 
+def region_sources(recipe: Recipe, corpora: Sequence[Path]) -> list[RegionSource]:
+    """For each corpus where its regions come from, which may be the same; none where no regions are read.
+
+    Raises:
+        FeatureError: One cannot be loaded, or they have features of different lengths, or name different concepts.
+    """
+    from iconotext.features import FeatureCache, load_regions
+
+    if recipe.image.kind != "regions":
+        return []
+    names = [str(region_path(recipe.features.image, corpus) or recipe.features.image) for corpus in corpora]
+    cache = FeatureCache()
+    loaded = {name: load_regions(name, cache=cache) for name in dict.fromkeys(names)}
+    if len({(source.dim, source.concepts) for source in loaded.values()}) > 1:
+        raise FeatureError(f"{', '.join(loaded)}: features of different lengths, or different names of concepts")
+    return [loaded[name] for name in names]
+
+
+def region_path(name: str, corpus: Path) -> Path | None:
+    """The file of regions that a recipe names: as named, else beside the corpus; None if it names no file."""
+    return next((place for place in _places(name, corpus) if is_region_file(place) and place.exists()), None)
+
+
+def _places(name: str, corpus: Path) -> tuple[Path, Path]:
+    return Path(name), (corpus if corpus.is_dir() else corpus.parent) / name
+
+
 def table_path(name: str, corpus: Path) -> Path:
     """Where a recipe's table of image features lies: as named, else beside the corpus.
 
     Raises:
         FeatureError: It lies nowhere there.
     """
-    for place in (Path(name), (corpus if corpus.is_dir() else corpus.parent) / name):
+    for place in _places(name, corpus):
         if place.is_file():
             return place
     raise FeatureError(f"{name}: the recipe's table of image features is neither here nor beside {corpus}")

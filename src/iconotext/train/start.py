@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from iconotext.embed.folder import init_folder, load_model
 from iconotext.errors import FeatureError, SettingError
+from iconotext.features.regions.files import is_region_file
 from iconotext.features.word_vectors import MINILM
+from iconotext.recipe.settings import REGION_FILES
+from iconotext.train.labelled import labelled_documents
 
 if TYPE_CHECKING:
     from iconotext.embed.folder import StoredModel
@@ -20,15 +23,31 @@ if TYPE_CHECKING:
 
 
 def with_init(recipe: Recipe) -> Recipe:
-    """The recipe with the encoders of the model that it starts from, if it names one."""
+    """The recipe with the encoders of the model that it starts from, if it names one.
+
+    Raises:
+        SettingError: It has settings that those encoders have no use for.
+        FeatureError: The model cannot be read.
+    """
     if recipe.init is None:
         return recipe
     old = load_model(init_folder(recipe.init)).recipe
     taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
-    if recipe.features.image.endswith(".npy") and old.features.image.endswith(".npy"):
-        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})  # of another corpus
+    if _of_another_corpus(recipe.features.image, old.features.image):
+        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
     taken["text"] = old.text.model_copy(update={"word_vectors": None})  # that model's went on from there
-    return recipe.model_copy(update=taken)
+    resolved = recipe.model_copy(update=taken)
+    try:
+        resolved.check_encoders()
+    except ValueError as error:
+        raise SettingError(f"the recipe, with the encoders of {recipe.init}: {error}") from error
+    return resolved
+
+
+def _of_another_corpus(new: str, old: str) -> bool:
+    """Whether both are files of features, which hold those of one corpus."""
+    tables = new.endswith(".npy") and old.endswith(".npy")
+    return tables or (is_region_file(Path(new)) and (is_region_file(Path(old)) or Path(old).suffix in REGION_FILES))
 
 
 def check_start(recipe: Recipe) -> None:
@@ -40,6 +59,28 @@ def check_start(recipe: Recipe) -> None:
     vectors = recipe.text.word_vectors
     if vectors not in (None, MINILM) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+def check_run(recipe: Recipe, prepared: Prepared) -> None:
+    """Raise what would make a run end after its first epoch, or learn nothing.
+
+    Raises:
+        CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on.
+        SettingError: The learning rate would rise until the end.
+    """
+    from iconotext.train.batches import epoch_batches
+
+    if recipe.similarity.kind == "labelled-pairs":
+        for split in ("train", "validation"):
+            labelled_documents(prepared, recipe, split)
+    warmup = recipe.training.warmup_steps
+    if warmup:
+        steps = recipe.training.epochs * len(epoch_batches(prepared, recipe, "train", 0))
+        if warmup >= steps:
+            raise SettingError(
+                f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
+                f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
+            )
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
@@ -93,7 +134,7 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
     if names:
         model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
     if recipe.init is not None:
-        _continue(model, load_model(init_folder(recipe.init)), prepared, recipe.init)
+        _continue(model, load_model(init_folder(recipe.init)), prepared, recipe)
     elif recipe.text.word_vectors is not None and vocabulary is not None:
         from iconotext.features.word_vectors import load_word_vectors
 
@@ -111,15 +152,19 @@ def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
     return cached_text(load_text_backbone(recipe.features.text), FeatureCache()).encode(names)
 
 
-def _continue(model: JointModel, old: StoredModel, prepared: Prepared, name: str) -> None:
+def _continue(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
     """Take over the encoders; scale and bias belong to the objective, which may be another one.
 
-    A table of features says nothing about the network it is from; of two tables only the dimensions are compared.
+    A file of features says nothing about the network it is from; of two files only the dimensions are compared, and
+    what can be seen in their regions.
     """
+    name, images = recipe.init, recipe.features.image
     for side, new in prepared.meta["backbones"].items():
-        table = side == "image" and old.recipe.features.image.endswith(".npy")
-        if new != old.backbones.get(side) and not table:
+        looked_up = side == "image" and (images.endswith(".npy") or is_region_file(Path(images)))
+        if new != old.backbones.get(side) and not looked_up:
             raise FeatureError(f"{name}: was trained on the {side} backbone {old.backbones.get(side)}, not {new}")
+    if old.concepts != (prepared.meta["concepts"] if recipe.image.concepts else []):
+        raise FeatureError(f"{name}: was trained on other concepts than those of {images}")
     try:
         model.text.load_state_dict(old.model.text.state_dict())
         model.image.load_state_dict(old.model.image.state_dict())

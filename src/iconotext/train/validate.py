@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 AT_ONCE = 1024
 """Sentences, and images, that are encoded together where there is no loss, unless one document has more."""
 
+REGIONAL_AT_ONCE = 64
+"""The same for images that are read region by region, each of them some seventy tokens of a Transformer."""
+
 SINGLE_PAIRS = 6_000
 """Pairs, at least, that the validation loss of NoStruct is the mean of. One of each of a few hundred documents says
 more about which were drawn than about the model: the learning rate would fall before anything is learned."""
@@ -176,16 +179,17 @@ def evaluate_split(
 
 
 def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
-    """The documents in their order, cut so that each part has about ``AT_ONCE`` sentences and images at most."""
+    """The documents in their order, cut so that each part has at most about so many sentences and images."""
     if not len(documents):
         return []
     sizes = [
         np.asarray(offsets[documents + 1]) - np.asarray(offsets[documents])
         for offsets in (prepared.sentence_offsets, prepared.image_offsets)
     ]
+    most = np.array([AT_ONCE, AT_ONCE if prepared.regions is None else REGIONAL_AT_ONCE])
     cuts, used = [], np.zeros(2, np.int64)
     for number, size in enumerate(zip(*(each.tolist() for each in sizes), strict=True)):
-        if number and (used + size > AT_ONCE).any():
+        if number and (used + size > most).any():
             cuts.append(number)
             used = np.zeros(2, np.int64)
         used = used + size

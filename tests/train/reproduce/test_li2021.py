@@ -25,7 +25,8 @@ from tests.train.synthetic import write_synthetic
 __all__ = ["in_process"]
 
 # The synthetic corpus has a table of features, and so no regions.
-SMALL = [*SMALL_HESSEL, "text.heads=2", "text.layers=1", "training.warmup_steps=2", "*:image.kind=projection"]
+SMALL = [*SMALL_HESSEL, "text.heads=2", "text.layers=1", "training.warmup_steps=1"]
+SMALL += ["*:image.kind=projection", "*:image.layers=3", "*:image.concepts=true"]
 
 
 def again(table, corpus, folder, **more):
@@ -131,6 +132,18 @@ def test_what_a_table_compares_cannot_be_set_for_all(key):
 def test_settings_that_are_wrong(overrides, said):
     with pytest.raises(SettingError, match=said):
         table_rows("li2021/2", overrides)
+
+
+def test_what_only_regions_have_is_for_rows_that_read_them(tmp_path):
+    file = tmp_path / "regions.tsv"
+    overrides = [f"features.image={file}", "image.max_regions=9", "training.max_regions=5"]
+    rows = {row.key: row.recipe for row in table_rows("li2021/3", overrides)}
+    for key, recipe in rows.items():
+        reads = key != "gru-cnn"
+        assert recipe.features.image == (str(file) if reads else "efficientnet-lite0")
+        assert (recipe.image.max_regions, recipe.training.max_regions) == ((9, 5) if reads else (None, None))
+    one = {row.key: row.recipe for row in table_rows("li2021/3", ["transformer:image.layers=1"])}
+    assert (one["transformer"].image.layers, one["without-transformer"].image.layers) == (1, 0)
 
 
 def test_mean_epochs_are_for_rows_with_hard_negatives():
@@ -336,7 +349,7 @@ def test_what_transfer_needs(tmp_path, corpus, in_process):
     with pytest.raises(CorpusError, match="no such corpus"):
         again("li2021/4", corpus, tmp_path, source=tmp_path / "nothing.jsonl")
     unlinked = write_synthetic(tmp_path / "u", 30, links=False)
-    with pytest.raises(CorpusError, match="no training documents with gold links, which 1 Transfer is trained on"):
+    with pytest.raises(CorpusError, match="1 Transfer: labelled-pairs need two or more train documents"):
         again("li2021/4", corpus, tmp_path / "out", source=unlinked)
     linked = write_synthetic(tmp_path / "l", 30)
     with pytest.raises(SettingError, match="was made with from"):

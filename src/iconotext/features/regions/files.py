@@ -15,7 +15,7 @@ from pathlib import Path
 
 from iconotext.errors import FeatureError
 from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.regions.hdf5 import open_hdf5
+from iconotext.features.regions.hdf5 import ids_file, open_hdf5
 from iconotext.features.regions.lmdb import DATA, open_lmdb
 from iconotext.features.regions.npz import open_npz_folder
 from iconotext.features.regions.row import RegionRow, RegionTable, empty_row, joined_rows, region_row
@@ -207,12 +207,17 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(folder / name for name in names if _suffixed(Path(name)))
 
 
-def _concept_names(path: Path) -> tuple[str, ...] | None:
+def files_beside(path: Path) -> list[Path]:
+    """Files that say more of a file or folder of regions, if they are there: names of concepts, ids of pictures."""
     stem = path.name if path.is_dir() else _TSV.sub("", path.name)
-    places = [path.with_name(f"{Path(stem).stem}.concepts.txt"), path.with_name(VOCABULARY)]
+    names = [path.with_name(f"{Path(stem).stem}.concepts.txt"), path.with_name(VOCABULARY)]
     if path.is_dir():
-        places = [path.with_name(f"{path.name}.concepts.txt"), path / VOCABULARY, path.with_name(VOCABULARY)]
-    file = next((place for place in places if place.is_file()), None)
+        names = [path.with_name(f"{path.name}.concepts.txt"), path / VOCABULARY, path.with_name(VOCABULARY)]
+    return [*names, ids_file(path)]
+
+
+def _concept_names(path: Path) -> tuple[str, ...] | None:
+    file = next((place for place in files_beside(path)[:-1] if place.is_file()), None)
     if file is None:
         return None
     try:

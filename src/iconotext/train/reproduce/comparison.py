@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.published import PUBLISHED
+from iconotext.train.labelled import labelled_documents
 from iconotext.train.reproduce.baselines import Tell, score_object_detection, score_random
 from iconotext.train.reproduce.folder import check_state, claim
 from iconotext.train.reproduce.pool import Watch, default_jobs, run_jobs
@@ -134,8 +135,11 @@ def _check_source(table: str, rows: Sequence[Row], corpus: Path, source: Path | 
 def _check_links(row: Row, prepared: Prepared, corpus: Path) -> None:
     """Raise where a row learns from gold links and there are none."""
     assert row.recipe is not None
-    if row.recipe.similarity.kind == "labelled-pairs" and not len(linked_documents(prepared, "train")):
-        raise CorpusError(
-            f"{corpus}: has no training documents with gold links, which {row.name} is trained on; "
-            f"leave the row out with --only, or name a corpus that has"
-        )
+    if row.recipe.similarity.kind == "labelled-pairs":
+        try:
+            for split in ("train", "validation"):
+                labelled_documents(prepared, row.recipe, split)
+        except CorpusError as error:
+            raise CorpusError(
+                f"{corpus}: {row.name}: {error}; leave the row out with --only, or name a corpus that has more"
+            ) from error

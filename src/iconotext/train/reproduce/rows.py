@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from iconotext.errors import SettingError
 from iconotext.evaluate.published import NEGATIVES, PUBLISHED
+from iconotext.features.regions.files import is_region_file
 from iconotext.recipe import Recipe, load_recipe
 
 RANDOM, DETECTION = "random", "object-detection"
@@ -69,9 +71,16 @@ OWN_KEYS = ("name", "similarity.kind", "similarity.k", "objective.negatives", "o
 
 LI_OWN_KEYS = (
     *("name", "text.kind", "image.kind", "similarity.kind", "objective.cross_document", "objective.intra_document"),
-    *("objective.sub_document", "training.labelled"),
+    *("objective.sub_document", "training.labelled", "image.layers", "image.concepts"),
 )
 """The same for Li 2021."""
+
+OF_REGIONS = ("image.max_regions", "image.heads", "training.max_regions")
+"""Settings of encoders that read regions, and so is ``features.image`` where it names a file of regions; given for all
+rows, they are for those that read any."""
+
+OF_TRANSFORMERS = ("text.layers", "text.heads")
+"""The same of sentence encoders that are Transformers."""
 
 MEAN_EPOCHS = "objective.mean_epochs"
 """A setting for hard negatives; rows that take the mean of the negatives in all epochs do without it."""
@@ -187,14 +196,23 @@ def _li_rows(table: str, overrides: Sequence[str]) -> tuple[Row, ...]:
         share = int(name.removeprefix("Supervised, ").removesuffix(" %")) if recipe == "supervised" else None
         key = recipe if share is None else f"{recipe}-{share}"
         given = _given(overrides, key)
-        if MEAN_EPOCHS in given and load_recipe(f"li2021/{recipe}").objective.negatives != "hardest":
-            del given[MEAN_EPOCHS]
+        given = {key: value for key, value in given.items() if _fits(load_recipe(f"li2021/{recipe}"), key, value)}
         settings = [f"name={key}"] + ([] if share is None else [f"training.labelled={share / 100}"])
         settings += [f"{setting}={value}" for setting, value in given.items()]
         transferred = table == TRANSFER and recipe == "supervised-transformer"
         of_all = None if share is None else share / 100
         rows.append(Row(name, key, load_recipe(f"li2021/{recipe}", settings), of_all, transferred))
     return tuple(rows)
+
+
+def _fits(recipe: Recipe, key: str, value: str) -> bool:
+    """Whether a setting that may be for all rows is one for this recipe, too."""
+    if key == MEAN_EPOCHS:
+        return recipe.objective.negatives == "hardest"
+    if key in OF_TRANSFORMERS:
+        return recipe.text.kind == "transformer"
+    file = key == "features.image" and is_region_file(Path(value.strip().strip("\"'")))
+    return recipe.image.kind == "regions" or not (key in OF_REGIONS or file)
 
 
 def _given(overrides: Sequence[str], row: str) -> dict[str, str]:
