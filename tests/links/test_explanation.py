@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.embed.document_space import bridge_space, centred_among, shared_space
+from iconotext.embed.document_space import bridge_space, shared_space
 from iconotext.errors import PictureError
 from iconotext.features.concepts import centred
 from iconotext.features.regions import GRID
@@ -242,7 +242,7 @@ def test_boxes_and_trials_are_those_of_the_grid():
 @given(st.lists(st.text("abc ", min_size=1, max_size=8), max_size=6))
 def test_sentences_among_themselves_are_centred_as_ever(texts):
     vectors = encode(texts)
-    np.testing.assert_array_equal(centred_among(vectors, vectors), centred(vectors))
+    np.testing.assert_array_equal(centred(vectors, vectors), centred(vectors))
 
 
 def test_a_changed_sentence_meets_the_old_mean():

@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from iconotext.features.concepts import concept_vectors
+from iconotext.features.concepts import centred, concept_vectors
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import ImageFeatures
@@ -51,23 +49,6 @@ def bridge_space(sentence_vectors: FloatMatrix, class_vectors: FloatMatrix, enco
         k: As for ``concept_vectors``.
     """
     return DocumentSpace(
-        lambda texts: centred_among(encode(texts), sentence_vectors),
+        lambda texts: centred(encode(texts), sentence_vectors),
         lambda features: concept_vectors(features, class_vectors, k=k),
     )
-
-
-def centred_among(vectors: FloatMatrix, document: FloatMatrix) -> FloatMatrix:
-    """Sentences less what a document's sentences share: ``centred`` for sentences put in place of one of them.
-
-    Args:
-        vectors: (n, dim), rows of length 1.
-        document: (S, dim), the sentences of the document, unchanged; rows of length 1.
-
-    Returns:
-        (n, dim) float32, rows of length 1.
-    """
-    if not len(document):
-        return vectors
-    shifted = vectors - np.float32(1 - 1 / len(document)) * document.mean(axis=0)
-    lengths = np.linalg.norm(shifted, axis=1, keepdims=True)
-    return np.asarray(shifted / np.where(lengths > 0, lengths, 1), np.float32)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.embed.document_space import DocumentSpace, Encode, centred_among
+from iconotext.embed.document_space import DocumentSpace, Encode
 from iconotext.errors import FeatureError
 from iconotext.features.concepts import centred, concept_vectors
 
@@ -85,7 +85,7 @@ def joint_space(
             return joint
         if vectors is None or sentence_vectors is None:
             raise FeatureError("linking.bridge needs sentence vectors")
-        return np.hstack([(1 - bridge) * joint, bridge * centred_among(vectors, sentence_vectors)])
+        return np.hstack([(1 - bridge) * joint, bridge * centred(vectors, sentence_vectors)])
 
     def images(variants: ImageFeatures) -> FloatMatrix:
         joint = encode_images(stored, variants) - of_images

@@ -63,18 +63,20 @@ def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: i
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
-def centred(sentence_vectors: FloatMatrix) -> FloatMatrix:
+def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
     """The sentences of one document without what they all share: its topic does not tell which of them a picture shows.
 
     Args:
-        sentence_vectors: (S, dim), rows of length 1.
+        sentence_vectors: (n, dim), rows of length 1.
+        among: (S, dim), the sentences of the document, where those are others put in place of one of them.
 
     Returns:
-        (S, dim) float32, rows of length 1. Of few sentences less is taken away, of one nothing.
+        (n, dim) float32, rows of length 1. Of few sentences less is taken away, of one nothing.
     """
-    if not len(sentence_vectors):
+    document = sentence_vectors if among is None else among
+    if not len(document):
         return sentence_vectors
-    share = 1 - 1 / len(sentence_vectors)
-    vectors = sentence_vectors - np.float32(share) * sentence_vectors.mean(axis=0)
+    share = 1 - 1 / len(document)
+    vectors = sentence_vectors - np.float32(share) * document.mean(axis=0)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
