@@ -1,0 +1,55 @@
+"""Steps of training on a GPU: the losses and gradients of a CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.loss import batch_loss
+from iconotext.train.prepare import prepare
+from iconotext.train.start import new_model, prepared_vocabulary
+from tests.train.synthetic import regional_recipe, write_regional
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")]
+
+
+@pytest.mark.parametrize("layers", [1, 0])
+@pytest.mark.parametrize("text", ["transformer", "gru"])
+@pytest.mark.parametrize("similarity", ["top-k", "labelled-pairs"])
+def test_a_step_on_regions_is_the_same_on_gpu_and_cpu(tmp_path, similarity, text, layers):
+    corpus = write_regional(tmp_path, 40)
+    recipe = regional_recipe(tmp_path, image={"layers": layers, "dropout": 0.0}, text={"dropout": 0.0})
+    settings = {"kind": text} if text == "transformer" else {"kind": text, "layers": 3, "heads": 8}
+    recipe = recipe.model_copy(update={"text": recipe.text.model_copy(update=settings)})
+    if similarity == "labelled-pairs":
+        recipe = recipe.model_copy(update={"similarity": type(recipe.similarity)(kind="labelled-pairs")})
+    else:
+        weights = {"intra_document": 1.0, "sub_document": 1.0}
+        recipe = recipe.model_copy(update={"objective": recipe.objective.model_copy(update=weights)})
+    prepared = prepare(recipe, [corpus], tmp_path / "prepared")
+    batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    found = {}
+    for device in ("cpu", "cuda"):
+        model, _ = new_model(recipe, prepared, prepared_vocabulary(prepared))
+        model.to(device).train()
+        generator = torch.Generator().manual_seed(3)
+        losses, _ = batch_loss(model, batch.to(torch.device(device)), recipe, epoch=0, generator=generator)
+        losses.mean().backward()
+        gradients = {name: each.grad.cpu() for name, each in model.named_parameters() if each.grad is not None}
+        found[device] = losses.detach().cpu(), gradients
+    torch.testing.assert_close(found["cuda"][0], found["cpu"][0], atol=1e-4, rtol=1e-3)
+    assert found["cuda"][1].keys() == found["cpu"][1].keys()
+    for name, gradient in found["cpu"][1].items():
+        torch.testing.assert_close(found["cuda"][1][name], gradient, atol=1e-3, rtol=1e-2)
+
+
+@pytest.mark.parametrize("precision", ["32", "bf16"])
+def test_training_on_a_gpu_ends_with_a_model(tmp_path, precision):
+    from iconotext.embed.folder import load_model
+    from iconotext.train import train
+
+    corpus = write_regional(tmp_path, 60)
+    recipe = regional_recipe(tmp_path, training={"epochs": 2, "precision": precision})
+    train(recipe, [corpus], tmp_path / "model")
+    assert load_model(tmp_path / "model").recipe.training.precision == precision
