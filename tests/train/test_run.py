@@ -15,7 +15,6 @@ import torch
 
 from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
-from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train import loop, loss, step, train
 from iconotext.train.checkpoint import CHECKPOINT, Progress, load_checkpoint
 from iconotext.train.lock import locked
@@ -520,26 +519,3 @@ def test_progress_survives_the_file(trained, corpus, tmp_path):
     found = load_checkpoint(tmp_path / "model")
     assert (found.progress.epoch, found.progress.step, len(found.progress.history)) == (2, 0, 2)
     assert load_checkpoint(tmp_path) is None
-
-
-@pytest.mark.parametrize("name", shipped_recipes())
-def test_every_shipped_recipe_takes_two_steps(name, tmp_path, picture):
-    rows = []
-    for number in range(6):
-        picture(f"{number}.png", seed=number)
-        row = {
-            "id": f"d{number}",
-            "sentences": [f"A dog {number}.", "The tower."],
-            "images": [f"{number}.png"],
-            "links": [[0, 0]],
-        }
-        rows.append(json.dumps(row | {"split": "validation" if number > 3 else "train"}) + "\n")
-    (tmp_path / "corpus.jsonl").write_text("".join(rows))
-    small = ["training.epochs=2", "training.batch=4", "training.warmup=0", "training.average=1", "dim=8"]
-    small += ["training.warmup_steps=0"]
-    small += ["objective.mean_epochs=0"] if load_recipe(name).objective.mean_epochs else []
-    recipe = load_recipe(name, small)
-    if recipe.features.image not in ("pixels", "efficientnet-lite0"):
-        recipe = load_recipe(name, [*small, "features.image=efficientnet-lite0"])
-    folder = train(recipe, [tmp_path / "corpus.jsonl"], tmp_path / "model")
-    assert [row["step"] for row in log_of(folder)] == ["1", "2"]
