@@ -206,8 +206,10 @@ def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
                 os.kill(int(pid), 0)
 
 
-def test_a_worker_ends_with_whoever_started_it():
-    code = (
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_worker_ends_with_whoever_started_it(ignored):
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignored else ""  # as nohup and & do
+    code += (
         "import sys, time; from iconotext.train.reproduce.worker import end_with\n"
         "try:\n    end_with(sys.stdin); print('ready', flush=True); time.sleep(60)\n"
         "except KeyboardInterrupt: print('stopped', flush=True); import os; os._exit(130)\n"

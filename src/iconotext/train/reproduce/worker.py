@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -134,7 +135,7 @@ def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
 
 
 def end_with(stream: TextIO) -> None:
-    """Interrupt this process when a stream ends."""
+    """Interrupt this process when a stream ends. To be called from the main thread."""
 
     def wait() -> None:
         while stream.readline():
@@ -143,13 +144,14 @@ def end_with(stream: TextIO) -> None:
         time.sleep(PATIENCE)
         os._exit(130)
 
+    # Where a shell script started us in the background we have inherited that interruptions are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=wait, daemon=True, name="iconotext-parent").start()
 
 
 def _interrupt() -> None:
     """Raise KeyboardInterrupt in the main thread, also while it waits."""
     import _thread
-    import signal
 
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
