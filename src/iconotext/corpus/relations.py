@@ -1,0 +1,64 @@
+"""The coherence relations between text and image that the published data sets label (Alikhani 2021, Tables 1, 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from iconotext.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A coherence relation.
+
+    Attributes:
+        name: As it stands in a corpus, in results and in tables.
+        short: What people type for it.
+        source: The data set whose annotators judged it.
+        meaning: What it says of a text and an image, to be read after "the image and the text:".
+        question: CITE's number of the question, None in Clue.
+    """
+
+    name: str
+    short: str
+    source: Literal["clue", "cite"]
+    meaning: str
+    question: str | None = None
+
+
+RELATIONS: tuple[Relation, ...] = (
+    Relation("Visible", "visible", "clue", "the text says what the image shows"),
+    Relation("Subjective", "reaction", "clue", "the text reacts to what the image shows, or judges it"),
+    Relation("Action", "action", "clue", "the text describes an action, and the image is a moment of it"),
+    Relation("Story", "story", "clue", "the text gives the story or the circumstances behind the image"),
+    Relation("Meta", "meta", "clue", "the text also says when, where or how the image was made"),
+    Relation("Irrelevant", "irrelevant", "clue", "the text has nothing to do with the image"),
+    Relation(
+        "Expansion", "expansion", "cite", "the image adds something to see to the step that the text describes", "q2"
+    ),
+    Relation("ImageNeeded", "needed", "cite", "the step cannot be carried out without seeing the image", "q3"),
+    Relation("Elaboration t", "quantities", "cite", "the text has quantities that the image does not show", "q4"),
+    Relation("Elaboration i-tool", "tool", "cite", "the image shows a tool that the text does not mention", "q5"),
+    Relation("Temporal i<t", "before", "cite", "the image shows the preparations for what the text describes", "q6"),
+    Relation("Temporal i>t", "result", "cite", "the image shows the result of what the text describes", "q7"),
+    Relation("Temporal i=t", "during", "cite", "the image shows what the text describes while it is being done", "q8"),
+)
+"""Clue's in the order of Table 2, then CITE's in that of Table 1."""
+
+CLUE = tuple(relation.name for relation in RELATIONS if relation.source == "clue")
+CITE = tuple(relation.name for relation in RELATIONS if relation.source == "cite")
+
+
+def find_relation(name: str) -> Relation:
+    """A relation by its name, by what people type for it, or by CITE's question, whatever the case.
+
+    Raises:
+        SettingError: There is no such relation; names all of them.
+    """
+    wanted = name.strip().casefold()
+    for relation in RELATIONS:
+        if wanted in (relation.name.casefold(), relation.short, relation.question):
+            return relation
+    known = ", ".join(f"{relation.short} ({relation.name})" for relation in RELATIONS)
+    raise SettingError(f"{name}: no coherence relation; there are {known}")
