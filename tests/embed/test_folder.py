@@ -91,7 +91,7 @@ def test_sentences_and_images_of_a_document_may_be_none(tmp_path):
 
 def test_a_projection_reads_no_word_vectors():
     recipe = small_recipe(features={"text": "minilm"}, text={"kind": "projection"})
-    with pytest.raises(SettingError, match=r"needs text.kind = .gru. or .transformer."):
+    with pytest.raises(SettingError, match=r"needs text.kind = .gru., .transformer. or .lstm."):
         JointModel(recipe, Inputs(0, 4, 5)).set_word_vectors(torch.zeros(3, 4))
 
 

@@ -108,7 +108,7 @@ def test_beside_frozen_sentence_vectors_concepts_are_frozen_too() -> None:
     assert names is not None
     assert torch.equal(names, NAMES)
     assert not names.requires_grad
-    encoded, images, _, _ = model(batch(), sentences=torch.randn(2, 6), words=None, lengths=None)
+    encoded, images, *_ = model(batch(), sentences=torch.randn(2, 6), words=None, lengths=None)
     assert encoded.shape == (2, 8)
     assert images.shape == (3, 8)
 

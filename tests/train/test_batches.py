@@ -29,6 +29,8 @@ def made(documents, *, corpora=None, splits=None):
         link_offsets=np.zeros(len(documents) + 1, np.int64),
         links=np.zeros((0, 2), np.int32),
         linked=np.zeros(len(documents), bool),
+        relation_offsets=np.zeros(len(documents) + 1, np.int64),
+        relations=np.zeros((0, 2), np.int32),
         images=np.arange(100, dtype=np.float16)[:, None],
         views=None,
         regions=None,

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,12 +25,19 @@ def reproduce(
             metavar="TABLE",
             help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30) or 3, S3, S4 (documents as "
             "people write them). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 (transfer), li2021/5 (Fig. 5: "
-            "shares of labels), li2021/bias.",
+            "shares of labels), li2021/bias. Of Alikhani 2021: alikhani2021/4 and /5 (retrieval), /7 (by relation), /8 "
+            "(telling relations), /fig5 (refinement).",
             show_default=False,
         ),
     ],
     corpus: Annotated[
-        Path, typer.Option("--corpus", "-c", help="With gold links in its test split.", show_default=False)
+        Path,
+        typer.Option(
+            "--corpus",
+            "-c",
+            help="With gold links in its test split; for Alikhani 2021 text-image pairs with relations.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -81,7 +88,7 @@ def reproduce(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
-    """Train and evaluate every row of a results table of Hessel 2019 or Li 2021, beside the published figures.
+    """Train and evaluate every row of a results table of one of the three papers, beside the published figures.
 
     Models are trained in processes of their own. The same command goes on where it was stopped, and does nothing twice.
     The folder gets `table.md`, `table.html`, `curves.svg`, `results.json`, and for each row the scores of every test
@@ -101,27 +108,34 @@ def reproduce(
     - `iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl`
     - `iconotext reproduce li2021/5 --corpus dii.jsonl --seeds 3 --output labels/`
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
+    - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
     with known_errors():
+        from iconotext.errors import SettingError
+        from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
         from iconotext.train.reproduce.comparison import reproduce as run
-        from iconotext.train.reproduce.rows import table_name
+        from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
+        of_relations = table in OF_RELATIONS
+        if of_relations and from_ is not None:
+            raise SettingError(f"--from {from_}: table {table} is of one corpus; --from is for li2021/4")
+        folder = output or Path("reproduced") / ("alikhani2021" if of_relations else table_name(table))
         show = _Bars() if sys.stderr.isatty() else _Lines()
         try:
-            done = run(
-                table,
-                corpus,
-                output or Path("reproduced") / table_name(table),
-                watch=show,
-                overrides=set_ or [],
-                only=only or [],
-                dataset=dataset,
-                seeds=seeds,
-                source=from_,
-                jobs=jobs,
-                report=show.report,
-                tell=show.tell,
-            )
+            options: dict[str, Any] = {
+                "watch": show,
+                "overrides": set_ or [],
+                "only": only or [],
+                "dataset": dataset,
+                "seeds": seeds,
+                "jobs": jobs,
+                "report": show.report,
+                "tell": show.tell,
+            }
+            if of_relations:
+                done = reproduce_coherence(table, corpus, folder, **options)
+            else:
+                done = run(table, corpus, folder, source=from_, **options)
         finally:
             show.close()
         _tell(done, as_json=as_json)

@@ -38,6 +38,7 @@ class StoredModel:
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
         concepts: Names of what it knows in regions, by number; empty where it reads none.
+        relations: Names of the coherence relations that it tells, by number; empty where it tells none.
     """
 
     name: str
@@ -47,6 +48,7 @@ class StoredModel:
     vocabulary: Vocabulary | None
     backbones: Mapping[str, str]
     concepts: Sequence[str]
+    relations: Sequence[str] = ()
 
 
 def default_folder() -> Path:
@@ -73,6 +75,7 @@ def save_model(
     vocabulary: Vocabulary | None,
     backbones: Mapping[str, str],
     concepts: Sequence[str] = (),
+    relations: Sequence[str] = (),
     half: bool = False,
 ) -> None:
     """Write recipe, weights and vocabulary; each file appears whole or not at all, the weights last.
@@ -85,6 +88,7 @@ def save_model(
         vocabulary: Of encoders that read words.
         backbones: Names of the ``text`` and the ``image`` backbone.
         concepts: What can be seen in regions, for encoders that read it.
+        relations: Coherence relations, for models that tell them.
         half: Store the weights in 16 bits.
     """
     from safetensors.torch import save
@@ -101,7 +105,8 @@ def save_model(
         for name, tensor in weights.items()
     }
     # One entry: the order of several would change from run to run, and equal models shall be equal files.
-    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), "concepts": list(concepts)})
+    lists = {"concepts": list(concepts), "relations": list(relations)}
+    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), **lists})
     write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
 
 
@@ -130,10 +135,11 @@ def load_model(folder: Path) -> StoredModel:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         about: dict[str, Any] = json.loads(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
-        concepts = list[str](about.get("concepts", []))  # the default model was written before there were any
+        # The default model was written before there were any of these.
+        concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
         model = JointModel(recipe, inputs)
         model.load_state_dict(weights)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
     model.eval().requires_grad_(False)
-    return StoredModel(recipe.name, recipe, model, inputs, vocabulary, backbones, concepts)
+    return StoredModel(recipe.name, recipe, model, inputs, vocabulary, backbones, concepts, relations)

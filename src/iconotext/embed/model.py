@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from iconotext.embed.identity import Identity
+from iconotext.embed.lstm import WordLSTM
 from iconotext.embed.projection import Projection
 from iconotext.embed.regions import RegionBatch, RegionEncoder
 from iconotext.embed.transformer import mean_of_sequences
@@ -29,6 +31,7 @@ class Inputs:
         image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
         concepts: Concepts that may be seen in regions, 0 where none are read.
         concept_words: Words of all their names, 0 where sentences come as vectors.
+        relations: Coherence relations that are told from a text and an image, 0 without the coherence objective.
     """
 
     words: int
@@ -36,6 +39,7 @@ class Inputs:
     image_features: int
     concepts: int = 0
     concept_words: int = 0
+    relations: int = 0
 
 
 class JointModel(nn.Module):
@@ -46,6 +50,8 @@ class JointModel(nn.Module):
         image: (N, features), pixels, or regions and the vectors of concepts → (N, dim) unit rows.
         log_scale: Logarithm of the objective's scale; learned where the recipe says so.
         bias: The objective's bias; learned with the scale.
+        coherence: (N, 2 dim), a text's unit vector and behind it an image's → (N, R) log-odds of the relations
+            (Alikhani 2021, the Coherence Aware Module); None without relations.
         concept_words: (W,) word ids of the concepts' names, name after name; None where names come as vectors.
         concept_lengths: (C,) words of each.
         concept_vectors: (C, features) vectors of the names; None where they are read word by word.
@@ -78,6 +84,16 @@ class JointModel(nn.Module):
                 heads=text.heads,
                 dropout=text.dropout,
             )
+        elif text.kind == "lstm":
+            self.text = WordLSTM(
+                inputs.words,
+                word_dim=text.word_dim,
+                dim=recipe.dim,
+                attention=text.attention,
+                dropout=text.dropout,
+            )
+        elif text.kind == "identity":
+            self.text = _identity("text", inputs.text_features, recipe.dim)
         else:
             self.text = _projection(inputs.text_features, recipe.dim, text)
         if image.kind == "network":
@@ -94,6 +110,8 @@ class JointModel(nn.Module):
                 heads=image.heads,
                 dropout=image.dropout,
             )
+        elif image.kind == "identity":
+            self.image = _identity("image", inputs.image_features, recipe.dim)
         else:
             self.image = _projection(inputs.image_features, recipe.dim, image)
         self._blank_concepts(inputs)
@@ -101,6 +119,7 @@ class JointModel(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
         with_bias = learned and recipe.objective.kind == "logistic"
         self.bias = nn.Parameter(torch.tensor(float(recipe.objective.bias)), requires_grad=with_bias)
+        self.coherence = nn.Linear(2 * recipe.dim, inputs.relations) if inputs.relations else None
 
     def forward(
         self,
@@ -109,7 +128,8 @@ class JointModel(nn.Module):
         sentences: Tensor | None,
         words: Tensor | None,
         lengths: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        pairs: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
         """Encode some sentences and some images.
 
         Args:
@@ -117,12 +137,18 @@ class JointModel(nn.Module):
             sentences: (N, features), or None where sentences come as words.
             words: (T,) word ids, or None.
             lengths: (N,) words of each sentence, or None.
+            pairs: Rows of P sentences, and of the P images that they stand with, whose relations are wanted.
 
         Returns:
-            (N, dim) and (M, dim) unit rows, the objective's scale and its bias.
+            (N, dim) and (M, dim) unit rows, the objective's scale and its bias, and the (P, R) log-odds of the
+            relations, None where no pairs are given.
         """
-        encoded = self.text(sentences) if words is None else self.text(words, lengths)
-        return encoded.float(), self.encode_images(images).float(), self.log_scale.exp(), self.bias
+        encoded = (self.text(sentences) if words is None else self.text(words, lengths)).float()
+        seen = self.encode_images(images).float()
+        relations = None
+        if pairs is not None and self.coherence is not None:
+            relations = self.coherence(torch.cat([encoded[pairs[0]], seen[pairs[1]]], 1)).float()
+        return encoded, seen, self.log_scale.exp(), self.bias, relations
 
     def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
         """(M, dim) unit rows of images as ``forward`` takes them."""
@@ -148,8 +174,8 @@ class JointModel(nn.Module):
         Raises:
             SettingError: The text encoder reads no words.
         """
-        if not isinstance(self.text, (WordEncoder, WordTransformer)):
-            raise SettingError('text.word_vectors needs text.kind = "gru" or "transformer"')
+        if not isinstance(self.text, (WordEncoder, WordTransformer, WordLSTM)):
+            raise SettingError('text.word_vectors needs text.kind = "gru", "transformer" or "lstm"')
         return self.text.embedding
 
     def set_word_vectors(self, vectors: Tensor) -> None:
@@ -196,4 +222,13 @@ def _projection(features: int, dim: int, settings: TextEncoderSettings | ImageEn
         dropout=settings.dropout,
         dropout_at=settings.dropout_at,
         rescale=settings.rescale,
+        batch_norm=settings.batch_norm,
     )
+
+
+def _identity(side: str, features: int, dim: int) -> Identity:
+    if features != dim:
+        raise SettingError(
+            f'{side}.kind = "identity": dim is {dim}, the {side} features have {features}; set dim to it'
+        )
+    return Identity()

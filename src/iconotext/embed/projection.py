@@ -16,6 +16,7 @@ class Projection(nn.Module):
         dim: Dimensions of the joint space.
         hidden: Width of the hidden layer, 0 for none.
         rescale: Whether feature vectors are first given the length √features.
+        batch_norm: Whether features are first given mean 0 and variance 1 in a batch (Alikhani 2021).
         dropout: Share that is dropped in training.
         dropout_at: ``output``: of the joint vector, or with a hidden layer, of that layer; ``input``: of the features.
     """
@@ -29,8 +30,10 @@ class Projection(nn.Module):
         dropout: float,
         dropout_at: Literal["output", "input"],
         rescale: bool = False,
+        batch_norm: bool = False,
     ) -> None:
         super().__init__()
+        self.norm = nn.BatchNorm1d(features) if batch_norm else None
         self.hidden = nn.Linear(features, hidden) if hidden else None
         self.out = nn.Linear(hidden or features, dim)
         self.dropout = dropout
@@ -41,6 +44,7 @@ class Projection(nn.Module):
         """(N, features) → (N, dim), rows of length 1."""
         drop = self.dropout if self.training else 0.0
         x = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5 if self.rescale else features
+        x = x if self.norm is None else self.norm(x)
         x = functional.dropout(x, drop) if drop and self.dropout_at == "input" else x
         if self.hidden is not None:
             x = functional.gelu(self.hidden(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,14 @@ def load_trained(
         FeatureError: Something cannot be loaded, or a backbone is another one than in training.
     """
     from iconotext.embed.folder import load_model
-    from iconotext.features import load_image_backbone, load_text_backbone
+    from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
 
     stored = load_model(folder)
     features = stored.recipe.features
+    if stored.recipe.text.kind == "identity":
+        both = load_dual_encoder(features.text)
+        _same(folder, stored, {"text": both.text.name, "image": both.image.name})
+        return stored, both.text, both.image, None
     words = features.text == "words"
     reading = load_text_backbone(default_text if words else text or features.text)
     wanted = image or features.image
@@ -61,12 +66,19 @@ def load_trained(
     else:
         looking = load_image_backbone(wanted)
         seen = looking.name
-    for side, name in {"text": "words" if words else reading.name, "image": seen}.items():
-        trained = stored.backbones.get(side)
-        looked_up = features.image == "pixels" or table is not None  # another corpus has another file
-        if trained != name and not (side == "image" and looked_up):
-            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
+    used = {"text": "words" if words else reading.name}
+    if features.image != "pixels" and table is None:  # else another corpus has another file
+        used["image"] = seen
+    _same(folder, stored, used)
     return stored, reading, looking, table
+
+
+def _same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
+    """Raise where a side's backbone is another one than in training."""
+    for side, name in used.items():
+        trained = stored.backbones.get(side)
+        if trained != name:
+            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
 
 
 def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBackbone, bool]:

@@ -116,7 +116,9 @@ def differences(
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)
     mean = by_seed.mean(axis=0)
     only_documents = bootstrap_intervals(mean, weights, resamplings=resamplings, seed=seed)
-    both = _interval(by_seed, weights, resamplings, seed) if len(common) > 1 else only_documents
+    both = (
+        interval_over_seeds(by_seed, weights, resamplings=resamplings, seed=seed) if len(common) > 1 else only_documents
+    )
     found, own = (_rounded(each.sum(axis=-2) / weights.sum(axis=0)) for each in (mean, by_seed))
     signs = np.sign(own) == np.sign(found)
     return {
@@ -143,10 +145,20 @@ def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float
     return random.multinomial(seeds, np.full(seeds, 1 / seeds), resamplings) / seeds
 
 
-def _interval(
-    by_seed: NDArray[np.float64], weights: NDArray[np.float64], resamplings: int, seed: int
+def interval_over_seeds(
+    by_seed: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> NDArray[np.float64]:
-    """(metrics, 2) ends of the interval when documents and seeds are drawn anew."""
+    """The 95 % interval of means when documents, or queries, and seeds are drawn anew.
+
+    Args:
+        by_seed: (seeds, documents, metrics) sums.
+        weights: (documents, metrics) what each sum is of; a mean is the sums divided by the weights.
+        resamplings: How often to draw.
+        seed: Of the draws.
+
+    Returns:
+        (metrics, 2) low and high.
+    """
     drawn = resampled_seeds(len(by_seed), resamplings, seed)
     found, done = [], 0
     for counts in resampled_counts(by_seed.shape[1], resamplings, seed):

@@ -5,9 +5,11 @@ the images of document j, of which the first P are the positives, and two (P, D)
 whose sentences are its negatives. It gives one loss a positive; the caller averages. With single sentences and images
 in place of whole sets (``draw_single_pairs``) the same objectives train the baseline NoStruct; with the similarities of
 random parts of the positives (``draw_members``) they are the sub-document objective, and ``intra_document`` looks at
-nothing but the positives themselves (Li 2021).
+nothing but the positives themselves (Li 2021). ``coherence`` looks at no similarities at all, but at what the vectors
+of a text and its image say about how the two relate (Alikhani 2021).
 """
 
+from iconotext.objectives.coherence import coherence, relation_weights
 from iconotext.objectives.hinge import hinge
 from iconotext.objectives.intra_document import intra_document
 from iconotext.objectives.logistic import logistic
@@ -17,11 +19,13 @@ from iconotext.objectives.softmax import softmax
 from iconotext.objectives.sub_document import draw_members
 
 __all__ = [
+    "coherence",
     "draw_members",
     "draw_single_pairs",
     "hinge",
     "intra_document",
     "logistic",
+    "relation_weights",
     "sample_negatives",
     "softmax",
 ]

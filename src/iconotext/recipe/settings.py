@@ -36,17 +36,17 @@ class FeatureSettings(Settings):
 class TextEncoderSettings(Settings):
     """From word ids or sentence vectors to the joint space."""
 
-    kind: Literal["gru", "transformer", "projection"] = "gru"
-    """A GRU over words (Hessel 2019 §3.1), a Transformer over words (Li 2021, Eq. 6–7), or a projection of frozen
-    sentence vectors."""
+    kind: Literal["gru", "transformer", "lstm", "projection", "identity"] = "gru"
+    """A GRU over words (Hessel 2019 §3.1), a Transformer over words (Li 2021, Eq. 6–7), a bidirectional LSTM over words
+    (Alikhani 2021), a projection of frozen sentence vectors, or these themselves, as a dual encoder has them."""
 
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
 
     word_vectors: str | None = None
     """What the word vectors start from: a word2vec or GloVe file (.txt, .vec, .bin, .gz), relative to the folder where
-    the program was started, or ``minilm``, the vectors that MiniLM gives to single words, their ``word_dim`` main
-    components; None: random."""
+    the program was started; ``minilm``, the vectors that MiniLM gives to single words, their ``word_dim`` main
+    components; or ``word2vec``, which is trained on the sentences for training (Alikhani 2021). None: random."""
 
     max_words: int = Field(50_000, ge=1)
     """Words in the vocabulary, the most frequent ones."""
@@ -60,11 +60,18 @@ class TextEncoderSettings(Settings):
     heads: int = Field(8, ge=1)
     """Of each of its layers."""
 
+    attention: bool = True
+    """Whether an LSTM is read at every word, each as much as attention gives it, or only where it ends."""
+
     hidden: int = Field(0, ge=0)
     """Width of the hidden layer of a projection; 0 for an affine map."""
 
     rescale: bool = False
     """Whether a projection first gives all feature vectors one length, √(their dimensions)."""
+
+    batch_norm: bool = False
+    """Whether a projection first gives all features mean 0 and variance 1 in a batch; behind an LSTM that is always
+    so."""
 
     dropout: float = Field(0.4, ge=0, lt=1)
     """Share of numbers that is dropped in training."""
@@ -79,9 +86,9 @@ class TextEncoderSettings(Settings):
 class ImageEncoderSettings(Settings):
     """From image features, or pixels, to the joint space."""
 
-    kind: Literal["projection", "network", "regions"] = "projection"
-    """A projection of frozen features, the whole network, trained along (supplement §2), or an encoder of regions and
-    the concepts seen in them (Li 2021)."""
+    kind: Literal["projection", "network", "regions", "identity"] = "projection"
+    """A projection of frozen features, the whole network, trained along (supplement §2), an encoder of regions and
+    the concepts seen in them (Li 2021), or the features themselves, as a dual encoder has them."""
 
     layers: int = Field(3, ge=0)
     """Of the Transformer over regions and concepts (N_C, Eq. 10); 0: none, but a softmax pooling of them."""
@@ -100,6 +107,9 @@ class ImageEncoderSettings(Settings):
 
     rescale: bool = False
     """Whether a projection first gives all feature vectors one length, √(their dimensions)."""
+
+    batch_norm: bool = False
+    """Whether a projection first gives all features mean 0 and variance 1 in a batch."""
 
     dropout: float = Field(0.4, ge=0, lt=1)
     """Share of numbers that is dropped in training."""
@@ -140,7 +150,10 @@ class SimilaritySettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: a weighted sum of up to three objectives (Li 2021, Eq. 5; Hessel 2019 has the first)."""
+    """What training minimises: a weighted sum of up to four objectives.
+
+    Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and the fourth.
+    """
 
     cross_document: float = Field(1, ge=0)
     """Weight of: a document is more similar to itself than to what it did not occur with (Eq. 1)."""
@@ -150,6 +163,13 @@ class ObjectiveSettings(Settings):
 
     sub_document: float = Field(0, ge=0)
     """Weight of: so is a random part of it, by half the margin (Eq. 3–4)."""
+
+    coherence: float = Field(0, ge=0)
+    """Weight of: the relations of a text and its image can be told from their vectors (λ_cls of Alikhani 2021). Only
+    documents of one sentence and one image, with labels, take part."""
+
+    relations: list[str] = []
+    """Which relations; none named: all that are labelled in the corpus. One alone is CMCM_c."""
 
     p_sub: float = Field(0.6, gt=0, le=1)
     """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
@@ -201,6 +221,10 @@ class TrainingSettings(Settings):
 
     warmup_steps: int = Field(0, ge=0)
     """The same in steps, and from 1e-7 as Li 2021 has it; the plateau begins to count when they are over."""
+
+    choose: Literal["loss", "median-rank"] = "loss"
+    """What the best epochs are best in: the validation loss, or the median rank of the right image among 500, which
+    needs validation documents of one sentence and one image."""
 
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
     """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss."""
@@ -306,15 +330,21 @@ class Recipe(Settings):
 
     def _check_text(self) -> None:
         text, words = self.text, self.features.text == "words"
-        if words == (text.kind == "projection"):
+        if words == (text.kind in ("projection", "identity")):
             raise ValueError(
-                f'text.kind = "{text.kind}" does not go with features.text = "{self.features.text}": '
-                'a gru and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
+                f'text.kind = "{text.kind}" does not go with features.text = "{self.features.text}": a gru, an lstm '
+                'and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
             )
         if text.word_vectors is not None and not words:
             raise ValueError('text.word_vectors is only read with features.text = "words"')
-        if text.kind != "projection" and (text.hidden or text.rescale):
-            raise ValueError(f'text.hidden and text.rescale are for a projection; text.kind is "{text.kind}"')
+        if text.kind != "projection" and (text.hidden or text.rescale or text.batch_norm):
+            raise ValueError(
+                f'text.hidden, text.rescale and text.batch_norm are for a projection; text.kind is "{text.kind}"'
+            )
+        if text.kind != "lstm":
+            _check_unused("text", text, ("attention",), 'text.kind = "lstm"')
+        if (text.kind == "identity") != (self.image.kind == "identity"):
+            raise ValueError('text.kind and image.kind are "identity" both or neither: a dual encoder has two sides')
         if text.kind == "transformer":
             _check_transformer("text", self.dim, text.heads, text.dropout_at)
         else:
@@ -336,19 +366,42 @@ class Recipe(Settings):
             if Path(source).suffix in REGION_FILES:
                 raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
             _check_unused("image", image, ("layers", "heads", "concepts", "max_regions"), 'image.kind = "regions"')
-        if self.features.views and (image.kind != "projection" or table):
+        if self.features.views and (image.kind not in ("projection", "identity") or table):
             raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
         if self.linking.bridge and (self.features.text == "words" or image.kind != "projection"):
             raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
-        if image.kind != "projection" and (image.hidden or image.rescale):
-            raise ValueError(f'image.hidden and image.rescale are for a projection; image.kind is "{image.kind}"')
+        if image.kind != "projection" and (image.hidden or image.rescale or image.batch_norm):
+            raise ValueError(
+                f'image.hidden, image.rescale and image.batch_norm are for a projection; image.kind is "{image.kind}"'
+            )
+        if image.kind == "identity":
+            self._check_identity()
         if image.kind == "network" and image.dropout_at == "input":
             raise ValueError('image.dropout_at = "input" is for a projection; image.kind is "network"')
 
+    def _check_identity(self) -> None:
+        text, image = self.features.text, self.features.image
+        if text != image:
+            raise ValueError(
+                f'"identity" encoders are for a dual encoder, which features.text and features.image both name; they '
+                f'are "{text}" and "{image}"'
+            )
+        objective = self.objective
+        learned = objective.coherence or objective.learn_scale
+        if self.init is None and not learned:
+            raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
+
     def _check_objective(self) -> None:
         objective, similarity = self.objective, self.similarity.kind
-        if not (objective.cross_document or objective.intra_document or objective.sub_document):
-            raise ValueError("objective: all three weights are 0; cross_document, intra_document, sub_document")
+        others = objective.intra_document or objective.sub_document or objective.coherence
+        if not (objective.cross_document or others):
+            raise ValueError("objective: all weights are 0; cross_document, intra_document, sub_document, coherence")
+        if objective.coherence and similarity == "labelled-pairs":
+            raise ValueError('objective.coherence needs documents; similarity.kind is "labelled-pairs"')
+        if objective.relations and not objective.coherence:
+            raise ValueError("objective.relations are for objective.coherence, which is 0")
+        if len(set(objective.relations)) < len(objective.relations):
+            raise ValueError("objective.relations names one of them twice")
         if similarity in ("single-pair", "labelled-pairs") and (objective.intra_document or objective.sub_document):
             raise ValueError(
                 f'objective.intra_document and sub_document need sets; similarity.kind is "{similarity}", '

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from iconotext.embed.regions import RegionBatch
-from iconotext.objectives import draw_single_pairs
+from iconotext.objectives import draw_single_pairs, relation_weights
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
 
@@ -36,6 +36,8 @@ class Batch:
         words: (T,) word ids, or None.
         lengths: (N,) words of each sentence, or None.
         images: (M, features) vectors, (M, 224, 224, 3) pixels, or regions.
+        relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN, None where they do not matter.
+        relation_weights: (R,) what each relation counts, None without labels.
         strangers: (D, D) bool, true where two documents share no image, counting those too that do not take part: only
             then one is a negative for the other. Labelled pairs of one document also are, if they are not linked
             crosswise.
@@ -50,12 +52,14 @@ class Batch:
     lengths: Tensor | None
     images: Tensor | RegionBatch
     strangers: Tensor
+    relations: Tensor | None = None
+    relation_weights: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its tensors on a device."""
         moved = {
             name: None if (here := getattr(self, name)) is None else here.to(device, non_blocking=True)
-            for name in ("sentences", "words", "lengths", "images", "strangers")
+            for name in ("sentences", "words", "lengths", "images", "strangers", "relations", "relation_weights")
         }
         counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
         return Batch(*counts, **moved)  # type: ignore[arg-type]  # by name, mypy cannot see which may be None
@@ -166,7 +170,21 @@ def load_batch(
             other = np.flatnonzero(drawn)
             features[other] = prepared.views[rows[other], drawn[other] - 1]
         images = torch.from_numpy(features)
-    return Batch(documents, positives, sentence_counts, image_counts, vectors, words, lengths, images, strangers)
+    chosen = (sentence_counts, image_counts, vectors, words, lengths, images, strangers)
+    return Batch(documents, positives, *chosen, *_relations(prepared, recipe, documents[:positives]))
+
+
+def _relations(
+    prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
+) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """Labels and weights of what the coherence objective tells, if the recipe has it."""
+    if not recipe.objective.coherence:
+        return None, None
+    names = recipe.objective.relations or prepared.labelled_relations
+    return (
+        torch.from_numpy(prepared.labels(positives, names)),
+        relation_weights(torch.from_numpy(prepared.training_labels(tuple(names)))),
+    )
 
 
 def _regions(

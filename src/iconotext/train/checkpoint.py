@@ -31,7 +31,8 @@ class Progress:
         seconds: Time they took.
         history: A row of the log for each epoch done.
         plateau: State of the schedule.
-        kept: Validation loss, epoch and weights of the best epochs, the best first; see ``training.average``.
+        kept: Validation loss or median rank, epoch and weights of the best epochs, the best first; see
+            ``training.average``.
     """
 
     epoch: int = 0
@@ -48,12 +49,12 @@ class Progress:
         self.history.append(row)
         self.epoch, self.step, self.total, self.count, self.seconds = self.epoch + 1, 0, 0.0, 0, 0.0
 
-    def keep(self, loss: float, weights: Mapping[str, Tensor], *, count: int) -> None:
+    def keep(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
         """Remember the weights after the latest epoch if it is one of the ``count`` best; of equal ones the earlier."""
-        ranked = [*((loss_, epoch) for loss_, epoch, _ in self.kept), (loss, self.epoch)]
-        if (loss, self.epoch) in sorted(ranked)[:count]:
+        ranked = [*((value_, epoch) for value_, epoch, _ in self.kept), (value, self.epoch)]
+        if (value, self.epoch) in sorted(ranked)[:count]:
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
-            self.kept = sorted([*self.kept, (loss, self.epoch, copied)], key=lambda each: each[:2])[:count]
+            self.kept = sorted([*self.kept, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
 
     def best_weights(self) -> Weights:
         """The mean of the weights that are kept."""

@@ -12,13 +12,25 @@ from iconotext.write import write_text
 
 LOG = "log.csv"
 TENSORBOARD = "tensorboard"
-COLUMNS = ("epoch", "step", "learning_rate", "train_loss", "validation_loss", "validation_auc", "seconds")
+COLUMNS = (
+    "epoch",
+    "step",
+    "learning_rate",
+    "train_loss",
+    "validation_loss",
+    "validation_auc",
+    "validation_median_rank",
+    "seconds",
+)
 
 Row = Mapping[str, float | None]
 
 
 def write_log(folder: Path, history: Sequence[Row]) -> None:
-    """Write all epochs so far; ``validation_auc`` is empty where no gold links are known."""
+    """Write all epochs so far.
+
+    ``validation_auc`` is empty where no gold links are known, ``validation_median_rank`` where it does not choose.
+    """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -25,9 +25,9 @@ from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
 from iconotext.train.schedule import learning_rate
-from iconotext.train.start import check_run, new_model, prepared_vocabulary
+from iconotext.train.start import check_run, new_model, prepared_vocabulary, told_relations
 from iconotext.train.step import make_optimizer, training_step
-from iconotext.train.validate import evaluate_split, validate
+from iconotext.train.validate import evaluate_split, validate, validation_median_rank
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 SAVE_EVERY = 600.0
 """Seconds of an epoch after which its steps so far are saved; a run that is killed loses no more."""
+
+
+CHOSEN_BY = {"loss": "validation_loss", "median-rank": "validation_median_rank"}
+"""The column of the log that is lowest in the best epochs."""
 
 
 @dataclass(eq=False)
@@ -135,7 +139,11 @@ def _epochs(training: Training) -> None:
             row = _epoch(training)
             progress.plateau.see(_number(row["validation_loss"]), recipe.training, steps=int(_number(row["step"])))
             progress.end_epoch(row)
-            progress.keep(_number(row["validation_loss"]), training.model.state_dict(), count=recipe.training.average)
+            progress.keep(
+                _number(row[CHOSEN_BY[recipe.training.choose]]),
+                training.model.state_dict(),
+                count=recipe.training.average,
+            )
             if training.main:
                 _save_checkpoint(training)
                 write_log(training.folder, progress.history)
@@ -180,6 +188,9 @@ def _epoch(training: Training) -> dict[str, float | None]:
     training.model.eval()
     loss, auc = validate(training.model, prepared, recipe, processes.device)
     loss = processes.agree(loss)  # the last bit may differ between GPUs, and what follows from it would
+    rank = None
+    if recipe.training.choose == "median-rank":
+        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, processes.device))
     if not math.isfinite(loss):
         raise TrainingError(f"the validation loss of epoch {epoch + 1} is {loss}")
     return {
@@ -189,6 +200,7 @@ def _epoch(training: Training) -> dict[str, float | None]:
         "train_loss": progress.total / progress.count,
         "validation_loss": loss,
         "validation_auc": auc,
+        "validation_median_rank": rank,
         "seconds": time.perf_counter() - before,
     }
 
@@ -218,8 +230,15 @@ def _finish(training: Training) -> None:
     _save_best(training)
     training.model.load_state_dict(progress.best_weights())
     training.model.eval()
-    loss, epoch, _ = progress.kept[0]
-    metrics: dict[str, Any] = {"best_epoch": epoch, "validation_loss": loss, "epochs": progress.epoch}
+    epoch = progress.kept[0][1]
+    best = progress.history[epoch - 1]
+    metrics: dict[str, Any] = {
+        "best_epoch": epoch,
+        "validation_loss": best["validation_loss"],
+        "epochs": progress.epoch,
+    }
+    if best["validation_median_rank"] is not None:
+        metrics["validation_median_rank"] = best["validation_median_rank"]
     if recipe.training.average > 1:
         metrics["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
     for split in ("validation", "test"):
@@ -240,6 +259,7 @@ def _save_best(training: Training) -> None:
         vocabulary=training.vocabulary,
         backbones=training.prepared.meta["backbones"],
         concepts=training.prepared.meta["concepts"] if training.recipe.image.concepts else (),
+        relations=told_relations(training.recipe, training.prepared),
     )
 
 

@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from iconotext.objectives import draw_members, hinge, intra_document, logistic, sample_negatives, softmax
+from iconotext.objectives import coherence, draw_members, hinge, intra_document, logistic, sample_negatives, softmax
 from iconotext.recipe import Recipe
 from iconotext.similarity import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
 
-Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]]
+Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]]
 """``JointModel``, or what wraps it."""
 
 
 def batch_loss(
     encode: Encode, batch: Batch, recipe: Recipe, *, epoch: int, generator: torch.Generator
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each positive of a batch, and the cosines it came from.
 
     Args:
@@ -30,14 +30,30 @@ def batch_loss(
         generator: Draws negatives where the recipe wants fewer than there are.
 
     Returns:
-        (P,) losses and the (N, M) cosines of all sentences and images of the batch.
+        (P,) losses, the (N, M) cosines of all sentences and images of the batch, and the (P,) part of the losses that
+        is the weighted coherence objective, 0 without it.
     """
-    sentences, images, scale, bias = encode(
-        batch.images, sentences=batch.sentences, words=batch.words, lengths=batch.lengths
+    sentences, images, scale, bias, relations = encode(
+        batch.images,
+        sentences=batch.sentences,
+        words=batch.words,
+        lengths=batch.lengths,
+        pairs=None if batch.relations is None else _pairs(batch),
     )
     cosines = sentences @ images.T
     losses = losses_of(cosines, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
-    return losses, cosines
+    told = losses.new_zeros(batch.positives)
+    if relations is not None and batch.relations is not None and batch.relation_weights is not None:
+        told = recipe.objective.coherence * coherence(relations, batch.relations, batch.relation_weights)
+    return losses + told, cosines, told
+
+
+def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:
+    """The rows of the first sentence, and of the first image, of each positive; more have only those without labels."""
+    counts = (batch.sentence_counts, batch.image_counts)
+    first = (torch.tensor([0, *each[: batch.positives - 1]]).cumsum(0) for each in counts)
+    rows, columns = (each.to(batch.strangers.device) for each in first)
+    return rows, columns
 
 
 def losses_of(
@@ -50,7 +66,7 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """The weighted sum of the recipe's objectives, for each positive of a batch (Li 2021, Eq. 5).
+    """The weighted sum of the recipe's objectives on similarities, for each positive of a batch (Li 2021, Eq. 5).
 
     Args:
         cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
@@ -65,6 +81,8 @@ def losses_of(
         (P,) losses.
     """
     objective = recipe.objective
+    if not (objective.cross_document or objective.intra_document or objective.sub_document):
+        return cosines.new_zeros(batch.positives)  # the coherence objective alone
     documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)

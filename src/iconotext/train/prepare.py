@@ -140,6 +140,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
     settings = [
         recipe.features.text,
         recipe.features.image,
+        recipe.text.kind == "identity",
         recipe.features.views,
         [recipe.image.max_regions] if recipe.image.kind == "regions" else None,
         words,
@@ -195,12 +196,13 @@ def _write(
 
         images = ImageWriter(recipe, corpora, work, stack, regions)
         sentences = SentenceWriter(recipe, work, vocabulary, stack)
-        names = ("id_offsets", "sentence_offsets", "image_offsets", "link_offsets")
+        names = ("id_offsets", "sentence_offsets", "image_offsets", "link_offsets", "relation_offsets")
         offsets = {name: writer(name, "<i8") for name in names}
         for each in offsets.values():
             each.append(np.zeros(1, np.int64))
         ids, image_rows, links = writer("id_bytes", "u1"), writer("image_rows", "<i8"), writer("links", "<i4", (2,))
         linked, owners = writer("linked", "?"), writer("corpora", "<u2")
+        relations, relation_names = writer("relations", "<i4", (2,)), dict[str, int]()
         for number, path in enumerate(corpora):
             for chunk in _chunks(read_corpus(path), AT_ONCE):
                 told("encoding", counts.documents)
@@ -218,6 +220,8 @@ def _write(
                     links.append(_links(document, row))
                     offsets["link_offsets"].append(np.array([links.rows]))
                     linked.append(np.array([document.links is not None]))
+                    relations.append(_relations(document, relation_names))
+                    offsets["relation_offsets"].append(np.array([relations.rows]))
                     owners.append(np.array([number]))
                     _split(document, number, recipe.seed, counts)
                     counts.documents += 1
@@ -244,6 +248,7 @@ def _write(
         "text_features": sentences.dim,
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
+        "relations": list(relation_names),
     }
 
 
@@ -251,6 +256,13 @@ def _links(document: Document, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """(L, 2) gold links, images counted without those left out."""
     places = np.cumsum(rows >= 0) - 1
     found = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
+    return np.array(found, np.int32).reshape(-1, 2)
+
+
+def _relations(document: Document, names: dict[str, int]) -> NDArray[np.int32]:
+    """(A, 2) number and truth of the relations that somebody judged; new names get the next number."""
+    judged = [(name, holds) for name, holds in (document.meta.get("relations") or {}).items() if holds is not None]
+    found = [(names.setdefault(name, len(names)), int(holds)) for name, holds in judged]
     return np.array(found, np.int32).reshape(-1, 2)
 
 

@@ -235,6 +235,7 @@ def _decodes(file: Path | bytes | None) -> bool:
 
 
 def _backbone(recipe: Recipe) -> ImageBackbone:
-    from iconotext.features import FeatureCache, cached_image, load_image_backbone
+    from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
 
-    return cached_image(load_image_backbone(recipe.features.image), FeatureCache())
+    name, dual = recipe.features.image, recipe.image.kind == "identity"
+    return cached_image(load_dual_encoder(name).image if dual else load_image_backbone(name), FeatureCache())

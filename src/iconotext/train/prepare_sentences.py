@@ -66,6 +66,7 @@ class SentenceWriter:
 
 
 def _backbone(recipe: Recipe) -> TextBackbone:
-    from iconotext.features import FeatureCache, cached_text, load_text_backbone
+    from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
-    return cached_text(load_text_backbone(recipe.features.text), FeatureCache())
+    name, dual = recipe.features.text, recipe.text.kind == "identity"
+    return cached_text(load_dual_encoder(name).text if dual else load_text_backbone(name), FeatureCache())

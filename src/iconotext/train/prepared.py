@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from iconotext.corpus.relations import RELATIONS
 from iconotext.errors import CorpusError
 from iconotext.train.arrays import open_array
 
@@ -42,6 +43,8 @@ class Prepared:
         link_offsets: (D + 1,) first link of each document.
         links: (L, 2) sentence and image within the document.
         linked: (D,) whether gold links are known.
+        relation_offsets: (D + 1,) first label of a coherence relation of each document.
+        relations: (A, 2) which of the relations in ``meta``, and whether it holds, 1 or 0.
         images: (U, features) float16, None where images come as pixels or regions.
         views: (U, views, features) float16, further views of the images, None where there are none.
         regions: (R, features) float16, the regions of all images, None where images come otherwise.
@@ -64,6 +67,8 @@ class Prepared:
     link_offsets: NDArray[np.int64]
     links: NDArray[np.int32]
     linked: NDArray[np.bool_]
+    relation_offsets: NDArray[np.int64]
+    relations: NDArray[np.int32]
     images: NDArray[np.float16] | None
     views: NDArray[np.float16] | None
     regions: NDArray[np.float16] | None
@@ -86,6 +91,75 @@ class Prepared:
         """The gold links of a document: sentence and image, images counted without those that were left out."""
         found = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
         return tuple((sentence, image) for sentence, image in found.tolist())
+
+    def labels(self, documents: NDArray[np.int64], relations: Sequence[str]) -> NDArray[np.float32]:
+        """Whether relations hold between the text and the image of documents.
+
+        Args:
+            documents: Their numbers.
+            relations: R names.
+
+        Returns:
+            (documents, R) 1 or 0; NaN where nobody answered, and in documents of more than one sentence or image.
+        """
+        known: list[str] = self.meta["relations"]
+        columns = {known.index(name): column for column, name in enumerate(relations) if name in known}
+        found = np.full((len(documents), len(relations)), np.nan, np.float32)
+        for row, document in enumerate(documents.tolist()):
+            own = self.relations[self.relation_offsets[document] : self.relation_offsets[document + 1]]
+            for relation, holds in own.tolist():
+                if relation in columns:
+                    found[row, columns[relation]] = holds
+        single = (self._sizes(self.sentence_offsets, documents) == 1) & (
+            self._sizes(self.image_offsets, documents) == 1
+        )
+        found[~single] = np.nan
+        return found
+
+    @cached_property
+    def labelled_relations(self) -> list[str]:
+        """Names of the relations that somebody judged in training documents, the published ones in their order."""
+        known: list[str] = self.meta["relations"]
+        order = {relation.name: number for number, relation in enumerate(RELATIONS)}
+        judged = ~np.isnan(self.labels(self.documents("train"), known))
+        named = [name for column, name in enumerate(known) if judged[:, column].any()]
+        return sorted(named, key=lambda name: (order.get(name, len(order)), name))
+
+    def training_labels(self, relations: tuple[str, ...]) -> NDArray[np.float32]:
+        """(training documents, R) as ``labels``, read once."""
+        if relations not in self._labels:
+            self._labels[relations] = self.labels(self.documents("train"), relations)
+        return self._labels[relations]
+
+    @cached_property
+    def _labels(self) -> dict[tuple[str, ...], NDArray[np.float32]]:
+        return {}
+
+    def sentences_for_training(self) -> list[list[int]]:
+        """The word ids of every sentence of the training documents.
+
+        Raises:
+            CorpusError: Sentences come as vectors.
+        """
+        if self.words is None or self.word_offsets is None:
+            raise CorpusError(f"{self.folder}: has vectors of sentences, no words")
+        found = []
+        for document in self.documents("train").tolist():
+            first, end = self.sentence_offsets[document], self.sentence_offsets[document + 1]
+            cuts = np.asarray(self.word_offsets[first : end + 1])
+            words = np.asarray(self.words[cuts[0] : cuts[-1]])
+            found += [part.tolist() for part in np.split(words, cuts[1:-1] - cuts[0])]
+        return found
+
+    def all_single(self, split: str) -> bool:
+        """Whether every document of a split has one sentence and one image."""
+        documents = self.documents(split)
+        sizes = (self._sizes(offsets, documents) for offsets in (self.sentence_offsets, self.image_offsets))
+        return all(bool((size == 1).all()) for size in sizes)
+
+    @staticmethod
+    def _sizes(offsets: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.asarray(offsets[documents + 1]) - np.asarray(offsets[documents])
 
     @cached_property
     def image_files(self) -> tuple[str, ...]:
@@ -128,7 +202,7 @@ def open_prepared(folder: Path) -> Prepared:
         raise CorpusError(f"{folder}: no prepared corpus ({error}); remove the folder and train again") from error
     names = (
         *("id_bytes", "id_offsets", "splits", "corpora", "sentence_offsets", "image_offsets", "image_rows"),
-        *("link_offsets", "links", "linked"),
+        *("link_offsets", "links", "linked", "relation_offsets", "relations"),
     )
     regions = ("regions", "region_concepts", "region_offsets")
     optional = ("images", "views", *regions, "sentences", "words", "word_offsets")

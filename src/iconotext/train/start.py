@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.embed.folder import init_folder, load_model
-from iconotext.errors import FeatureError, SettingError
+from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.features.regions.files import is_region_file
+from iconotext.features.word2vec import WORD2VEC
 from iconotext.features.word_vectors import MINILM
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.labelled import labelled_documents
@@ -57,7 +58,7 @@ def check_start(recipe: Recipe) -> None:
         SettingError: The file of word vectors is not there.
     """
     vectors = recipe.text.word_vectors
-    if vectors not in (None, MINILM) and not Path(vectors).is_file():
+    if vectors not in (None, MINILM, WORD2VEC) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")
 
 
@@ -65,7 +66,8 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
     """Raise what would make a run end after its first epoch, or learn nothing.
 
     Raises:
-        CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on.
+        CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on; or relations, and
+            none are labelled; or a median rank, and documents are no pairs.
         SettingError: The learning rate would rise until the end.
     """
     from iconotext.train.batches import epoch_batches
@@ -73,6 +75,12 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
+    _check_relations(recipe, prepared)
+    if recipe.training.choose == "median-rank" and not prepared.all_single("validation"):
+        raise CorpusError(
+            'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
+            'with others set training.choose = "loss"'
+        )
     warmup = recipe.training.warmup_steps
     if warmup:
         steps = recipe.training.epochs * len(epoch_batches(prepared, recipe, "train", 0))
@@ -81,6 +89,24 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
                 f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
                 f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
             )
+
+
+def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
+    if not recipe.objective.coherence:
+        return
+    known = prepared.labelled_relations
+    missing = [name for name in recipe.objective.relations if name not in known]
+    if missing or not known:
+        what = f"the relation {missing[0]}" if missing else "any relation"
+        there = f"; labelled are {', '.join(known)}" if known else ""
+        raise CorpusError(
+            f"objective.coherence: no training document of one sentence and one image has a label of {what}{there}"
+        )
+
+
+def told_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
+    """Names of the relations that a model of the recipe tells, by number; none without the coherence objective."""
+    return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
@@ -128,6 +154,7 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
         image_features=prepared.meta["image_features"],
         concepts=len(names),
         concept_words=sum(map(len, words)),
+        relations=len(told_relations(recipe, prepared)),
     )
     torch.manual_seed(recipe.seed)
     model = JointModel(recipe, inputs)
@@ -136,13 +163,24 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
     if recipe.init is not None:
         _continue(model, load_model(init_folder(recipe.init)), prepared, recipe)
     elif recipe.text.word_vectors is not None and vocabulary is not None:
-        from iconotext.features.word_vectors import load_word_vectors
-
-        vectors, found = load_word_vectors(recipe.text.word_vectors, vocabulary.words, dim=recipe.text.word_dim)
-        if not found:
-            raise SettingError(f"{recipe.text.word_vectors}: has no vector for any of the {len(vocabulary)} words")
-        model.set_word_vectors(torch.from_numpy(vectors))
+        model.set_word_vectors(torch.from_numpy(_word_vectors(recipe, prepared, vocabulary)))
     return model, inputs
+
+
+def _word_vectors(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
+    """(V, word_dim) what the word vectors start from, zeros for a word without one."""
+    source, dim = recipe.text.word_vectors, recipe.text.word_dim
+    assert source is not None
+    if source == WORD2VEC:
+        from iconotext.features.word2vec import train_word2vec
+
+        return train_word2vec(prepared.sentences_for_training(), len(vocabulary), dim=dim, seed=recipe.seed)
+    from iconotext.features.word_vectors import load_word_vectors
+
+    vectors, found = load_word_vectors(source, vocabulary.words, dim=dim)
+    if not found:
+        raise SettingError(f"{source}: has no vector for any of the {len(vocabulary)} words")
+    return vectors
 
 
 def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:

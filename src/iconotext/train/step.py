@@ -56,7 +56,7 @@ def training_step(
     seed = int(np.random.SeedSequence([recipe.seed, epoch, step, processes.rank]).generate_state(1, np.uint64)[0])
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    losses, _ = batch_loss(encode, batch.to(processes.device), recipe, epoch=epoch, generator=generator)
+    losses, _, _ = batch_loss(encode, batch.to(processes.device), recipe, epoch=epoch, generator=generator)
     optimizer.zero_grad()
     processes.backward(losses.mean())
     if recipe.training.clip is not None:

@@ -12,6 +12,7 @@ import torch
 
 from iconotext.embed.model import JointModel
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
+from iconotext.evaluate.retrieval import POOL, ranks_of
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from iconotext.train.prepared import Prepared
+    from iconotext.types import FloatMatrix
 
 AT_ONCE = 1024
 """Sentences, and images, that are encoded together where there is no loss, unless one document has more."""
@@ -57,14 +59,60 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
     with torch.inference_mode():
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
-            losses, cosines = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
+            losses, cosines, told = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
             if recipe.similarity.kind == "single-pair":
-                losses = _single_pair_losses(model, moved, cosines, recipe, generator, draws)
+                losses = _single_pair_losses(model, moved, cosines, recipe, generator, draws) + told.repeat(draws)
             elif pairs:
                 losses = _labelled_losses(model, moved, cosines, recipe, generator, prepared)
             total, count = total + float(losses.sum()), count + len(losses)
             scored += _scored(batch, cosines, prepared)
     return total / count, evaluate(scored).means["auc"] if scored else None
+
+
+def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
+    """The median rank of the right image over the validation documents, in pools of 500 documents, the last smaller.
+
+    Args:
+        model: In evaluation mode.
+        prepared: A corpus whose validation documents have one sentence and one image each.
+        recipe: Of the model.
+        device: Where the model is.
+    """
+    documents = prepared.documents("validation")
+    order = np.random.default_rng([recipe.seed, 4]).permutation(documents)
+    ranks = []
+    for start in range(0, len(order), POOL):
+        pool = np.sort(order[start : start + POOL])
+        texts, images = encode_pairs(model, prepared, recipe, pool, device)
+        rows = np.asarray(prepared.image_rows[prepared.image_offsets[pool]])
+        _, first, own = np.unique(rows, return_index=True, return_inverse=True)
+        ranks.append(ranks_of(texts @ images[first].T, own).mean)
+    return float(np.median(np.concatenate(ranks)))
+
+
+def encode_pairs(
+    model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """The (documents, dim) texts and images of documents that have one of each.
+
+    Args:
+        model: In evaluation mode.
+        prepared: The corpus.
+        recipe: Of the model.
+        documents: Their numbers, ascending.
+        device: Where the model is.
+    """
+    texts, images = [], []
+    planned = [(part, len(part)) for part in _portions(prepared, documents)]
+    with torch.inference_mode():
+        for batch in batches_ahead(prepared, _whole(recipe), planned, training=False, epoch=0):
+            moved = batch.to(device)
+            sentences, seen, *_ = model(
+                moved.images, sentences=moved.sentences, words=moved.words, lengths=moved.lengths
+            )
+            texts.append(sentences.cpu().numpy())
+            images.append(seen.cpu().numpy())
+    return np.concatenate(texts), np.concatenate(images)
 
 
 def _whole(recipe: Recipe) -> Recipe:
@@ -154,7 +202,7 @@ def scored_documents(
     with torch.inference_mode():
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
-            sentences, images, _, _ = model(
+            sentences, images, *_ = model(
                 moved.images, sentences=moved.sentences, words=moved.words, lengths=moved.lengths
             )
             parts = zip(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from iconotext.errors import SettingError
 from iconotext.evaluate.published import NEGATIVES, PUBLISHED
+from iconotext.evaluate.published.alikhani2021 import ALIKHANI
 from iconotext.features.regions.files import is_region_file
 from iconotext.recipe import Recipe, load_recipe
 
@@ -66,6 +67,9 @@ _LI = {
     BIAS: {"MulLink": "mullink", "Ours": "transformer"},
 }
 
+OF_RELATIONS = tuple(name for name in ALIKHANI if name != "alikhani2021/6")
+"""Tables of Alikhani 2021, whose figures are of another kind; see ``coherence``. Table 6 is people's."""
+
 OWN_KEYS = ("name", "similarity.kind", "similarity.k", "objective.negatives", "objective.b")
 """What the rows of a table of Hessel 2019 differ in, so that it cannot be set for all of them."""
 
@@ -113,7 +117,7 @@ def table_name(table: str) -> str:
     """
     name = table.removeprefix("hessel2019/")
     if name not in PUBLISHED or (name != table and "/" in name):
-        raise SettingError(f"table {table}: there are {', '.join(PUBLISHED)}")
+        raise SettingError(f"table {table}: there are {', '.join((*PUBLISHED, *OF_RELATIONS))}")
     return name
 
 
@@ -133,12 +137,12 @@ def table_rows(table: str, overrides: Sequence[str] = ()) -> tuple[Row, ...]:
         raise SettingError(f"table {table}: there are {', '.join(PUBLISHED)}")
     own = LI_OWN_KEYS if table in _LI else OWN_KEYS
     for override in overrides:
-        row, key = _row_and_key(override)
+        row, key = split_override(override)
         if key == "name" or (row is None and key in own):
             raise SettingError(f"--set {key}: each row of table {table} has its own, which is what the table compares")
     rows = _li_rows(table, overrides) if table in _LI else _hessel_rows(table, overrides)
     for override in overrides:
-        pattern = _row_and_key(override)[0]
+        pattern = split_override(override)[0]
         if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
             trained = ", ".join(row.key for row in rows if row.recipe)
             raise SettingError(f"--set {override}: no row is called {pattern}; there are {trained}")
@@ -174,7 +178,7 @@ def _hessel_rows(table: str, overrides: Sequence[str]) -> tuple[Row, ...]:
             continue
         recipe, negatives = trained[name]
         key = f"{recipe}-hard" if supplement and negatives == "hardest" else recipe
-        given = _given(overrides, key)
+        given = given_overrides(overrides, key)
         own = {"name": key, "objective.negatives": negatives, "objective.b": str(NEGATIVES[table])}
         own["training.batch"] = str(NEGATIVES[table] + 1)
         if table in _ORGANIC:
@@ -195,7 +199,7 @@ def _li_rows(table: str, overrides: Sequence[str]) -> tuple[Row, ...]:
         recipe = _LI[table][name]
         share = int(name.removeprefix("Supervised, ").removesuffix(" %")) if recipe == "supervised" else None
         key = recipe if share is None else f"{recipe}-{share}"
-        given = _given(overrides, key)
+        given = given_overrides(overrides, key)
         given = {key: value for key, value in given.items() if _fits(load_recipe(f"li2021/{recipe}"), key, value)}
         settings = [f"name={key}"] + ([] if share is None else [f"training.labelled={share / 100}"])
         settings += [f"{setting}={value}" for setting, value in given.items()]
@@ -215,18 +219,18 @@ def _fits(recipe: Recipe, key: str, value: str) -> bool:
     return recipe.image.kind == "regions" or not (key in OF_REGIONS or file)
 
 
-def _given(overrides: Sequence[str], row: str) -> dict[str, str]:
+def given_overrides(overrides: Sequence[str], row: str) -> dict[str, str]:
     """Key to value of the overrides that a row has; those for it alone count before those for all."""
     found: dict[str, str] = {}
     for alone in (False, True):
         for override in overrides:
-            pattern, key = _row_and_key(override)
+            pattern, key = split_override(override)
             if (pattern is not None) == alone and (pattern is None or fnmatchcase(row, pattern)):
                 found[key] = override.partition("=")[2]
     return found
 
 
-def _row_and_key(override: str) -> tuple[str | None, str]:
+def split_override(override: str) -> tuple[str | None, str]:
     """The row that an override is for, None for all, and its key.
 
     Raises:

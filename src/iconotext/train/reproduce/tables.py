@@ -18,6 +18,7 @@ from iconotext.train.reproduce.bias import bias_sections
 from iconotext.train.reproduce.differences import BySeed, compare_rows
 from iconotext.train.reproduce.folder import CURVES, PAGE, RESULTS, TABLE, VALIDATION_K, model_folder, results_path
 from iconotext.train.reproduce.notes import table_notes, title_of
+from iconotext.train.reproduce.page import report_page
 from iconotext.train.reproduce.rows import BIAS, DETECTION, SHARES, Row, reference_row
 from iconotext.train.reproduce.runs import Run, runs_of
 from iconotext.train.reproduce.section import figure_section
@@ -25,7 +26,6 @@ from iconotext.train.reproduce.shares import share_sections
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.table import ResultsTable
     from iconotext.train.prepared import Prepared
     from iconotext.train.reproduce.baselines import Tell
     from iconotext.train.reproduce.section import Section
@@ -138,7 +138,9 @@ def write_tables(
     if curves:
         parts.append(figure_section(CURVES, "Objective and AUC on the validation documents by epoch"))
     write_text(folder / TABLE, text, force=True)
-    write_text(folder / PAGE, _page(shown_table, [html(shown_table), *(part.html for part in parts)]), force=True)
+    write_text(
+        folder / PAGE, report_page(shown_table.title, [html(shown_table), *(part.html for part in parts)]), force=True
+    )
     everything = {
         "table": told.table,
         "corpus": str(told.corpus),
@@ -229,27 +231,3 @@ def _failures(told: Told, failed: dict[str, str]) -> list[str]:
         for run in runs
         if isinstance(run, Run) and run.key in failed
     ]
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-:root {{ color-scheme: light dark }}
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: .6rem }}
-th, td {{ padding: .25rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884 }}
-th[scope=row] {{ text-align: left; font-weight: 500 }}
-th[scope=colgroup] {{ text-align: center }}
-table {{ margin-top: 2rem }}
-img {{ max-width: 100%; background: #fff }}
-</style></head><body>
-{parts}</body></html>
-"""
-
-
-def _page(table: ResultsTable, parts: Sequence[str]) -> str:
-    """The report as a page of its own."""
-    from html import escape
-
-    return _PAGE.format(title=escape(table.title), parts="".join(parts))

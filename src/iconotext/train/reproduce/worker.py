@@ -46,7 +46,7 @@ class Job:
         corpora: Corpus files.
         prepared: Folder of the prepared corpus.
         folder: Of the model.
-        results: Parquet file for the scores of the test documents.
+        results: Parquet file for the scores of the test documents; None to train only.
         about: What is written into it.
         applied: Corpus file that the test documents are from; None where it is the one that is trained on.
     """
@@ -55,7 +55,7 @@ class Job:
     corpora: list[str]
     prepared: str
     folder: str
-    results: str
+    results: str | None
     about: dict[str, Any]
     applied: str | None = None
 
@@ -67,13 +67,14 @@ class Job:
         *,
         prepared: Path,
         folder: Path,
-        results: Path,
+        results: Path | None,
         about: dict[str, Any],
         applied: str | None = None,
     ) -> Job:
         """A job that can be sent."""
         files = [str(path) for path in corpora]
-        return cls(dump_recipe(recipe), files, str(prepared), str(folder), str(results), about, applied)
+        places = str(prepared), str(folder), None if results is None else str(results)
+        return cls(dump_recipe(recipe), files, *places, about, applied)
 
     def line(self) -> str:
         """As one line of JSON."""
@@ -100,7 +101,7 @@ class _Teller:
 
 
 def work(job: Job, send: Send) -> None:
-    """Train the model, or go on, then score the test documents.
+    """Train the model, or go on, then score the test documents if they are wanted.
 
     Raises:
         IconotextError: See ``train``.
@@ -116,6 +117,8 @@ def work(job: Job, send: Send) -> None:
     recipe = make_recipe(tomllib.loads(job.recipe), source="recipe")
     corpora, folder = [Path(path) for path in job.corpora], Path(job.folder)
     train(recipe, corpora, folder, prepared=Path(job.prepared), watcher=_Teller(send))
+    if job.results is None:
+        return
     stored = load_model(folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     own = open_prepared(Path(job.prepared)) if job.applied is None else _applied(recipe, Path(job.applied), folder)

@@ -1,0 +1,86 @@
+"""The sentence encoder of Alikhani 2021: word vectors → LSTM both ways → attention → batch norm, affine, length 1."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class WordLSTM(nn.Module):
+    """Sentences as word ids → unit vectors (Alikhani 2021, "Network Details").
+
+    The paper leaves two things open: each direction of the LSTM is as wide as a word vector here, and the weight of a
+    word is the softmax, over the words of the sentence, of vᵀ tanh(W h + b).
+
+    Args:
+        words: Size of the vocabulary.
+        word_dim: Length of a word vector, and size of the LSTM in each direction.
+        dim: Dimensions of the joint space.
+        attention: Whether all words are read, or the LSTM only where it ends in each direction.
+        dropout: Share that is dropped in training of what goes into the last map.
+    """
+
+    def __init__(self, words: int, *, word_dim: int, dim: int, attention: bool, dropout: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, word_dim)
+        nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
+        self.lstm = nn.LSTM(word_dim, word_dim, bidirectional=True, batch_first=True)
+        wide = 2 * word_dim
+        self.attention = nn.Sequential(nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 1)) if attention else None
+        self.norm = nn.BatchNorm1d(wide)
+        self.out = nn.Linear(wide, dim)
+        self.dropout = dropout
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Encode sentences.
+
+        Args:
+            ids: (T,) word ids, sentence after sentence.
+            lengths: (N,) words of each, from 1.
+
+        Returns:
+            (N, dim), rows of length 1.
+        """
+        states, ends, there = self._states(ids, lengths)
+        read = ends
+        if self.attention is not None:
+            read = (self._weights(states, there)[:, :, None] * states).sum(1)
+        x = functional.dropout(self.norm(read), self.dropout, self.training)
+        return functional.normalize(self.out(x).float(), dim=-1)
+
+    def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """How much each word counts (Fig. 7).
+
+        Args:
+            ids: As for ``forward``.
+            lengths: As for ``forward``.
+
+        Returns:
+            (T,); those of a sentence sum to 1.
+
+        Raises:
+            ValueError: The encoder has no attention.
+        """
+        if self.attention is None:
+            raise ValueError("the encoder has no attention")
+        states, _, there = self._states(ids, lengths)
+        return self._weights(states, there)[there]
+
+    def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What the LSTM knows at every word and where it ends in each direction, and which words there are.
+
+        Returns:
+            (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool, L being the longest sentence's words.
+        """
+        sequences = self.embedding(ids).split(lengths.tolist())
+        packed, (ends, _) = self.lstm(nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False))
+        states, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        there = torch.arange(states.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
+        return states.float(), torch.cat([ends[0], ends[1]], 1).float(), there
+
+    def _weights(self, states: Tensor, there: Tensor) -> Tensor:
+        """(N, L), 0 where there is no word."""
+        assert self.attention is not None
+        scores: Tensor = self.attention(states)[:, :, 0].float()
+        return scores.masked_fill(~there, -torch.inf).softmax(1)

@@ -1,0 +1,61 @@
+"""Word vectors that are learned from the texts at hand, by gensim's word2vec."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import FeatureError
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
+WORD2VEC = "word2vec"
+"""Names it in a recipe instead of a file."""
+
+WINDOW = 10
+"""Words to each side of a word that it is learned from (Alikhani 2021, appendix A)."""
+
+
+def train_word2vec(sentences: Sequence[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
+    """Train word2vec (CBOW, window 10, minimum frequency 1, as Alikhani 2021; the rest as gensim has it).
+
+    On one thread, without which the vectors would differ from run to run.
+
+    Args:
+        sentences: Word ids of each, 0 for an unknown word.
+        words: Size of the vocabulary.
+        dim: Length of a vector.
+        seed: Of the vectors' start and of the negative samples.
+
+    Returns:
+        (words, dim) float32, zeros for words that do not occur.
+
+    Raises:
+        FeatureError: gensim is not installed, or there is no word.
+    """
+    try:
+        from gensim.models import Word2Vec
+    except ImportError as error:
+        raise FeatureError(
+            'text.word_vectors = "word2vec" is trained with gensim: pip install "iconotext[word2vec]"'
+        ) from error
+    texts = [[str(word) for word in sentence] for sentence in sentences]
+    vectors = np.zeros((words, dim), np.float32)
+    if not any(texts):
+        raise FeatureError("word2vec: there is no word to learn from")
+    trained = Word2Vec(
+        texts, vector_size=dim, window=WINDOW, min_count=1, workers=1, seed=seed, hashfxn=_digest, sorted_vocab=1
+    ).wv
+    for word in trained.index_to_key:
+        vectors[int(word)] = trained[word]
+    vectors[0] = 0  # what is unknown keeps its random start
+    return vectors
+
+
+def _digest(text: str) -> int:
+    """The same in every process, which ``hash`` is not."""
+    return zlib.crc32(text.encode())

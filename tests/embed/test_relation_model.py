@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iconotext.corpus.relations import CITE, CLUE
+from iconotext.embed.relation_model import (
+    LIMIT,
+    RelationModel,
+    RelationWeights,
+    load_relation_model,
+    relations_folder,
+    save_relation_model,
+)
+from iconotext.embed.word_hashes import hashed_runs
+from iconotext.errors import FeatureError, ShapeError
+from iconotext.features import FeatureCache
+
+BUCKETS = 64
+
+
+class TwoNumbers:
+    """Reads the length of a text and 1."""
+
+    name = "all-MiniLM-L6-v2"
+    dim = 2
+
+    def encode(self, texts):
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+
+def weights(dim: int = 2, pictures: int = 3) -> RelationWeights:
+    """One network of one hidden unit, two relations."""
+    arrays = {
+        "mean": np.full(dim, 1.0),
+        "scale": np.full(dim, 2.0),
+        "hidden": np.ones((1, dim, 1)),
+        "hidden_bias": np.array([[0.5]]),
+        "output": np.array([[[1.0, -1.0]]]),
+        "output_bias": np.array([[0.25, 0.0]]),
+        "rarity": np.ones(BUCKETS),
+        "words": np.tile([2.0, 0.0], (BUCKETS, 1)),
+        "words_bias": np.array([0.0, 1.0]),
+        "slope": np.array([1.0, 2.0]),
+        "shift": np.array([0.0, -1.0]),
+        "picture": np.arange(2.0 * pictures).reshape(pictures, 2),
+        "picture_bias": np.array([1.0, 0.0]),
+    }
+    made = {name: array.astype(np.float32) for name, array in arrays.items()}
+    return RelationWeights(("Visible", "Story"), made, 0.5, {"text": "all-MiniLM-L6-v2", "image": "efficientnet-lite0"})
+
+
+def test_log_odds_by_hand():
+    # "abcd": ((4 - 1) / 2 + (1 - 1) / 2 + 0.5) = 2 out of the hidden unit; n words of 1/sqrt(n) each.
+    runs = len(hashed_runs("abcd", BUCKETS))
+    expected = [(2 + 0.25) + 0.5 * 2 * runs**0.5, 2 * (-2 + 0.5 * 1) - 1]
+    model = RelationModel("m", weights(), TwoNumbers())
+    np.testing.assert_allclose(model.text_logits(["abcd"])[0], expected, rtol=1e-6)
+    assert model.text_logits([]).shape == (0, 2)
+
+
+def test_log_odds_are_bounded():
+    model = RelationModel("m", weights(), TwoNumbers())
+    assert model.text_logits(["x" * 900])[0].tolist() == [LIMIT, -LIMIT]
+
+
+def test_pictures_add_by_hand():
+    model = RelationModel("m", weights(), TwoNumbers())
+    np.testing.assert_allclose(model.picture_offsets(np.array([[1, 0, 1]], np.float32)), [[0 + 4 + 1, 1 + 5]])
+    assert model.picture_offsets(np.zeros((0, 3), np.float32)).shape == (0, 2)
+    with pytest.raises(ShapeError, match=r"\(1, 4\).*\(pictures, 3\)"):
+        model.picture_offsets(np.zeros((1, 4), np.float32))
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    broken = weights()
+    with pytest.raises(ShapeError, match="slope"):
+        RelationModel("m", replace(broken, arrays={**broken.arrays, "slope": np.ones(3, np.float32)}), TwoNumbers())
+    with pytest.raises(ShapeError, match="numbers that are none"):
+        nan = np.array([np.nan, 1], np.float32)
+        RelationModel("m", replace(broken, arrays={**broken.arrays, "shift": nan}), TwoNumbers())
+    with pytest.raises(ShapeError, match="reads 3 numbers"):
+        RelationModel("m", weights(dim=3), TwoNumbers())
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    made = weights(dim=2688)
+    save_relation_model(tmp_path / "mine", made)
+    model = load_relation_model(tmp_path / "mine")
+    assert (model.name, model.relations, model.backbones) == ("mine", made.relations, made.backbones)
+    np.testing.assert_allclose(model.picture_offsets(np.eye(3, dtype=np.float32))[1], [3, 3])
+    first = (tmp_path / "mine/weights.safetensors").read_bytes()
+    save_relation_model(tmp_path / "mine", made)
+    assert (tmp_path / "mine/weights.safetensors").read_bytes() == first
+
+
+def test_what_is_wrong_with_a_folder_is_said(tmp_path):
+    with pytest.raises(FeatureError, match=r"weights\.safetensors is missing"):
+        load_relation_model(tmp_path)
+    save_relation_model(tmp_path, weights(dim=2688))
+    whole = (tmp_path / "weights.safetensors").read_bytes()
+    (tmp_path / "weights.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(FeatureError, match="damaged"):
+        load_relation_model(tmp_path)
+    save_relation_model(tmp_path, replace(weights(dim=2688), backbones={"text": "another", "image": "x"}))
+    with pytest.raises(FeatureError, match="reads the layers of another"):
+        load_relation_model(tmp_path)
+    save_relation_model(tmp_path, weights(dim=4))
+    with pytest.raises(FeatureError, match="reads 4 numbers"):
+        load_relation_model(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory) -> RelationModel:
+    return load_relation_model(cache=FeatureCache(tmp_path_factory.mktemp("cache") / "features.sqlite"))
+
+
+def test_the_model_that_ships_is_small_and_knows_all_relations(shipped):
+    assert shipped.relations == (*CLUE, *CITE)
+    assert sum(file.stat().st_size for file in relations_folder().iterdir()) < 6_000_000
+
+
+def test_the_model_that_ships_tells_texts_apart(shipped):
+    plain, action, reaction = (
+        "a red car on a street",
+        "football player scores a goal during the match against sports team",
+        "i love this so much , the most beautiful dress ever !",
+    )
+    said = dict(zip(shipped.relations, shipped.text_logits([plain, action, reaction]).T, strict=True))
+    assert said["Visible"].argmin() == 2
+    assert said["Action"].argmax() == 1
+    assert said["Subjective"].argmax() == 2
+    during, quantities = shipped.text_logits(["Stir the sauce until it thickens.", "2 cups flour, 1 cup sugar, 3 eggs"])
+    column = shipped.relations.index("Elaboration t")
+    assert quantities[column] > during[column]

@@ -1,0 +1,74 @@
+"""The coherence module on a dual encoder that stays as it is."""
+
+import json
+
+import numpy as np
+import pytest
+
+from iconotext.embed.folder import load_model
+from iconotext.errors import FeatureError, SettingError
+from iconotext.features import load_dual_encoder
+from iconotext.pipeline import Linker
+from iconotext.recipe import load_recipe
+from iconotext.retrieve.coherence import relation_probabilities
+from iconotext.retrieve.space import load_space
+from iconotext.train.run import train
+from tests.features.conftest import models, noise
+
+__all__ = ["models", "noise"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory, noise):
+    folder = tmp_path_factory.mktemp("dual")
+    lines = []
+    for number in range(30):
+        (folder / f"{number}.png").write_bytes(noise(number))
+        lines.append({"id": str(number), "split": ("train", "train", "validation")[number % 3],
+                      "sentences": ["a cat" if number % 2 else "the dog on the mat"], "images": [f"{number}.png"],
+                      "relations": {"Story": bool(number % 2)}})  # fmt: skip
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder / "pairs.jsonl"
+
+
+def recipe(models, *more):
+    name = models / "clip"
+    return load_recipe("coherence-dual", [f"features.text={name}", f"features.image={name}", "dim=12",
+        "training.epochs=60", "training.learning_rate=0.1", "training.batch=10", *more])  # fmt: skip
+
+
+def test_only_the_module_is_trained_and_the_vectors_stay_those_of_the_encoder(models, corpus, tmp_path):
+    train(recipe(models), [corpus], tmp_path / "model")
+    stored = load_model(tmp_path / "model")
+    assert {name for name, _ in stored.model.named_parameters()} == {
+        "log_scale", "bias", "coherence.weight", "coherence.bias"}  # fmt: skip
+    space, dual = load_space(str(tmp_path / "model")), load_dual_encoder(str(models / "clip"))
+    texts, files = ["a cat", "the dog on the mat"], [corpus.parent / "0.png", corpus.parent / "1.png"]
+    assert space.dim == 12
+    np.testing.assert_allclose(space.texts(texts), dual.text.encode(texts), atol=1e-5)
+    pictures, problems = space.pictures(files)
+    np.testing.assert_allclose(pictures, dual.image.encode(files).pooled, atol=1e-5)
+    assert problems == (None, None)
+    found = relation_probabilities(stored, space.texts(texts), pictures)
+    assert found.shape == (2, 2, 1)
+    assert (found[0] > found[1]).all()  # cats come with stories
+    linker = Linker.load(str(tmp_path / "model"))
+    assert linker.text.name == dual.text.name
+
+
+def test_the_length_of_the_vectors_must_be_named(models, corpus, tmp_path):
+    with pytest.raises(SettingError, match=r"dim is 13, the text features have 12"):
+        train(recipe(models, "dim=13"), [corpus], tmp_path / "model")
+
+
+def test_a_text_model_is_no_dual_encoder(models, corpus, tmp_path):
+    own = recipe(models, f"features.text={models / 'vit'}", f"features.image={models / 'vit'}")
+    with pytest.raises(FeatureError):
+        train(own, [corpus], tmp_path / "model")
+
+
+def test_settings_of_which_nothing_would_be_learned_are_refused(models):
+    with pytest.raises(SettingError, match="nothing is learned"):
+        recipe(models, "objective.coherence=0", "objective.cross_document=1")
+    with pytest.raises(SettingError, match="both name"):
+        recipe(models, "features.image=efficientnet-lite0")
