@@ -5,11 +5,14 @@
     │   ├── UnknownFormatError     no reader for this kind of file
     │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
     ├── PictureError           a picture cannot be read; never stops a document
-    │   └── OutsideError           its address leads out of the allowed folder
+    │   ├── OutsideError           its address leads out of the allowed folder
+    │   └── UnreachableError       a server did not answer, or would not just now
     ├── CorpusError            a corpus file breaks the format
     ├── FeatureError           a backbone is missing or does not fit its use
     ├── ShapeError             arrays do not fit each other
     ├── TrainingError          training cannot go on; what it reached so far is kept
+    ├── StudyError             a study of people's preferences cannot be made, read or go on so
+    ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
     └── OutputError            a result cannot be written (the file exists, the disk is full)
 
@@ -41,6 +44,10 @@ class OutsideError(PictureError):
     """The address of a picture leads out of the folder it may come from."""
 
 
+class UnreachableError(PictureError):
+    """A server did not answer, or was busy; another time there may be a picture."""
+
+
 class CorpusError(IconotextError):
     """A corpus file breaks the format; the message names file, line and field."""
 
@@ -55,6 +62,14 @@ class ShapeError(IconotextError):
 
 class TrainingError(IconotextError):
     """Training cannot go on (memory, numbers that are none); the message says what was kept and what may help."""
+
+
+class StudyError(IconotextError):
+    """A study of people's preferences cannot be made or read, or a vote cannot be taken."""
+
+
+class LibraryError(IconotextError):
+    """An image library cannot be made, read or written."""
 
 
 class SettingError(IconotextError):

@@ -45,7 +45,9 @@ def test_without_a_command_there_is_help(command):
     assert "Commands" in result.output
 
 
-@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", "build captions", "build documents"])
+@pytest.mark.parametrize(
+    "command", ["check", "stats", "convert", "split", "build captions", "build cite", "build clue", "build documents"]
+)
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0

@@ -110,3 +110,31 @@ def test_documents_without_a_side_are_noted(tmp_path):
     empty = {"id": "a", "sentences": [], "images": []}
     notes = check_corpus(corpus(tmp_path, empty)).notes
     assert [note.split(":")[0] for note in notes] == ["1 documents without images", "1 documents without sentences"]
+
+
+def test_images_that_are_named_by_an_address_are_noted(tmp_path, picture):
+    picture("name:a.png")
+    path = corpus(
+        tmp_path,
+        row("a", "http://a.example/1.jpg", "recipeqa:b.png"),
+        row("b", "recipeqa:b.png", "name:a.png", "c.png"),
+    )
+    checked = check_corpus(path)
+    assert [(problem.place, problem.field) for problem in checked.problems] == [("line 2", "images.2")]
+    assert checked.notes == ("2 images are named by an address and are not at hand",)
+
+
+def test_a_picture_of_labelled_pairs_in_two_splits_is_noted(tmp_path, picture):
+    picture("a.png")
+    picture("b.png", seed=1)
+    labels = {"relations": {"Visible": True}}
+    path = corpus(
+        tmp_path,
+        row("a", "a.png", split="train", **labels),
+        row("b", "a.png", split="test", **labels),
+        row("c", "b.png", split="train", **labels),
+        row("d", "b.png", split="test"),
+    )
+    checked = check_corpus(path)
+    assert [problem.place for problem in checked.problems] == ["line 4"]
+    assert checked.notes[0].startswith("1 pictures of pairs with relations are in two splits")

@@ -53,3 +53,16 @@ def test_sizes_against_the_standard_library(sizes):
     assert found.median == statistics.median(sizes)
     assert found.mean == pytest.approx(statistics.mean(sizes))
     assert found.max == max(sizes)
+
+
+def test_positive_rates_of_relations():
+    labels = [{"Visible": True, "Story": None}, {"Visible": False, "Story": None}, {"Visible": None, "Meta": True}, {}]
+    documents = [Document(f"d{i}", (), (), meta={"relations": some}) for i, some in enumerate(labels)]
+    found = corpus_stats([*documents, document(1, 1)])
+    assert {name: (rate.yes, rate.known, rate.rate) for name, rate in found.relations.items()} == {
+        "Visible": (1, 2, 0.5),
+        "Story": (0, 0, None),
+        "Meta": (1, 1, 1.0),
+    }
+    assert found.as_json()["relations"]["Visible"] == {"positive": 1, "answered": 2, "rate": 0.5}
+    assert corpus_stats([document(1, 1)]).relations == {}

@@ -1,4 +1,4 @@
-"""``iconotext analyze``: a closer look at models, as in Hessel 2019 (section 4.1, figures 3 and 4) and Li 2021."""
+"""``iconotext analyze``: a closer look at models, as in Hessel 2019 (section 4.1, figures 3 and 4) and later papers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli.analyze_bias import bias
+from iconotext.cli.analyze_refinement import refinement
+from iconotext.cli.analyze_study import study, votes
 from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate import EvaluateSettings, Split, evaluate_model, score, select
 from iconotext.errors import CorpusError, SettingError
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 
 analyze = typer.Typer(
     help="Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
-    "the negatives of training too easy.",
+    "the negatives of training too easy, how are hard queries refined, what do people prefer.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-analyze.command()(bias)
+for command in (bias, refinement, study, votes):
+    analyze.command()(command)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]

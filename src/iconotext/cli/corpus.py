@@ -10,6 +10,8 @@ import typer
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_captions import captions
+from iconotext.cli.corpus_cite import cite
+from iconotext.cli.corpus_clue import clue
 from iconotext.cli.corpus_convert import convert
 from iconotext.cli.corpus_documents import documents
 from iconotext.cli.corpus_pairs import pairs
@@ -17,6 +19,8 @@ from iconotext.cli.corpus_progress import total, watched
 from iconotext.cli.options import CorpusOutput, Force, Json, Seed
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from iconotext.corpus.check import CheckedCorpus
     from iconotext.corpus.stats import CorpusStats
 
@@ -25,11 +29,15 @@ SHOWN = 20
 
 corpus = typer.Typer(name="corpus", help="Check, count, convert, divide and build corpora.", no_args_is_help=True)
 build = typer.Typer(
-    name="build", help="Make a corpus out of files, or out of photographs with captions.", no_args_is_help=True
+    name="build",
+    help="Make a corpus out of files, out of photographs with captions, or out of a published data set.",
+    no_args_is_help=True,
 )
 corpus.add_typer(build)
 corpus.command()(convert)
 build.command()(captions)
+build.command()(cite)
+build.command()(clue)
 build.command()(documents)
 build.command()(pairs)
 
@@ -84,7 +92,8 @@ def stats(
     """Count documents, sentences, images and links: the columns of Table 1 of Hessel 2019.
 
     Density is the number of gold links divided by the number of possible links, over the documents whose links are
-    known.
+    known. Where documents have coherence relations, a second table has the share of each, as Tables 1 and 2 of
+    Alikhani 2021.
 
     **Examples**
 
@@ -190,9 +199,37 @@ def _show_stats(found: list[tuple[Path, CorpusStats]]) -> None:
             "N/A" if numbers.density is None else f"{numbers.density:.1%}",
         )
     Console().print(table)
+    _show_relations(found, [Text(path.name if distinct and path.name else str(path)) for path, _ in found])
     for path, numbers in found:
         if numbers.unknown:
             typer.echo(f"{path}: nobody knows the links of {numbers.unknown:,} of {numbers.documents:,} documents")
+
+
+def _show_relations(found: list[tuple[Path, CorpusStats]], names: list[Text]) -> None:
+    """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from iconotext.evaluate.published.alikhani2021 import TABLE_1, TABLE_2
+
+    having = [(name, numbers) for name, (_, numbers) in zip(names, found, strict=True) if numbers.relations]
+    if not having:
+        return
+    published = TABLE_1 | TABLE_2
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("relation", no_wrap=True)
+    for name, _ in having:
+        table.add_column(name, justify="right", overflow="fold", min_width=10)
+    table.add_column("published", justify="right", no_wrap=True)
+    for relation in dict.fromkeys(relation for _, numbers in having for relation in numbers.relations):
+        cells = []
+        for _, numbers in having:
+            answered = numbers.relations.get(relation)
+            rate = answered.rate if answered is not None else None
+            cells.append("" if answered is None or rate is None else f"{rate:.1%} of {answered.known:,}")
+        table.add_row(relation, *cells, f"{published[relation]:.1f}%" if relation in published else "")
+    Console().print(table)
 
 
 def _splits(numbers: CorpusStats) -> str:

@@ -111,13 +111,31 @@ def evaluate(
         typer.Option(metavar="MODEL", help="Another model, or its results file, to compare with.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a results file that is there.")] = False,
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Measure retrieval instead: how far down a text finds its own picture among N.",
+            show_default=False,
+        ),
+    ] = None,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="λ,T",
+            help="With --pool: refine hard queries by the relations (none: do not; default: as `analyze refinement` "
+            "left it in the model's folder).",
+            show_default=False,
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
             help="Any other setting: seed=1, resamplings=10000, word_vectors=FILE, text=FOLDER, image=FOLDER, "
-            "cache=false, ...",
+            "cache=false, ...; with --pool: draws=10, seed, resamplings, cache.",
             show_default=False,
         ),
     ] = None,
@@ -134,8 +152,17 @@ def evaluate(
     - `iconotext evaluate default corpus.jsonl --results default.parquet --json | jq .auc`
     - `iconotext evaluate object-detection corpus.jsonl --split test --set word_vectors=GoogleNews.bin.gz`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
+    - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
     """
     with known_errors():
+        if pool is not None or refine is not None:
+            from iconotext.cli.evaluate_retrieval import evaluate_retrieval
+
+            others = {"--evidence": evidence != "picture", "--results": results, "--compare": compare, "--force": force}
+            evaluate_retrieval(
+                model, corpus, split, pool=pool, refine=refine, as_json=as_json, set_=set_ or [], others=others
+            )
+            return
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
         from iconotext.pipeline import LinkSettings

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from iconotext.corpus.document_row import Pictures
+from iconotext.corpus.document_row import Pictures, named_by_address
 from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.corpus.picture_keys import PictureKeys
 from iconotext.corpus.row import Problem, Record, Row
@@ -41,7 +41,8 @@ def check_corpus(path: Path, records: Iterable[Record] | None = None, *, decode_
 
     Rows: types, lengths, ranges, ids. Pictures: each file is decoded once. Features beside the corpus: there is a
     finite row for each image without a file. Splits: no picture is in two of them, by its bytes or, without a file,
-    its id.
+    its id. Two things are notes and no problems: images that are named by an address and are not at hand, and pictures
+    in two splits whose documents all have relations, since the published splits of such pairs are random by pair.
 
     Args:
         path: The corpus.
@@ -73,6 +74,13 @@ def check_corpus(path: Path, records: Iterable[Record] | None = None, *, decode_
         for number, what in ((empty_images, "images"), (empty_sentences, "sentences"))
         if number
     ]
+    if check.elsewhere:
+        notes.append(f"{check.elsewhere} images are named by an address and are not at hand")
+    if check.shared:
+        notes.append(
+            f"{len(check.shared)} pictures of pairs with relations are in two splits, as in the published splits; "
+            "`corpus split` or building with --group keeps them together"
+        )
     if check.table is None and not FORMATS[check.format].files:
         notes.append(f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features")
     return CheckedCorpus(path, check.format, documents, tuple(problems), tuple(notes))
@@ -87,10 +95,12 @@ class _Check:
         self.pictures = Pictures(folder, files=FORMATS[self.format].files)
         there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
         self.table: FeatureTable | None = load_feature_table(folder / TABLE_FILE) if there else None
+        self.elsewhere = 0
+        self.shared: set[bytes] = set()
         self._decode = decode_pictures
         self._keys = PictureKeys()
         self._seen: set[str] = set()  # sources that were looked at
-        self._split_of: dict[bytes, tuple[str, str]] = {}
+        self._split_of: dict[bytes, tuple[str, str, bool]] = {}
         self._leaks: set[tuple[bytes, str]] = set()
         self._pool = ThreadPoolExecutor(thread_name_prefix="iconotext-check")
 
@@ -103,13 +113,16 @@ class _Check:
         for i, image in enumerate(images):
             if image.source not in self._seen:
                 self._seen.add(image.source)
-                new[image.source] = i
+                if image.problem is not None and named_by_address(image.source):
+                    self.elsewhere += 1
+                else:
+                    new[image.source] = i
         found = self._pool.map(self._problem, [images[i] for i in new.values()])
         for i, message in zip(new.values(), found, strict=True):
             if message is not None:
                 yield Problem(place, f"images.{i}", message)
         if row.split is not None:
-            yield from self._leaking(images, row.split, place)
+            yield from self._leaking(images, row.split, place, pair=row.relations is not None)
 
     def _image(self, source: str) -> Image:
         file, problem = self.pictures.find(source)
@@ -133,11 +146,15 @@ class _Check:
                 return str(error)
         return None
 
-    def _leaking(self, images: list[Image], split: str, place: str) -> Iterator[Problem]:
+    def _leaking(self, images: list[Image], split: str, place: str, *, pair: bool) -> Iterator[Problem]:
         for i, image in enumerate(images):
             key = self._keys.of(image)
-            first_split, first_place = self._split_of.setdefault(key, (split, place))
-            if first_split != split and (key, split) not in self._leaks:
+            first_split, first_place, first_pair = self._split_of.setdefault(key, (split, place, pair))
+            if first_split == split:
+                continue
+            if pair and first_pair:
+                self.shared.add(key)
+            elif (key, split) not in self._leaks:
                 self._leaks.add((key, split))
                 message = f"{image.source} is in {split} here and in {first_split} at {first_place}"
                 yield Problem(place, f"images.{i}", message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,6 +23,9 @@ SENTENCE_KINDS: dict[str, Kind] = {
     "c": "caption",
 }
 """What ``meta.sentence_kind`` may say; anything else counts as a paragraph."""
+
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""How an image begins that is named by an address (``https:``, ``recipeqa:``) and not by a path; a drive is shorter."""
 
 KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
 
@@ -47,7 +51,8 @@ class Pictures:
     def find(self, source: str) -> tuple[Path | None, str | None]:
         """The file of an image, and why there is none where there should be one.
 
-        An image whose features lie beside the corpus needs no file.
+        An image whose features lie beside the corpus needs no file. One that is named by an address is not at hand,
+        unless a file has this very name.
         """
         if not self.files:
             return None, None
@@ -58,7 +63,14 @@ class Pictures:
             there = False
         if there:
             return file, None
-        return None, None if source in self._in_table else f"not found: {file}"
+        if source in self._in_table:
+            return None, None
+        return None, f"not at hand: {source} is an address" if named_by_address(source) else f"not found: {file}"
+
+
+def named_by_address(source: str) -> bool:
+    """Whether a corpus names an image by an address, on the web or in another collection, instead of a path."""
+    return ADDRESS.match(source) is not None
 
 
 def document_of(row: Row, pictures: Pictures) -> Document:

@@ -1,11 +1,11 @@
-"""What a corpus holds, in numbers: Table 1 of Hessel 2019 and a little more."""
+"""What a corpus holds, in numbers: Table 1 of Hessel 2019, Tables 1 and 2 of Alikhani 2021, and a little more."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from iconotext.types import Document
@@ -21,6 +21,24 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """How often a coherence relation was found.
+
+    Attributes:
+        yes: Documents that have it.
+        known: Documents of which somebody said whether they have it.
+    """
+
+    yes: int
+    known: int
+
+    @property
+    def rate(self) -> float | None:
+        """Positive rate, 0 to 1 (Alikhani 2021, Tables 1 and 2); None where nobody said."""
+        return self.yes / self.known if self.known else None
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusStats:
     """Numbers of a corpus.
 
@@ -33,6 +51,7 @@ class CorpusStats:
         possible: Their pairs of a sentence and an image.
         mean_density: Mean over those documents of links / pairs; None where there are none with pairs.
         unknown: Documents whose links nobody knows.
+        relations: By coherence relation, in the order in which they first come; empty where no document has any.
     """
 
     splits: dict[str, int]
@@ -43,6 +62,7 @@ class CorpusStats:
     possible: int
     mean_density: float | None
     unknown: int
+    relations: dict[str, Answered] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
@@ -66,6 +86,10 @@ class CorpusStats:
             "density": self.density,
             "mean_density": self.mean_density,
             "unknown_links": self.unknown,
+            "relations": {
+                name: {"positive": found.yes, "answered": found.known, "rate": found.rate}
+                for name, found in self.relations.items()
+            },
         }
 
 
@@ -77,6 +101,7 @@ def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
     unique: set[bytes] = set()
     links = possible = unknown = 0
     densities: list[float] = []
+    answers: dict[str, Counter[bool | None]] = {}
     for document in documents:
         n, m = len(document.sentences), len(document.images)
         splits[document.split or "none"] += 1
@@ -84,6 +109,8 @@ def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
         images[m] += 1
         for image in document.images:
             unique.add(hashlib.blake2b(image.source.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+        for name, answer in (document.meta.get("relations") or {}).items():
+            answers.setdefault(name, Counter())[answer] += 1
         if document.links is None:
             unknown += 1
         elif n and m:
@@ -100,6 +127,7 @@ def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
         possible=possible,
         mean_density=sum(densities) / len(densities) if densities else None,
         unknown=unknown,
+        relations={name: Answered(found[True], found[True] + found[False]) for name, found in answers.items()},
     )
 
 

@@ -3,7 +3,8 @@
 ``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals``, ``significance`` and ``seeds`` say how sure
 that is. ``random_scores`` and ``object_detection`` are the baselines. ``correlation``, ``difficulty``, ``explained``,
 ``bias``, ``shares``, ``examples`` and ``curves`` look closer; ``published`` and ``table`` set our figures beside those
-of the papers.
+of the papers. Text-image pairs have measures of their own: ``retrieval`` (with ``pair_vectors``, ``retrieval_scores``,
+``refinement_tuning``), ``average_precision`` of relations, and what people prefer (``human``).
 """
 
 from iconotext.evaluate.results import (

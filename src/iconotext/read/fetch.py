@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from iconotext.errors import PictureError
+from iconotext.errors import PictureError, UnreachableError
+
+if TYPE_CHECKING:
+    import urllib3
 
 MAX_BYTES = 30 * 2**20
 MAX_SECONDS = 30.0
 MAX_REDIRECTS = 5
+MOVED = (301, 302, 303, 307, 308)
 PORTS = {"http": 80, "https": 443}
+
+AGENT = "iconotext"
+"""What we call ourselves to servers, and look for in their robots.txt."""
+
+Lookup = Callable[[str, int], str]
+"""From a host and a port to the IP address to connect to; raises ``PictureError`` where that is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said.
+
+    Attributes:
+        status: HTTP status.
+        headers: By their names, whatever the case.
+        body: Empty unless the status is 200.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 def fetch(address: str) -> bytes:
@@ -27,26 +56,38 @@ def fetch(address: str) -> bytes:
     """
     deadline = time.monotonic() + MAX_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
-        body, moved = _get(address, deadline)
-        if moved is None:
-            return body
-        try:
-            address = urljoin(address, moved)
-        except ValueError as error:
-            raise PictureError("not fetched: redirected to what is no valid address") from error
+        answer = get(address, deadline=deadline)
+        if answer.status == 200:
+            return answer.body
+        if answer.status not in MOVED:
+            raise PictureError(f"not fetched: {urlsplit(address).hostname} answered {answer.status}")
+        address = redirected(address, answer)
     raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
+
+
+def redirected(address: str, answer: Answer) -> str:
+    """Where an address has moved to.
+
+    Raises:
+        PictureError: That is no address.
+    """
+    try:
+        return urljoin(address, answer.headers.get("Location") or "")
+    except ValueError as error:
+        raise PictureError("not fetched: redirected to what is no valid address") from error
 
 
 def public_address(host: str, port: int) -> str:
     """The first address of a host, if all its addresses are public.
 
     Raises:
-        PictureError: The name is unknown, or leads to a private, loopback or otherwise reserved address.
+        UnreachableError: The name is unknown.
+        PictureError: It leads to a private, loopback or otherwise reserved address.
     """
     try:
         answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise PictureError(f"not fetched: the name {host} cannot be looked up") from error
+        raise UnreachableError(f"not fetched: the name {host} cannot be looked up") from error
     addresses = [str(answer[4][0]) for answer in answers]
     if not addresses or not all(map(is_public, addresses)):
         raise PictureError(f"not fetched: {host} is not a public address")
@@ -60,29 +101,41 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and (inner is None or is_public(str(inner)))
 
 
-def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
-    """(body, None), or (nothing, the address it has moved to)."""
+def get(
+    address: str,
+    *,
+    deadline: float,
+    max_bytes: int | None = None,
+    accept: str = "image/*",
+    lookup: Lookup | None = None,
+) -> Answer:
+    """One request, without following redirects.
+
+    Args:
+        address: ``http`` or ``https``.
+        deadline: When it must be over, by ``time.monotonic``; the connection is cut then, wherever it stands.
+        max_bytes: Of the body; None: ``MAX_BYTES``.
+        accept: Kinds of content that are asked for.
+        lookup: None: ``public_address``.
+
+    Raises:
+        UnreachableError: No connection, too slow, or cut off.
+        PictureError: Refused, no valid address, or too large.
+    """
     import urllib3
 
-    try:
-        parts = urlsplit(address)
-        port = parts.port or PORTS.get(parts.scheme)
-    except ValueError as error:
-        raise PictureError("not fetched: not a valid address") from error
-    if port is None or not parts.hostname:
-        raise PictureError(f"not fetched: {parts.scheme or 'an empty scheme'} is neither http nor https")
-    host = parts.hostname
-    ip = public_address(host, port)
+    host, port, target, secure = _parts(address)
+    ip = (lookup or public_address)(host, port)
     timeout = urllib3.Timeout(connect=min(10.0, _left(deadline)), read=min(10.0, _left(deadline)))
     pool: urllib3.HTTPConnectionPool
-    if parts.scheme == "https":
+    if secure:
         pool = urllib3.HTTPSConnectionPool(ip, port, server_hostname=host, assert_hostname=host, timeout=timeout)
     else:
         pool = urllib3.HTTPConnectionPool(ip, port, timeout=timeout)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": "iconotext", "Accept": "image/*"}
+    netloc = urlsplit(address).netloc.rpartition("@")[2]
+    headers = {"Host": netloc, "User-Agent": AGENT, "Accept": accept}
     try:
-        with pool:
+        with pool, _cut_off_at(deadline, pool):
             answer = pool.request(
                 "GET",
                 target,
@@ -93,29 +146,78 @@ def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
                 decode_content=True,
             )
             try:
-                if answer.status in (301, 302, 303, 307, 308):
-                    return b"", answer.headers.get("Location") or ""
-                if answer.status != 200:
-                    raise PictureError(f"not fetched: {host} answered {answer.status}")
-                return _limited(answer.stream(2**16), deadline), None
+                chunks = answer.stream(2**16) if answer.status == 200 else ()
+                return Answer(answer.status, answer.headers, _limited(chunks, deadline, max_bytes or MAX_BYTES))
             finally:
                 answer.close()
-    except (urllib3.exceptions.HTTPError, OSError, UnicodeError) as error:
-        raise PictureError(f"not fetched from {host}: {type(error).__name__}") from error
+    except (urllib3.exceptions.HTTPError, OSError, UnicodeError, ValueError) as error:
+        _left(deadline)  # a connection that we cut off ourselves fails in many ways
+        raise UnreachableError(f"not fetched from {host}: {type(error).__name__}") from error
 
 
-def _limited(chunks: Iterable[bytes], deadline: float) -> bytes:
+def _parts(address: str) -> tuple[str, int, str, bool]:
+    """Host, port, what is asked for, and whether by https."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port or PORTS.get(parts.scheme)
+    except ValueError as error:
+        raise PictureError("not fetched: not a valid address") from error
+    if port is None or parts.scheme not in PORTS or not parts.hostname:
+        raise PictureError(f"not fetched: {parts.scheme or 'an empty scheme'} is neither http nor https")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.hostname, port, target, parts.scheme == "https"
+
+
+@contextlib.contextmanager
+def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[None]:
+    """Cut the connections of a pool at the deadline.
+
+    A time limit on every read does not end an answer of one byte every nine seconds, in its headers or its body.
+    """
+    made: list[Any] = []
+    sockets: list[socket.socket] = []  # a connection lets go of its own before the body was read
+    kind = pool.ConnectionCls
+
+    def remembered(*arguments: Any, **options: Any) -> Any:
+        connection: Any = kind(*arguments, **options)
+        connect = connection.connect
+
+        def connected() -> None:
+            connect()
+            sockets.append(connection.sock)
+
+        connection.connect = connected
+        made.append(connection)
+        return connection
+
+    def cut() -> None:
+        for sock in (*sockets, *(connection.sock for connection in made)):
+            with contextlib.suppress(OSError, AttributeError):  # not connected yet, or no longer
+                sock.shutdown(socket.SHUT_RDWR)
+
+    pool.ConnectionCls = remembered  # type: ignore[assignment]
+    timer = threading.Timer(_left(deadline), cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _limited(chunks: Iterable[bytes], deadline: float, max_bytes: int) -> bytes:
     body = bytearray()
     for chunk in chunks:
         body += chunk
-        if len(body) > MAX_BYTES:
-            raise PictureError(f"not fetched: larger than {MAX_BYTES // 2**20} MiB")
+        if len(body) > max_bytes:
+            raise PictureError(f"not fetched: larger than {max_bytes / 2**20:g} MiB")
         _left(deadline)
+    _left(deadline)  # a body of unknown length looks complete where we cut it off
     return bytes(body)
 
 
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise PictureError(f"not fetched: took longer than {MAX_SECONDS:.0f} seconds")
+        raise UnreachableError("not fetched: took longer than allowed")
     return left

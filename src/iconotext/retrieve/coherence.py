@@ -38,7 +38,7 @@ def relation_probabilities(stored: StoredModel, texts: FloatMatrix, pictures: Fl
     of_texts = _joint(texts, dim) @ weight[:, :dim].T + stored.model.coherence.bias.numpy()
     of_pictures = _joint(pictures, dim) @ weight[:, dim:].T
     odds = of_texts[:, None] + of_pictures[None]
-    return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
+    return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
 
 
 def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:

@@ -1,0 +1,200 @@
+"""``iconotext analyze study`` and ``votes``: what people prefer of two models (Alikhani 2021, Table 6)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.evaluate import Split, select
+from iconotext.cli.options import Force, Json
+from iconotext.errors import CorpusError, OutputError
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.human import StudyResults
+    from iconotext.evaluate.human.preference import Preference
+    from iconotext.evaluate.pair_vectors import PairVectors
+
+
+class StudySettings(BaseModel):
+    """Settings of ``analyze study``; each can be given as ``--set name=value``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    raters: int = Field(3, ge=1)
+    """People who judge each pair."""
+
+    seed: int = Field(0, ge=0)
+    """Of the texts, of their order and of the two sides."""
+
+    cache: bool = True
+    """Whether features are kept on disk."""
+
+
+class VotesSettings(BaseModel):
+    """Settings of ``analyze votes``; each can be given as ``--set name=value``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    power: float = Field(0.95, gt=0, lt=1)
+    """Of the sensitivity analysis."""
+
+    significance: float = Field(0.05, gt=0, lt=1)
+    """Of the sensitivity analysis."""
+
+
+def study(
+    first: Annotated[
+        str, typer.Argument(help="The model that is asked about, as for `evaluate --pool`.", show_default=False)
+    ],
+    second: Annotated[str, typer.Argument(help="The model it is compared with.", show_default=False)],
+    corpus: Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The study to make.")] = Path("study.sqlite"),
+    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(help="Only texts with this relation to their picture; may be given again.", show_default=False),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Texts to draw, for each relation (default: all).", show_default=False),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="raters=3, seed=1, cache=false.", show_default=False),
+    ] = None,
+) -> None:
+    """Make a study: for each text, the best picture of two models side by side, for people to choose from.
+
+    Both models search all pictures of the corpus, refined as their folders say. Order and sides are random; the same
+    picture twice stays in the study, marked as such.
+
+    **Example**
+
+    - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
+    """
+    with known_errors():
+        from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
+        from iconotext.corpus.relations import find_relation
+        from iconotext.evaluate.human import create_study
+        from iconotext.evaluate.human.contenders import chosen_queries, contenders
+
+        settings = make_settings(StudySettings, parse_settings(set_ or [], StudySettings)[0])
+        relations = list(dict.fromkeys(find_relation(name).name for name in relation or ()))
+        if output.exists():
+            raise OutputError(f"{output} exists already, and a study may hold votes; give another name with --output")
+        chosen = select(corpus, split)
+        scores, encoded = [], []
+        for model in (first, second):
+            space = search_space(model, cache=settings.cache)
+            pairs = encoded_pairs(space, chosen)
+            encoded.append(pairs)
+            scores.append(score_of(space, pairs, refinement_of(model, space, None, None)))
+        _same(first, second, encoded)
+        queries = chosen_queries(encoded[0], relations=relations, count=count, seed=settings.seed)
+        found = contenders(scores[0], scores[1], encoded[0], queries)
+        same = create_study(output, found, first=first, second=second, raters=settings.raters, seed=settings.seed)
+        typer.echo(
+            f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
+            f"{settings.raters * len(found):,} votes are wanted",
+            err=True,
+        )
+
+
+def _same(first: str, second: str, encoded: list[PairVectors]) -> None:
+    """Both models must search the same pictures by the same texts.
+
+    Raises:
+        CorpusError: One of them could read what the other could not.
+    """
+    one, other = encoded
+    if one.ids != other.ids or one.image_of.tolist() != other.image_of.tolist():
+        raise CorpusError(
+            f"{first} and {second} could not read the same pictures of the corpus: {len(one.left_out)} and "
+            f"{len(other.left_out)} left out"
+        )
+
+
+def votes(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="The study's file.", show_default=False)],
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the raw votes to it.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+    force: Force = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="power=0.8, significance=0.01.", show_default=False),
+    ] = None,
+) -> None:
+    """Count the votes of a study: better, worse, both good, both bad, for each relation, by majority.
+
+    With a t-test and a sign test of the preference, and the smallest effect that so many pairs could have shown.
+
+    **Examples**
+
+    - `iconotext analyze votes study.sqlite`
+    - `iconotext analyze votes study.sqlite --csv votes.csv --json`
+    """
+    with known_errors():
+        from iconotext.evaluate.human import export_votes, progress, study_results
+
+        settings = make_settings(VotesSettings, parse_settings(set_ or [], VotesSettings)[0])
+        found = study_results(file, power=settings.power, significance=settings.significance)
+        far = progress(file)
+        if csv is not None:
+            export_votes(file, csv, force=force)
+        if as_json:
+            done = {"votes": far.votes, "wanted": far.wanted, "of_rater": dict(far.of_rater)}
+            typer.echo(json.dumps(found.as_dict() | done, ensure_ascii=False, allow_nan=False))
+        else:
+            show_votes(found)
+            typer.echo(
+                f"\n{far.votes:,} of {far.wanted:,} votes by {len(far.of_rater):,} raters; {far.complete:,} of "
+                f"{far.pairs:,} pairs have all of theirs, and only those are counted."
+            )
+
+
+def show_votes(found: StudyResults) -> None:
+    """A table for people, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.evaluate.human.results import OUTCOMES
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Relation")
+    for column in ("Pairs", *(outcome.capitalize() for outcome in OUTCOMES), "t", "p", "p (sign)", "d", "d seen from"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in found.rows:
+        shares = [row.share(outcome) for outcome in OUTCOMES]
+        table.add_row(
+            Text(row.relation),
+            f"{row.pairs:,}",
+            *("–" if share is None else f"{100 * share:.0f} %" for share in shares),
+            *_tests(row.preference),
+        )
+    Console().print(table)
+    typer.echo(
+        f"\n{found.about.first} against {found.about.second}, by majority of {found.about.raters}. d is the effect "
+        f"size; effects from the last column on are detected with a power of {100 * found.power:g} % at a significance "
+        f"level of {100 * found.significance:g} %."
+    )
+
+
+def _tests(found: Preference | None) -> list[str]:
+    if found is None:
+        return ["–"] * 5
+    figures = (
+        (found.t, ".2f"),
+        (found.p, ".2g"),
+        (found.p_sign, ".2g"),
+        (found.effect, ".2f"),
+        (found.smallest_effect, ".2f"),
+    )
+    return ["–" if value is None else format(value, form) for value, form in figures]

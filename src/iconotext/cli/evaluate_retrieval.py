@@ -1,0 +1,300 @@
+"""``iconotext evaluate --pool``: how far down a text finds its own picture among many (Alikhani 2021, Tables 4–8)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.cli.common import make_settings, parse_settings, progress
+from iconotext.cli.evaluate import Selection, Split, select
+from iconotext.errors import SettingError
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.average_precision import RelationPrecision
+    from iconotext.evaluate.pair_vectors import PairVectors
+    from iconotext.evaluate.retrieval import Figure, Retrieval, Score
+    from iconotext.evaluate.retrieval_scores import Refinement
+    from iconotext.retrieve.space import SearchSpace
+
+
+class RetrievalSettings(BaseModel):
+    """Settings of ``evaluate --pool``; each can be given as ``--set name=value``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    draws: int = Field(10, ge=1)
+    """How many pools are drawn."""
+
+    seed: int = Field(0, ge=0)
+    """Of the pools and of the intervals."""
+
+    resamplings: int = Field(2000, ge=100)
+    """How often the pairs are drawn anew for an interval of the average precision."""
+
+    cache: bool = True
+    """Whether features are kept on disk."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The retrieval metrics of one way to score.
+
+    Attributes:
+        all: Over all queries.
+        relations: Name to those over the queries that have it; None where no pool has such a query.
+    """
+
+    all: Retrieval
+    relations: dict[str, Retrieval | None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        of_relations = {name: each and each.as_dict() for name, each in self.relations.items()}
+        return {**self.all.as_dict(), "relations": of_relations}
+
+
+def evaluate_retrieval(
+    model: str,
+    corpus: Path,
+    split: Split | None,
+    *,
+    pool: int | None,
+    refine: str | None,
+    as_json: bool,
+    set_: Sequence[str],
+    others: Mapping[str, object],
+) -> None:
+    """Measure and print.
+
+    Args:
+        model: As for ``load_space``.
+        corpus: Corpus file.
+        split: Part of it.
+        pool: Images in a pool.
+        refine: λ and T, or ``none``; None takes what the model's folder has.
+        as_json: Print JSON.
+        set_: ``name=value`` pairs.
+        others: Name of each option that has no place here to whether it was given.
+
+    Raises:
+        IconotextError: An option has no place here; model or corpus cannot be read; the pool is too large.
+    """
+    from iconotext.evaluate.retrieval import of_relations, rank_pools, retrieval
+    from iconotext.evaluate.retrieval_scores import refined, relation_probabilities_of, similarities
+
+    if pool is None:
+        raise SettingError("--refine is for retrieval: add --pool 500")
+    for name, given in others.items():
+        if given:
+            raise SettingError(f"{name} is for links: leave it out, or leave out --pool")
+    settings = make_settings(RetrievalSettings, parse_settings(set_, RetrievalSettings)[0])
+    wanted = None if refine is None else parse_refinement(refine)
+    chosen = select(corpus, split)
+    space = search_space(model, cache=settings.cache)
+    refinement = refinement_of(model, space, refine, wanted)
+    pairs = encoded_pairs(space, chosen)
+
+    def found(score: Score) -> Found:
+        draws = rank_pools(score, pairs.image_of, pool=pool, draws=settings.draws, seed=settings.seed)
+        everything = retrieval(draws)
+        assert everything is not None  # every image has a pair that asks for it
+        return Found(everything, of_relations(draws, pairs.labels, pairs.relations))
+
+    plain, better = found(similarities(pairs)), None
+    relations = relation_probabilities_of(space)
+    if refinement is not None and relations is not None:
+        better = found(refined(pairs, relations[0], refinement))
+    precisions = relation_precision(space, pairs, settings)
+    if as_json:
+        printed = {
+            "model": model,
+            "corpus": str(chosen.path),
+            "split": chosen.split,
+            "pool": pool,
+            "seed": settings.seed,
+            "pairs": len(pairs.ids),
+            "images": len(pairs.pictures),
+            "left_out": [each._asdict() for each in pairs.left_out],
+            **plain.as_dict(),
+            "refined": better and refinement and {**refinement._asdict(), **better.as_dict()},
+            "average_precision": None if not precisions else {each.relation: each.as_dict() for each in precisions},
+        }
+        typer.echo(json.dumps(printed, ensure_ascii=False, allow_nan=False))
+    else:
+        show(model, pool, pairs, plain, better, refinement, precisions)
+
+
+def search_space(model: str, *, cache: bool) -> SearchSpace:
+    """The space of a model, with features on disk or not.
+
+    Raises:
+        FeatureError: There is no such model.
+        SettingError: It is a baseline that has no vectors.
+    """
+    from iconotext.features import FeatureCache
+    from iconotext.retrieve.space import load_space
+
+    if model in ("random", "object-detection"):
+        raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
+    return load_space(model, cache=FeatureCache() if cache else None)
+
+
+def encoded_pairs(space: SearchSpace, chosen: Selection) -> PairVectors:
+    """The pairs of a selection as arrays, showing progress.
+
+    Raises:
+        CorpusError: There are none.
+    """
+    from iconotext.evaluate.pair_vectors import pair_vectors
+
+    return pair_vectors(space, progress(chosen.documents(), total=chosen.count, label="Encoding"))
+
+
+def parse_refinement(text: str) -> Refinement:
+    """λ and T from ``0.13,0.1``; ``none`` refines nothing.
+
+    Raises:
+        SettingError: It says something else.
+    """
+    from iconotext.evaluate.retrieval_scores import Refinement
+
+    if text.strip().casefold() == "none":
+        return Refinement(0.0, 0.0)
+    try:
+        strength, threshold = map(float, text.split(","))
+    except ValueError:
+        raise SettingError(f"--refine {text}: give λ and T with a comma between, such as 0.13,0.1, or none") from None
+    if not (0 <= strength < float("inf") and threshold >= 0):
+        raise SettingError(f"--refine {text}: λ and T are at least 0")
+    return Refinement(strength, threshold)
+
+
+def refinement_of(model: str, space: SearchSpace, refine: str | None, wanted: Refinement | None) -> Refinement | None:
+    """The refinement that is asked for, else the one that stands in the model's folder; None without one.
+
+    Args:
+        model: Name or folder.
+        space: Of the model.
+        refine: What was asked for, as it was written.
+        wanted: What was asked for.
+
+    Raises:
+        SettingError: One is asked for of a model that tells no relations.
+        FeatureError: The file in the folder is damaged.
+    """
+    from iconotext.embed.folder import init_folder
+    from iconotext.evaluate.refinement_tuning import read_refinement
+    from iconotext.evaluate.retrieval_scores import relation_probabilities_of
+
+    aware = relation_probabilities_of(space) is not None
+    if wanted is not None and wanted.threshold and not aware:
+        raise SettingError(f"--refine {refine}: the model {model} tells no relations to refine by")
+    if wanted is None and aware:
+        wanted = read_refinement(init_folder(model))
+    return wanted if wanted is not None and wanted.threshold else None
+
+
+def score_of(space: SearchSpace, pairs: PairVectors, refinement: Refinement | None) -> Score:
+    """Similarities by the vectors of a model, refined or not."""
+    from iconotext.evaluate.retrieval_scores import refined, relation_probabilities_of, similarities
+
+    relations = relation_probabilities_of(space)
+    if refinement is None or relations is None:
+        return similarities(pairs)
+    return refined(pairs, relations[0], refinement)
+
+
+def relation_precision(
+    space: SearchSpace, pairs: PairVectors, settings: RetrievalSettings
+) -> tuple[RelationPrecision, ...]:
+    """Average precision of the relations that the model tells and the corpus has labels for; () without any."""
+    from iconotext.evaluate.average_precision import relation_precisions
+    from iconotext.evaluate.retrieval_scores import own_probabilities, relation_probabilities_of
+
+    told = relation_probabilities_of(space)
+    if told is None:
+        return ()
+    probabilities, names = told
+    both = [name for name in names if name in pairs.relations]
+    if not both:
+        return ()
+    predicted = own_probabilities(pairs, probabilities)[:, [names.index(name) for name in both]]
+    labels = pairs.labels[:, [pairs.relations.index(name) for name in both]]
+    return relation_precisions(predicted, labels, both, resamplings=settings.resamplings, seed=settings.seed)
+
+
+def show(
+    model: str,
+    pool: int,
+    pairs: PairVectors,
+    plain: Found,
+    better: Found | None,
+    refinement: Refinement | None,
+    precisions: Sequence[RelationPrecision],
+) -> None:
+    """Tables for people, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Model", overflow="fold")
+    for column in ("Queries", "Median rank", "R@1", "R@5", "R@10"):
+        table.add_column(column, justify="right", no_wrap=True)
+    ways = [(model, plain)]
+    if better is not None and refinement is not None:
+        name = f"{model}, refined (λ = {refinement.strength:g}, T = {refinement.threshold:g})"
+        ways.append((name, better))
+    for name, found in ways:
+        table.add_row(Text(name), *_cells(found.all))
+    for relation in plain.relations:
+        for _, found in ways:
+            table.add_row(
+                Text(f"  {relation}{'' if found is plain else ', refined'}"), *_cells(found.relations[relation])
+            )
+    console.print(table)
+    draws = plain.all.draws
+    spread = f"mean ± standard deviation over {draws} random pools" if draws > 1 else "one pool of all pictures"
+    typer.echo(
+        f"\n{len(pairs.ids):,} texts and {len(pairs.pictures):,} pictures; {pool:,} pictures in a pool; {spread}. "
+        "R@K in percent."
+    )
+    for reason, number in Counter(each.reason.partition(":")[0] for each in pairs.left_out).items():
+        names = [each.id for each in pairs.left_out if each.reason.partition(":")[0] == reason]
+        typer.echo(f"Left out, because {reason}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+    if precisions:
+        typer.echo("")
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column("Relation, told from text and picture")
+        for column in ("Average precision", "Chance", "Pairs", "Unanswered"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for each in precisions:
+            table.add_row(Text(each.relation), *_precision(each), f"{each.pairs:,}", f"{each.unanswered:,}")
+        console.print(table)
+
+
+def _cells(found: Retrieval | None) -> list[str]:
+    if found is None:
+        return ["0", "–", "–", "–", "–"]
+    queries = f"{found.queries:,.0f}" if float(found.queries).is_integer() else f"{found.queries:,.1f}"
+    return [queries, _figure(found.median_rank, 1), *(_figure(found.recall[k], 100) for k in (1, 5, 10))]
+
+
+def _figure(figure: Figure, times: float) -> str:
+    shown = f"{times * figure.mean:.1f}"
+    return shown if figure.deviation is None else f"{shown} ± {times * figure.deviation:.1f}"
+
+
+def _precision(each: RelationPrecision) -> tuple[str, str]:
+    if each.average_precision is None or each.interval is None:
+        return "–", "–" if each.positive_rate is None else f"{each.positive_rate:.3f}"
+    low, high = each.interval
+    return f"{each.average_precision:.3f} ({low:.3f}–{high:.3f})", f"{each.positive_rate:.3f}"

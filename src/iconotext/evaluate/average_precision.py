@@ -1,0 +1,178 @@
+"""Average precision of predicted relations (Alikhani 2021, Table 8), beside what chance would reach.
+
+Equal scores form one step of the precision-recall curve, as in scikit-learn, so that no order among them counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import ShapeError
+from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPrecision:
+    """How well one relation is predicted.
+
+    Attributes:
+        relation: Its name.
+        average_precision: 0 to 1; None where no pair, or no pair with an answer, has the relation.
+        interval: 95 % bootstrap interval over the pairs; None with the average precision.
+        positive_rate: Share of the pairs that have it, which is what random scores reach; None without answers.
+        pairs: With an answer.
+        unanswered: Pairs that are left out, because nobody knows whether they have the relation.
+    """
+
+    relation: str
+    average_precision: float | None
+    interval: tuple[float, float] | None
+    positive_rate: float | None
+    pairs: int
+    unanswered: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "average_precision": self.average_precision,
+            "interval": None if self.interval is None else list(self.interval),
+            "positive_rate": self.positive_rate,
+            "pairs": self.pairs,
+            "unanswered": self.unanswered,
+        }
+
+
+def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
+    """Mean of the precisions at each step of the recall, ``Σ (R_i − R_{i−1}) P_i`` from the highest score down.
+
+    Args:
+        scores: (n,), no NaN.
+        gold: (n,) bool, whether each is a positive.
+
+    Returns:
+        0 to 1; None where there is no positive.
+
+    Raises:
+        ShapeError: The shapes differ, or a score is not a number.
+    """
+    order, ends = _steps(scores, gold)
+    positive = gold[order]
+    total = int(positive.sum())
+    if not total:
+        return None
+    found = np.cumsum(positive)[ends]
+    return float((np.diff(found, prepend=0) * found / (ends + 1)).sum() / total)
+
+
+def average_precision_interval(
+    scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0, level: float = LEVEL
+) -> tuple[float, float] | None:
+    """Percentile bootstrap interval of the average precision, when pairs are drawn anew.
+
+    Args:
+        scores: (n,), no NaN.
+        gold: (n,) bool.
+        resamplings: Number of times the pairs are drawn; draws without a positive count for nothing.
+        seed: Equal seeds give equal intervals.
+        level: Share of the resamplings within the interval, 0 to 1.
+
+    Returns:
+        Low and high; None where there is no positive.
+
+    Raises:
+        ShapeError: The shapes differ, or a score is not a number.
+    """
+    order, ends = _steps(scores, gold)
+    positive = gold[order]
+    if not positive.any():
+        return None
+    drawn = [_resampled(counts[:, order], positive, ends) for counts in resampled_counts(len(gold), resamplings, seed)]
+    values = np.concatenate(drawn)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return None
+    tail = (1 - level) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def relation_precisions(
+    probabilities: Floats,
+    labels: Floats,
+    relations: Sequence[str],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+) -> tuple[RelationPrecision, ...]:
+    """Average precision of each relation.
+
+    Args:
+        probabilities: (P, R) of P pairs of a text and its own image; any scores do.
+        labels: (P, R): 1 where the pair has the relation, 0 where not, NaN where nobody answered.
+        relations: R names.
+        resamplings: For the intervals.
+        seed: For the intervals.
+
+    Raises:
+        ShapeError: The shapes do not fit, a score is not a number, or a label is none of the three.
+    """
+    probabilities, labels = np.asarray(probabilities), np.asarray(labels, np.float64)
+    if not (probabilities.shape == labels.shape == (len(labels), len(relations))):
+        raise ShapeError(
+            f"probabilities {probabilities.shape} and labels {labels.shape} must both be (pairs, {len(relations)})"
+        )
+    if not (np.isnan(labels) | (labels == 0) | (labels == 1)).all():
+        raise ShapeError("labels must be 0, 1 or NaN")
+    found = []
+    for column, name in enumerate(relations):
+        answered = ~np.isnan(labels[:, column])
+        scores, gold = probabilities[answered, column], labels[answered, column] == 1
+        found.append(
+            RelationPrecision(
+                name,
+                average_precision(scores, gold),
+                average_precision_interval(scores, gold, resamplings=resamplings, seed=seed),
+                float(gold.mean()) if len(gold) else None,
+                pairs=len(gold),
+                unanswered=int((~answered).sum()),
+            )
+        )
+    return tuple(found)
+
+
+def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The order from the highest score down, and the last place in it of each different score."""
+    scores, gold = np.asarray(scores), np.asarray(gold)
+    if scores.ndim != 1 or scores.shape != gold.shape:
+        raise ShapeError(f"scores {scores.shape} and gold {gold.shape} must be the same (n,)")
+    if np.isnan(scores).any():
+        raise ShapeError(f"the score {int(np.argmax(np.isnan(scores)))} is not a number")
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    last = np.append(ordered[1:] != ordered[:-1], True) if len(ordered) else np.zeros(0, np.bool_)
+    return order, np.flatnonzero(last)
+
+
+def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Average precision of each resampling, NaN without a positive.
+
+    Args:
+        counts: (resamplings, n), how often each is drawn, in the order of the scores.
+        positive: (n,) in the same order.
+        ends: Last place of each different score.
+    """
+    found = np.cumsum(counts * positive, axis=1)[:, ends]
+    seen = np.cumsum(counts, axis=1)[:, ends]
+    steps = np.diff(found, axis=1, prepend=0)
+    totals = found[:, -1]
+    sums = (steps * found / np.maximum(seen, 1)).sum(axis=1)  # nothing seen: nothing found, no step
+    return np.where(totals > 0, sums / np.maximum(totals, 1), np.nan)

@@ -1,0 +1,219 @@
+"""A study: pairs of images for people to choose from, and their votes, in one SQLite file.
+
+The file is made whole or not at all, holds no picture but the way to each, and nothing of it is kept in memory: every
+call opens it, does one transaction and closes it. So a study survives whoever works on it, and may be continued at any
+time by any number of processes on one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.errors import OutputError, SettingError, StudyError
+from iconotext.types import Image
+from iconotext.write import write_bytes
+
+ANSWERS: Mapping[str, str] = MappingProxyType(
+    {
+        "a": "I prefer image A",
+        "b": "I prefer image B",
+        "same": "The images are exactly the same, or both fit equally well",
+        "neither": "Neither of the images is a good match for this text",
+    }
+)
+"""What a rater may answer, and how it is put. The paper's third answer is "The images are exactly the same", and its
+table counts it as "Both Good"; ours says both."""
+
+RATERS = 3
+"""People who judge each pair."""
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that is writing."""
+
+_APPLICATION = 0x49634854  # marks the file as a study
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE pairs (
+    number INTEGER PRIMARY KEY,  -- from 0, in the order they are given out
+    query TEXT NOT NULL,
+    text TEXT NOT NULL,
+    relations TEXT NOT NULL,     -- JSON list of names
+    first TEXT NOT NULL,         -- the image of the first model, relative to the folder of this file
+    second TEXT NOT NULL,
+    swapped INTEGER NOT NULL CHECK (swapped IN (0, 1)),  -- 1: A is the image of the second model
+    identical INTEGER NOT NULL CHECK (identical IN (0, 1))
+);
+CREATE TABLE votes (
+    pair INTEGER NOT NULL REFERENCES pairs (number),
+    rater TEXT NOT NULL,
+    given REAL NOT NULL,         -- when the pair was shown, seconds since 1970
+    answer TEXT CHECK (answer IN ('a', 'b', 'same', 'neither')),  -- null: not yet
+    answered REAL,
+    PRIMARY KEY (pair, rater)
+);
+CREATE INDEX votes_of_rater ON votes (rater);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contenders:
+    """A text, and the best image of each of two models.
+
+    Attributes:
+        query: Name of the text, unique within the study.
+        text: What the images are to fit.
+        first: Picture file of the model that is asked about.
+        second: Picture file of the one it is compared with.
+        relations: Coherence relations for which the pair counts, none or several.
+    """
+
+    query: str
+    text: str
+    first: Path
+    second: Path
+    relations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a study compares.
+
+    Attributes:
+        first: Name of the model that is asked about.
+        second: Name of the model it is compared with.
+        raters: People who judge each pair.
+        seed: Of the order of the pairs and of the two sides.
+    """
+
+    first: str
+    second: str
+    raters: int
+    seed: int
+
+
+def create_study(
+    path: Path,
+    contenders: Sequence[Contenders],
+    *,
+    first: str,
+    second: str,
+    raters: int = RATERS,
+    seed: int = 0,
+) -> int:
+    """Write a study.
+
+    The pairs are shuffled, and so are the sides: in half of the pairs, to the nearest one, A is the image of the first
+    model. Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
+    identical: leaving it out would make the models look more different than they are.
+
+    Args:
+        path: The file; one that is there is never replaced, since it may hold votes.
+        contenders: At least one.
+        first: Name of the model that is asked about, such as the coherence-aware one.
+        second: Name of the model it is compared with.
+        raters: People who judge each pair; an odd number makes majorities likely.
+        seed: Equal seeds give equal studies.
+
+    Returns:
+        The number of identical pairs.
+
+    Raises:
+        StudyError: There are no contenders, two have the same name, or a picture is not there.
+        SettingError: ``raters`` is below 1.
+        OutputError: The file exists, or it cannot be written.
+    """
+    import numpy as np
+
+    if raters < 1:
+        raise SettingError(f"raters is {raters}, expected at least 1")
+    if not contenders:
+        raise StudyError("a study needs at least one pair of images")
+    if os.path.lexists(path) or os.path.lexists(f"{path}-journal"):
+        raise OutputError(
+            f"{path} exists already, and a study may hold votes; give another name, or remove it yourself"
+        )
+    seen: set[str] = set()
+    for each in contenders:
+        if each.query in seen:
+            raise StudyError(f"query {each.query!r}: there are two of this name")
+        seen.add(each.query)
+        for picture in (each.first, each.second):
+            if not picture.is_file():
+                raise StudyError(f"query {each.query!r}: the picture {picture} is not there")
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(contenders))
+    swapped = random.permutation(np.arange(len(contenders)) % 2)
+    keys = PictureKeys()
+    rows = []
+    for number, (place, swap) in enumerate(zip(order.tolist(), swapped.tolist(), strict=True)):
+        each = contenders[place]
+        one, other = (keys.of(Image(picture.name, picture)) for picture in (each.first, each.second))
+        ways = [_way(picture, path.parent) for picture in (each.first, each.second)]
+        rows.append((number, each.query, each.text, json.dumps(each.relations), *ways, swap, int(one == other)))
+    about = {"first": first, "second": second, "raters": str(raters), "seed": str(seed)}
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.commit()
+        write_bytes(path, connection.serialize())
+    return sum(row[-1] for row in rows)
+
+
+@contextmanager
+def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
+    """One transaction on a study: what the block did stands if it ends without an error, else nothing of it.
+
+    Args:
+        path: The study.
+        writing: Take the lock at once, so that nothing read in the block can be changed by others before it ends.
+
+    Raises:
+        StudyError: There is no such study, it is damaged, or it stayed locked for ``PATIENCE`` seconds.
+    """
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such study; create_study, or iconotext analyze study, makes one")
+    address = f"{path.absolute().as_uri()}?mode=rw"  # never make an empty file
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+                raise StudyError(f"{path}: is no study of iconotext")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:  # some errors have ended it
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StudyError(f"{path}: cannot be {'written' if writing else 'read'} as a study: {error}") from error
+
+
+def about_study(connection: sqlite3.Connection) -> About:
+    """What the study compares."""
+    values = dict(connection.execute("SELECT name, value FROM about"))
+    return About(values["first"], values["second"], int(values["raters"]), int(values["seed"]))
+
+
+def picture_of(way: str, study: Path) -> Path:
+    """The file of a picture that a study names."""
+    return Path(os.path.normpath(study.absolute().parent / way))
+
+
+def _way(picture: Path, folder: Path) -> str:
+    """From the folder of the study to the picture, so that both may be moved together."""
+    try:
+        return Path(os.path.relpath(picture.absolute().resolve(), folder.absolute().resolve())).as_posix()
+    except ValueError:  # another drive of a Windows machine
+        return picture.resolve().as_posix()

@@ -1,0 +1,183 @@
+"""A corpus of text-image pairs as arrays: what retrieval is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.relations import RELATIONS
+from iconotext.errors import CorpusError
+from iconotext.types import Document, Image
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.retrieve.space import SearchSpace
+    from iconotext.types import FloatMatrix
+
+AT_ONCE = 512
+"""Pairs that are encoded together."""
+
+
+class Pair(NamedTuple):
+    """A text and the image it belongs to.
+
+    Attributes:
+        id: That of its document, if it is the only pair there; else with sentence and image, ``id/sentence/image``.
+        text: The sentence.
+        image: The image.
+        relations: Name to whether text and image have the relation, None where nobody answered.
+    """
+
+    id: str
+    text: str
+    image: Image
+    relations: Mapping[str, bool | None]
+
+
+class LeftOut(NamedTuple):
+    """A document or pair that is not measured, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairVectors:
+    """P pairs of a text and one of M different images.
+
+    Attributes:
+        ids: Of the pairs; see ``Pair``.
+        text: The P sentences.
+        texts: (P, dim) float32 unit rows.
+        images: (M, dim) float32 unit rows, one for each different picture.
+        pictures: The M images; of pictures that occur several times, the first.
+        image_of: (P,) number of each pair's image.
+        relations: R names, those that any pair has an answer for.
+        labels: (P, R): 1 where a pair has a relation, 0 where not, NaN where nobody answered.
+        left_out: Documents and pairs that are not among them.
+    """
+
+    ids: tuple[str, ...]
+    text: tuple[str, ...]
+    texts: FloatMatrix
+    images: FloatMatrix
+    pictures: tuple[Image, ...]
+    image_of: NDArray[np.intp]
+    relations: tuple[str, ...]
+    labels: NDArray[np.float64]
+    left_out: tuple[LeftOut, ...]
+
+
+def pairs_of(document: Document) -> Iterator[Pair | LeftOut]:
+    """The pairs of a document: its gold links, or its sentence and its image where it has one of each.
+
+    A link that comes twice counts once. Labels of relations hold for a document of one pair only.
+    """
+    links = document.links
+    if links is None and len(document.sentences) == len(document.images) == 1:
+        links = ((0, 0),)
+    if links is None:
+        yield LeftOut(document.id, "its links are unknown")
+        return
+    if not links:
+        yield LeftOut(document.id, "it has no gold link")
+        return
+    links = tuple(dict.fromkeys(links))
+    relations = document.meta.get("relations") if len(links) == 1 else None
+    for sentence, image in links:
+        identifier = document.id if len(links) == 1 else f"{document.id}/{sentence}/{image}"
+        picture = document.images[image]
+        if picture.problem is not None or picture.file is None:
+            yield LeftOut(identifier, f"its picture is {picture.problem or 'not a file'}")
+        else:
+            yield Pair(identifier, document.sentences[sentence].text, picture, relations or {})
+
+
+def pair_vectors(space: SearchSpace, documents: Iterable[Document]) -> PairVectors:
+    """Encode the pairs of a corpus.
+
+    Pictures with the same bytes are one image, whatever they are called. A pair whose picture cannot be read is left
+    out, and its picture is no candidate.
+
+    Args:
+        space: Where texts and pictures meet.
+        documents: May be a generator; of each, only texts, paths and labels stay in memory.
+
+    Raises:
+        CorpusError: No pair is left.
+    """
+    left_out: list[LeftOut] = []
+    keys = PictureKeys()
+    numbers: dict[bytes, int] = {}
+    pictures: list[Image] = []
+    problems: list[str | None] = []
+    pairs: list[Pair] = []
+    image_of: list[int] = []
+    of_texts, of_images = [np.zeros((0, space.dim), np.float32)], [np.zeros((0, space.dim), np.float32)]
+    for some in _batches(_pairs(documents, left_out)):
+        known = len(pictures)
+        for pair in some:
+            number = numbers.setdefault(keys.of(pair.image), len(pictures))
+            if number == len(pictures):
+                pictures.append(pair.image)
+            image_of.append(number)
+        pairs += some
+        of_texts.append(space.texts([pair.text for pair in some]))
+        if len(pictures) > known:
+            vectors, found = space.pictures([image.file for image in pictures[known:] if image.file is not None])
+            of_images.append(vectors)
+            problems += found
+    readable = np.array([problem is None for problem in problems], np.bool_)
+    good = readable[image_of] if image_of else np.zeros(0, np.bool_)
+    for pair, number in zip(pairs, image_of, strict=True):
+        if problems[number] is not None:
+            left_out.append(LeftOut(pair.id, f"its picture cannot be read: {problems[number]}"))
+    if not good.any():
+        why = f": {left_out[0].id!r} is left out, because {left_out[0].reason}" if left_out else ""
+        raise CorpusError(f"there is no pair of a text and its picture{why}")
+    kept = [pair for pair, keep in zip(pairs, good, strict=True) if keep]
+    relations, labels = _labels(kept)
+    return PairVectors(
+        ids=tuple(pair.id for pair in kept),
+        text=tuple(pair.text for pair in kept),
+        texts=np.concatenate(of_texts)[good],
+        images=np.concatenate(of_images)[readable],
+        pictures=tuple(picture for picture, keep in zip(pictures, readable, strict=True) if keep),
+        image_of=(np.cumsum(readable) - 1)[np.array(image_of)[good]],
+        relations=relations,
+        labels=labels,
+        left_out=tuple(left_out),
+    )
+
+
+def _pairs(documents: Iterable[Document], left_out: list[LeftOut]) -> Iterator[Pair]:
+    """All pairs; what is none is added to ``left_out``."""
+    for document in documents:
+        for found in pairs_of(document):
+            if isinstance(found, LeftOut):
+                left_out.append(found)
+            else:
+                yield found
+
+
+def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """As many as are encoded together; one batch is in the making while documents are read."""
+    iterator = iter(pairs)
+    while some := list(islice(iterator, AT_ONCE)):
+        yield some
+
+
+def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Names of the relations that anybody answered, those of the papers in their order, and the labels."""
+    named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
+    usual = [relation.name for relation in RELATIONS if relation.name in named]
+    names = (*usual, *sorted(named.difference(usual)))
+    values = {True: 1.0, False: 0.0, None: np.nan}
+    rows = [[values[pair.relations.get(name)] for name in names] for pair in pairs]
+    return names, np.array(rows, np.float64).reshape(len(pairs), len(names))

@@ -1,0 +1,224 @@
+"""Many pictures from the web without being a burden: one request at a time to a host, and what its robots.txt says."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from iconotext.errors import PictureError, UnreachableError
+from iconotext.read.fetch import (
+    AGENT,
+    MAX_BYTES,
+    MAX_REDIRECTS,
+    MAX_SECONDS,
+    MOVED,
+    Answer,
+    Lookup,
+    get,
+    public_address,
+    redirected,
+)
+from iconotext.read.robots import Robots, parse_robots
+
+BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
+"""Statuses that may be another one another time."""
+
+KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
+"""Content types that may be a picture."""
+
+MAX_ROBOTS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How to behave towards servers.
+
+    Attributes:
+        interval: Seconds between two requests to one host; its robots.txt may ask for more.
+        tries: How often an address is asked for that gives no answer, or says that its server is busy.
+        patience: Seconds that a host may ask us to wait; one that asks for more is left for another time.
+        max_bytes: Of a picture.
+        max_seconds: For one request.
+        robots: Whether robots.txt is looked at; only for hosts that are your own.
+    """
+
+    interval: float = 1.0
+    tries: int = 3
+    patience: float = 120.0
+    max_bytes: int = MAX_BYTES
+    max_seconds: float = MAX_SECONDS
+    robots: bool = True
+
+
+class Pace:
+    """Keeps the requests to each host apart; several threads may share one.
+
+    Args:
+        clock: Seconds, as ``time.monotonic``.
+        sleep: Waits for some seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], object]) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._free: dict[str, float] = {}  # by host: when the next request may go out
+        self._lock = threading.Lock()
+
+    def wait(self, host: str, interval: float) -> None:
+        """Wait for the host's turn; the next one comes ``interval`` seconds after it."""
+        with self._lock:
+            now = self._clock()
+            turn = max(now, self._free.get(host, now))
+            self._free[host] = turn + interval
+        if turn > now:
+            self._sleep(turn - now)
+
+    def rest(self, host: str, seconds: float) -> None:
+        """Let no request go to a host for some seconds."""
+        with self._lock:
+            self._free[host] = max(self._free.get(host, 0.0), self._clock() + seconds)
+
+
+class PoliteFetcher:
+    """Fetches pictures; several threads may share one, each host then still gets one request an interval.
+
+    Args:
+        manners: How to behave.
+        lookup: From a host to the IP address to connect to; the default refuses all that are not public.
+        clock: Seconds, as ``time.monotonic``.
+        sleep: Waits for some seconds.
+    """
+
+    def __init__(
+        self,
+        manners: Manners | None = None,
+        *,
+        lookup: Lookup | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._manners = manners or Manners()
+        self._lookup = lookup or public_address
+        self._pace = Pace(clock, sleep)
+        self._robots: dict[str, Robots | UnreachableError] = {}
+        self._asking: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def fetch(self, address: str) -> bytes:
+        """The bytes of a picture.
+
+        Raises:
+            UnreachableError: No answer, or a busy server, after all tries; another time there may be a picture.
+            PictureError: Refused, forbidden by robots.txt, not there, no picture, too large, redirected too often.
+        """
+        for _ in range(MAX_REDIRECTS + 1):
+            host = _host(address)
+            robots = self._rules(address) if self._manners.robots else Robots()
+            if not robots.allows(address):
+                raise PictureError(f"not fetched: robots.txt of {host} forbids it")
+            answer = self._asked(address, robots.delay or 0.0)
+            if answer.status in MOVED:
+                address = redirected(address, answer)
+                continue
+            if answer.status != 200:
+                raise PictureError(f"not fetched: {host} answered {answer.status}")
+            kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
+            if not kind.startswith(KINDS):
+                raise PictureError(f"not fetched: {host} sent {kind.partition(';')[0][:60]}, no picture")
+            return answer.body
+        raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
+
+    def _asked(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
+        """The answer to a request, after as many tries as it needs and may have.
+
+        Raises:
+            UnreachableError: None of them had an answer that counts.
+        """
+        manners, host = self._manners, _host(address)
+        interval = max(manners.interval, delay)
+        if interval > manners.patience:
+            raise UnreachableError(f"not fetched: {host} asks for {interval:g} seconds between two requests")
+        for left in reversed(range(max(manners.tries, 1))):
+            self._pace.wait(host, interval)
+            rest = interval * 2 ** (manners.tries - left)
+            try:
+                deadline = time.monotonic() + manners.max_seconds
+                answer = get(
+                    address,
+                    deadline=deadline,
+                    max_bytes=max_bytes or manners.max_bytes,
+                    accept=accept,
+                    lookup=self._lookup,
+                )
+            except UnreachableError:
+                if not left:
+                    raise
+            else:
+                if answer.status not in BUSY:
+                    return answer
+                rest = _retry_after(answer) or rest
+                if not left or rest > manners.patience:
+                    raise UnreachableError(f"not fetched: {host} answered {answer.status}")
+            self._pace.rest(host, rest)
+        raise AssertionError("the last try returns or raises")
+
+    def _rules(self, address: str) -> Robots:
+        """What the site of an address asks for; asked once.
+
+        Raises:
+            UnreachableError: It cannot be known, so nothing may be fetched (RFC 9309, 2.3.1.4).
+            PictureError: The site may not be asked.
+        """
+        site = _site(address)
+        with self._lock:
+            asking = self._asking.setdefault(site, threading.Lock())
+        with asking:
+            if site not in self._robots:
+                try:
+                    self._robots[site] = self._read_rules(f"{site}/robots.txt")
+                except UnreachableError as error:
+                    self._robots[site] = UnreachableError(f"{error}, which was asked for its robots.txt")
+                except PictureError as error:
+                    raise PictureError(f"{error} (its robots.txt)") from error
+        known = self._robots[site]
+        if isinstance(known, UnreachableError):
+            raise UnreachableError(str(known)) from known
+        return known
+
+    def _read_rules(self, address: str) -> Robots:
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._asked(address, 0.0, max_bytes=MAX_ROBOTS, accept="text/plain,*/*;q=0.5")
+            if answer.status in MOVED:
+                address = redirected(address, answer)
+            elif answer.status == 200:
+                return parse_robots(answer.body.decode("utf-8", "replace"), AGENT)
+            else:
+                break
+        return Robots()  # there are no rules
+
+
+def _host(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").casefold()
+    except ValueError as error:
+        raise PictureError("not fetched: not a valid address") from error
+
+
+def _site(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].casefold()}"
+
+
+def _retry_after(answer: Answer) -> float:
+    """Seconds that a busy server asks us to wait, 0 where it does not say."""
+    value = (answer.headers.get("Retry-After") or "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
