@@ -94,6 +94,8 @@ def test_start_up_stays_quick(statement):
         "pandas",
         "matplotlib",
         "statsmodels",
+        "lancedb",
+        "gensim",
     )
     code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
     assert (

@@ -12,12 +12,13 @@ import torch
 from iconotext.embed import folder as model_folder
 from iconotext.embed.folder import load_model
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
+from iconotext.recipe.relations import is_relation_recipe
 from iconotext.train import train
 from tests.features.conftest import models
 
 __all__ = ["models"]
 
-RECIPES = shipped_recipes()
+RECIPES = {name: path for name, path in shipped_recipes().items() if not is_relation_recipe(name)}
 PAPER = ("dense", "top-k", "top-k-half", "assignment", "assignment-half", "nostruct")
 
 # Two steps of one epoch on six documents, whatever else the recipe says.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from iconotext.embed.document_space import DocumentSpace
     from iconotext.embed.folder import StoredModel
     from iconotext.embed.region_backbone import RegionBackbone
+    from iconotext.embed.relation_model import RelationModel
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
     from iconotext.links.explanation import Coverable
     from iconotext.types import FloatMatrix
@@ -62,6 +63,9 @@ class LinkSettings(BaseModel):
 
     explain: bool = False
     """Whether every link says which words and which parts of the picture carry its picture evidence."""
+
+    relations: bool = True
+    """Whether every link says how probable each coherence relation of sentence and picture is; English only."""
 
     @field_validator("evidence")
     @classmethod
@@ -133,6 +137,7 @@ class Linker:
         self.table = table
         self.uncached = uncached or (text, image)
         self._class_vectors: FloatMatrix | None = None
+        self._relation_model: RelationModel | None = None
 
     @classmethod
     def load(cls, model: str = "default", settings: LinkSettings | None = None) -> Linker:
@@ -207,6 +212,8 @@ class Linker:
             model=self.name,
             sentence_vectors=looked.sentence_vectors if looked else None,
         )
+        if self.settings.relations:
+            linked = self._related(linked, looked)
         return self._explained(linked, looked) if self.settings.explain and looked else linked
 
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
@@ -250,6 +257,20 @@ class Linker:
         explained = {(link.sentence, link.image): why for link, why in zip(seen, found, strict=True)}
         links = (replace(link, explanation=explained.get((link.sentence, link.image))) for link in linked.links)
         return replace(linked, links=tuple(links))
+
+    def _related(self, linked: LinkedDocument, looked: Looked | None) -> LinkedDocument:
+        """The links with their relations; a picture has its say if the relation model's image backbone has seen it."""
+        from iconotext.links.relations import with_relations
+
+        if self._relation_model is None:
+            from iconotext.embed.relation_model import load_relation_model
+            from iconotext.features import FeatureCache
+
+            self._relation_model = load_relation_model(cache=FeatureCache() if self.settings.cache else None)
+        seen = self.image is not None and self.image.name == self._relation_model.backbones["image"]
+        known = looked if seen and self.table is None else None
+        pooled = dict(zip(known.usable, known.features.pooled, strict=True)) if known else {}
+        return with_relations(linked, self._relation_model, pooled)
 
     def _coverable(self, looked: Looked, image: int, space: DocumentSpace) -> Coverable | None:
         """An image of which parts can be taken away; None where only its features are known."""

@@ -136,6 +136,8 @@ class Link:
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
         explanation: What carries it; None where nobody asked, or nothing is known of the picture but its place.
+        relations: How sentence and image relate: by the names of ``corpus.relations``, the probability of each; None
+            where nobody asked, or the document's language is one that the relation model does not know.
     """
 
     sentence: int
@@ -144,6 +146,7 @@ class Link:
     confidence: float
     evidence: Mapping[str, float]
     explanation: Explanation | None = None
+    relations: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,8 +78,8 @@ def test_arrays_that_do_not_fit_are_refused():
     broken = weights()
     with pytest.raises(ShapeError, match="slope"):
         RelationModel("m", replace(broken, arrays={**broken.arrays, "slope": np.ones(3, np.float32)}), TwoNumbers())
+    nan = np.array([np.nan, 1], np.float32)
     with pytest.raises(ShapeError, match="numbers that are none"):
-        nan = np.array([np.nan, 1], np.float32)
         RelationModel("m", replace(broken, arrays={**broken.arrays, "shift": nan}), TwoNumbers())
     with pytest.raises(ShapeError, match="reads 3 numbers"):
         RelationModel("m", weights(dim=3), TwoNumbers())
@@ -89,11 +89,15 @@ def test_what_is_saved_is_loaded(tmp_path):
     made = weights(dim=2688)
     save_relation_model(tmp_path / "mine", made)
     model = load_relation_model(tmp_path / "mine")
-    assert (model.name, model.relations, model.backbones) == ("mine", made.relations, made.backbones)
+    assert (model.relations, model.backbones) == (made.relations, made.backbones)
+    assert model.name.startswith("mine-")
+    assert load_relation_model(tmp_path / "mine").name == model.name
     np.testing.assert_allclose(model.picture_offsets(np.eye(3, dtype=np.float32))[1], [3, 3])
     first = (tmp_path / "mine/weights.safetensors").read_bytes()
     save_relation_model(tmp_path / "mine", made)
     assert (tmp_path / "mine/weights.safetensors").read_bytes() == first
+    save_relation_model(tmp_path / "mine", replace(made, word_weight=0.75))
+    assert load_relation_model(tmp_path / "mine").name != model.name
 
 
 def test_what_is_wrong_with_a_folder_is_said(tmp_path):

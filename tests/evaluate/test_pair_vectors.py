@@ -11,13 +11,12 @@ from iconotext.evaluate import pair_vectors as module
 from iconotext.evaluate.pair_vectors import LeftOut, pair_vectors, pairs_of
 from iconotext.evaluate.retrieval import rank_pools
 from iconotext.evaluate.retrieval_scores import (
-    Refinement,
     own_probabilities,
     refined,
     relation_probabilities_of,
     similarities,
 )
-from iconotext.retrieve.refinement import refine
+from iconotext.retrieve.refinement import Refinement, refine
 from iconotext.retrieve.space import SearchSpace
 from iconotext.types import Document, Image, Sentence
 

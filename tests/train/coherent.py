@@ -26,7 +26,11 @@ def write_pairs(folder: Path, pairs: int = 160, *, seed: int = 0, splits: bool =
         rows.append(looks[thing] + action * moving + 0.1 * rng.normal(size=DIM))
         sources.append(f"i{number}")
         words = ["once upon a time" if story else "here is", f"thing{thing}", "today" if meta else "", f"w{number % 5}"]
-        line = {"id": f"p{number}", "sentences": [" ".join(filter(None, words))], "images": [f"i{number}"]}
+        line: dict[str, object] = {
+            "id": f"p{number}",
+            "sentences": [" ".join(filter(None, words))],
+            "images": [f"i{number}"],
+        }
         if splits:
             line["split"] = ("train", "train", "train", "validation", "test")[number % 5]
         if labels:

@@ -123,6 +123,7 @@ def test_the_relations_of_a_pair_are_those_of_the_layer_on_both_vectors(trained)
     rng = np.random.default_rng(0)
     texts, pictures = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in rng.normal(size=(2, 3, 16)))
     found = relation_probabilities(stored, texts.astype(np.float32), pictures.astype(np.float32))
+    assert stored.model.coherence is not None
     with torch.no_grad():
         for i in range(3):
             for j in range(3):

@@ -11,8 +11,10 @@ from iconotext.cli.analyze import analyze
 from iconotext.cli.corpus import corpus
 from iconotext.cli.demo import demo
 from iconotext.cli.evaluate import evaluate
+from iconotext.cli.library import library
 from iconotext.cli.link import link
 from iconotext.cli.reproduce import reproduce
+from iconotext.cli.search import search
 from iconotext.cli.train import train
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app = typer.Typer(
 )
 app.command()(link)
 app.command()(demo)
+app.add_typer(library)
+app.command()(search)
 app.add_typer(corpus)
 app.command()(train)
 app.command()(evaluate)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from iconotext.evaluate.average_precision import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Figure, Retrieval, Score
-    from iconotext.evaluate.retrieval_scores import Refinement
+    from iconotext.retrieve.refinement import Refinement
     from iconotext.retrieve.space import SearchSpace
 
 
@@ -163,7 +163,7 @@ def parse_refinement(text: str) -> Refinement:
     Raises:
         SettingError: It says something else.
     """
-    from iconotext.evaluate.retrieval_scores import Refinement
+    from iconotext.retrieve.refinement import Refinement
 
     if text.strip().casefold() == "none":
         return Refinement(0.0, 0.0)

@@ -53,9 +53,11 @@ def train(
     - `iconotext train --init default --corpus docs.jsonl --output my-model`
     - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
+    - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
     with known_errors():
         from iconotext.recipe import load_recipe, shipped_recipes
+        from iconotext.recipe.relations import is_relation_recipe
 
         if list_:
             for name in shipped_recipes():
@@ -67,6 +69,9 @@ def train(
             missing = "a recipe" if not recipe else "a corpus: --corpus FILE"
             complain(f"train needs {missing}; `iconotext train --help` shows examples")
             sys.exit(2)
+        if is_relation_recipe(recipe):
+            train_relation_model(recipe, corpus, output, set_ or [], init)
+            return
         overrides = [*(set_ or []), *([f"init={init}"] if init else [])]
         loaded = load_recipe(recipe, overrides)
         folder = output or Path("models") / loaded.name
@@ -83,6 +88,36 @@ def train(
         finally:
             watcher.close()
         _tell(folder)
+
+
+def train_relation_model(
+    recipe: str, corpora: list[Path], output: Path | None, overrides: list[str], init: str | None
+) -> None:
+    """Train a relation model, and print how well it foretells each relation."""
+    import json
+
+    from iconotext.features import FeatureCache
+    from iconotext.recipe.relations import load_relation_recipe
+    from iconotext.train.relations.training import train_relations
+
+    if init:
+        complain("--init: a relation model starts from nothing but its recipe")
+        sys.exit(2)
+    loaded = load_relation_recipe(recipe, overrides)
+    folder = output or Path("models") / loaded.name
+    train_relations(
+        loaded,
+        corpora,
+        folder,
+        cache=FeatureCache(),
+        report=lambda what, done: print(f"{what} {done}" if done else what, file=sys.stderr, flush=True),
+    )
+    for name, found in json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["relations"].items():
+        precision = found["average_precision"]
+        print(
+            f"{name}: average precision {'–' if precision is None else f'{precision:.2f}'} "
+            f"(chance {found['positive_rate']:.2f}), {found['pairs']} pairs"
+        )
 
 
 def _tell(folder: Path) -> None:

@@ -29,8 +29,7 @@ from iconotext.evaluate.retrieval import (
     ranks_of,
     retrieval,
 )
-from iconotext.evaluate.retrieval_scores import Refinement
-from iconotext.retrieve.refinement import confidence, top_difference
+from iconotext.retrieve.refinement import Refinement, confidence, top_difference
 from iconotext.write import write_text
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.retrieve.refinement import refine
+from iconotext.retrieve.refinement import Refinement, refine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64
 """Pairs whose own relations are predicted together."""
-
-
-class Refinement(NamedTuple):
-    """Settings of the selective similarity refinement; see ``retrieve.refinement``.
-
-    Attributes:
-        strength: λ.
-        threshold: T; 0 refines nothing.
-    """
-
-    strength: float
-    threshold: float
 
 
 def similarities(pairs: PairVectors) -> Score:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
-__all__ = ["SUFFIXES", "Failure", "ReadSettings", "find_documents", "read", "read_all"]
+__all__ = ["SUFFIXES", "Failure", "ReadSettings", "find_documents", "read", "read_all", "read_documents"]
 
 SUFFIXES = {
     ".md": "markdown",
@@ -67,7 +67,7 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     """
     settings = settings or ReadSettings()
     book = settings.model_copy(update={"epub": "book"})
-    return next(_read(Path(path), book, within=None, identifier=Path(path).stem))
+    return next(read_documents(Path(path), book, within=None, identifier=Path(path).stem))
 
 
 def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
@@ -79,7 +79,7 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
     found = list(find_documents(paths))
     for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
         try:
-            yield from _read(path, settings, within=folder, identifier=name)
+            yield from read_documents(path, settings, within=folder, identifier=name)
         except IconotextError as error:
             yield Failure(path, error)
 
@@ -125,7 +125,18 @@ def _longer(names: list[str], longer: list[str]) -> list[str]:
     return [long if count[name] > 1 else name for name, long in zip(names, longer, strict=True)]
 
 
-def _read(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
+def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
+    """Read the documents of one file: one, but for formats that hold several.
+
+    Args:
+        path: The file.
+        settings: Limits and choices.
+        within: Folder that pictures may come from, if ``settings.root`` names none; None: the file's own.
+        identifier: Id of the document, or what the ids of several begin with.
+
+    Raises:
+        DocumentError: The file cannot be read.
+    """
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent

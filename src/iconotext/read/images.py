@@ -58,7 +58,7 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         PictureError: No such file, not a picture, damaged, or too large. For bytes the message names no place.
     """
     try:
-        with _pillow_silenced(), _opened(file, max_pixels) as picture:
+        with pillow_silenced(), _opened(file, max_pixels) as picture:
             return _upright_rgb(picture, at_least)
     except PictureError as error:
         if isinstance(file, bytes):
@@ -92,7 +92,7 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
     if file is None:
         return "file not found"
     try:
-        with _pillow_silenced(), _opened(file, max_pixels) as picture:
+        with pillow_silenced(), _opened(file, max_pixels) as picture:
             width, height = picture.size
     except PictureError as error:
         return str(error)
@@ -241,7 +241,7 @@ _loud: warnings.catch_warnings[None] | None = None
 
 
 @contextmanager
-def _pillow_silenced() -> Iterator[None]:
+def pillow_silenced() -> Iterator[None]:
     """No warnings from Pillow: what matters in them becomes a ``PictureError``.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and pictures are decoded on several threads:

@@ -21,6 +21,7 @@ from iconotext.report.explained import explained_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import asset, filled, policy_hash
 from iconotext.report.readable import percent, readable
+from iconotext.report.related import related_data
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
 
@@ -317,6 +318,7 @@ def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
             for image in linked.document.images
         ],
         **explained,
+        **related_data(linked),
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -106,6 +106,8 @@ def _link(link: Link) -> dict[str, Any]:
             "words": [[begin, end, _number(weight)] for begin, end, weight in link.explanation.words],
             "regions": [[_number(value) for value in region] for region in link.explanation.regions],
         }
+    if link.relations is not None:
+        found["relations"] = {name: _number(probability) for name, probability in link.relations.items()}
     return found
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from iconotext.report.carried import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.readable import percent, readable, shortened
+from iconotext.report.related import LABELS, likely_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
@@ -73,7 +74,12 @@ def _picture(document: Document, image: Image, links: list[Link]) -> str:
 
 def _sure(document: Document, link: Link) -> str:
     words = carried_by(document.sentences[link.sentence].text, link.explanation)
-    return percent(link.confidence) + (f"; carried by: {escape(words)}" if words else "")
+    related = ", ".join(LABELS[relation.name] for relation, _ in likely_relations(link))
+    return (
+        percent(link.confidence)
+        + (f"; {related}" if related else "")
+        + (f"; carried by: {escape(words)}" if words else "")
+    )
 
 
 def _embedding(image: Image) -> str:

@@ -29,8 +29,10 @@ COLUMNS = {
     "score": "float",
     "confidence": "float",
     **{f"evidence_{kind}": "float" for kind in EVIDENCE},
+    "relations": "map",
 }
-"""Columns and their types; all but ``document`` and ``model`` may be null."""
+"""Columns and their types; all but ``document`` and ``model`` may be null. ``relations`` is a map from the name of a
+relation to its probability."""
 
 WORDS = {"begin": "int32", "end": "int32", "weight": "float"}
 REGIONS = {"left": "float", "top": "float", "right": "float", "bottom": "float", "weight": "float"}
@@ -75,6 +77,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
                 "score": link.score,
                 "confidence": link.confidence,
                 **{f"evidence_{kind}": link.evidence.get(kind) for kind in EVIDENCE},
+                "relations": None if link.relations is None else list(link.relations.items()),
                 **_explanation(link.explanation),
             }
         if i not in by_image:
@@ -109,7 +112,10 @@ def write_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    fields = [(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()]
+    fields = [
+        (name, pa.map_(pa.string(), pa.float32()) if type_ == "map" else pa.type_for_alias(type_))
+        for name, type_ in COLUMNS.items()
+    ]
     if explained:
         for name, parts in (("explanation_words", WORDS), ("explanation_regions", REGIONS)):
             item = pa.struct([(part, pa.type_for_alias(type_)) for part, type_ in parts.items()])

@@ -19,7 +19,7 @@ What follows from the equations, and is kept as it is:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
+
+
+class Refinement(NamedTuple):
+    """Settings of the selective similarity refinement; see above.
+
+    Attributes:
+        strength: λ.
+        threshold: T; 0 refines nothing.
+    """
+
+    strength: float
+    threshold: float
 
 
 def refine(similarities: Floats, probabilities: Floats, *, strength: float, threshold: float) -> Floats:

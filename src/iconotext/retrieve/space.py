@@ -34,6 +34,8 @@ class SearchSpace:
         pictures: n files to (n, dim) float32 rows of length 1, zeros for one that cannot be read, and the problem of
             each, None for a good one.
         stored: The trained model, None without one.
+        look: As ``pictures``, but with the features that the vectors were made of, for what else is known from them.
+        sees: Name of the image backbone whose features those are; empty where there is no ``look``.
     """
 
     name: str
@@ -41,6 +43,8 @@ class SearchSpace:
     texts: Callable[[Sequence[str]], FloatMatrix]
     pictures: Callable[[Sequence[Picture]], tuple[FloatMatrix, tuple[str | None, ...]]]
     stored: StoredModel | None = None
+    look: Callable[[Sequence[Picture]], tuple[FloatMatrix, ImageFeatures]] | None = None
+    sees: str = ""
 
 
 def load_space(model: str = "default", *, cache: FeatureCache | None = None) -> SearchSpace:
@@ -94,16 +98,20 @@ def model_space(name: str, text: TextBackbone, image: ImageBackbone, stored: Sto
         vectors = None if words else text.encode(given)
         return _joined(_texts(stored, given, vectors), None if not bridge else vectors, bridge)
 
-    def pictures(files: Sequence[Picture]) -> tuple[FloatMatrix, tuple[str | None, ...]]:
+    def look(files: Sequence[Picture]) -> tuple[FloatMatrix, ImageFeatures]:
         features = image.encode(files)
         of_classes = None if classes is None else _concepts(features, classes)
         vectors = _joined(_pictures(stored, features), of_classes, bridge)
         vectors[[problem is not None for problem in features.problems]] = 0
+        return vectors, features
+
+    def pictures(files: Sequence[Picture]) -> tuple[FloatMatrix, tuple[str | None, ...]]:
+        vectors, features = look(files)
         return vectors, features.problems
 
     encoders = f"{text.name}+{image.name}"
     dim = (0 if bridge == 1 else stored.recipe.dim if stored else text.dim) + (text.dim if bridge else 0)
-    return SearchSpace(f"{name}+{encoders}" if stored else encoders, dim, texts, pictures, stored)
+    return SearchSpace(f"{name}+{encoders}" if stored else encoders, dim, texts, pictures, stored, look, image.name)
 
 
 def _texts(stored: StoredModel | None, given: Sequence[str], vectors: FloatMatrix | None) -> FloatMatrix:

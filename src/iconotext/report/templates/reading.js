@@ -297,13 +297,24 @@
     ];
   }));
 
+  // How text and picture relate; the meaning is the tooltip, and part of what a screen reader says.
+  const chips = (link) => {
+    const own = data.related?.[link.number] ?? [];
+    if (!own.length) return [];
+    return [make("ul", { class: "chips", "aria-label": "The text, probably" }, ...own.map(([number, likely]) => {
+      const [label, meaning] = data.relations[number];
+      const hidden = make("span", { class: "meaning" }, `: ${meaning}, `);
+      return make("li", { title: meaning }, label, hidden, make("b", {}, `${likely}\u00a0%`));
+    }))];
+  };
+
   const entry = (link) => {
     const element = sentences.get(link.sentence);
     const quote = make("button", { type: "button", class: "quote", dir: "auto" }, element.textContent);
     quote.lang = document.getElementById("text").lang;
     quote.addEventListener("click", () => { back = element; viewer.close(); });
     const sure = make("p", { class: "sure" }, `${percent(link.confidence)} sure`, bar(0, link.confidence * 100));
-    return make("li", {}, quote, sure, evidence(link));
+    return make("li", {}, quote, sure, ...chips(link), evidence(link));
   };
 
   const details = (image) => {

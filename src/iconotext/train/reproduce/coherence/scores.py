@@ -16,13 +16,13 @@ from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.refinement_tuning import tune_refinement, write_tuning
 from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, of_relations, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import (
-    Refinement,
     own_probabilities,
     pair_probabilities,
     refined,
     similarities,
 )
 from iconotext.retrieve.coherence import relation_probabilities
+from iconotext.retrieve.refinement import Refinement
 from iconotext.train.validate import encode_pairs
 from iconotext.write import write_text
 

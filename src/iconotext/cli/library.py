@@ -1,0 +1,243 @@
+"""``iconotext library``: put pictures into a library, and see what is in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.options import AllowOutside, Fetch, Json, Root
+from iconotext.errors import IconotextError
+
+if TYPE_CHECKING:
+    from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.read import Failure, ReadSettings
+    from iconotext.retrieve.library.add import Report
+    from iconotext.retrieve.library.encode import Link
+    from iconotext.retrieve.library.files import Found
+    from iconotext.types import LinkedDocument
+
+SHOWN = 20
+"""Pictures left out, or folders, that are named on the terminal; ``--json`` names all."""
+
+library = typer.Typer(
+    name="library", help="Make a library of pictures to search, and look into it.", no_args_is_help=True
+)
+
+LibraryArgument = Annotated[
+    Path, typer.Argument(metavar="LIB", help="Folder of the library.", show_default=False, file_okay=False)
+]
+
+
+@library.command()
+def add(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LIB", help="Folder of the library; made if need be.", show_default=False, file_okay=False
+        ),
+    ],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Pictures, Markdown, HTML, DOCX, EPUB or PDF documents, or folders of both. Without any: what was "
+            "added before, again.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model of a new library: default, no-training, the folder of a trained one, or a dual encoder such "
+            "as CLIP. A library keeps its model.",
+            show_default=False,
+        ),
+    ] = None,
+    root: Root = None,
+    allow_outside: AllowOutside = False,
+    fetch: Fetch = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any setting of `iconotext link`: language=de, k=5, min_confidence=0.3, ...",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Put pictures into a library, or bring it up to date.
+
+    What has not changed is skipped, what was deleted is taken out, a picture that lies in several places is kept once.
+    A picture of a document keeps its caption, its alternative text and the sentences that belong to it. Stop it when
+    you like: the same command goes on from there.
+
+    **Examples**
+
+    - `iconotext library add lib photos/`
+    - `iconotext library add lib docs/ report.pdf`
+    - `iconotext library add lib`
+    """
+    with known_errors():
+        from iconotext.pipeline import LinkSettings
+        from iconotext.read import ReadSettings
+
+        read_values, link_values = parse_settings(set_ or [], ReadSettings, LinkSettings)
+        reading = make_settings(
+            ReadSettings, {"root": root, "allow_outside": allow_outside or None, "fetch": fetch or None} | read_values
+        )
+        linking = make_settings(LinkSettings, link_values)
+        report = add_to_library(path, paths or [], model=model, reading=reading, linking=linking)
+        if json:
+            _print_json(_report_json(path, report))
+        else:
+            _show_report(path, report)
+        if report.failures:
+            sys.exit(1)
+
+
+@library.command("list")
+def list_(path: LibraryArgument, json: Json = False) -> None:
+    """Say what is in a library: pictures, documents, folders, model, size, index.
+
+    **Examples**
+
+    - `iconotext library list lib`
+    - `iconotext library list lib --json | jq .pictures`
+    """
+    with known_errors():
+        from iconotext.retrieve.library.describe import describe
+        from iconotext.retrieve.library.store import open_library
+
+        found = describe(open_library(path))
+        if json:
+            _print_json(found)
+        else:
+            _show_list(found)
+
+
+def add_to_library(
+    path: Path, paths: Sequence[Path], *, model: str | None, reading: ReadSettings, linking: LinkSettings
+) -> Report:
+    """Bring a library up to date with paths, by default with those that were added before.
+
+    Args:
+        path: Its folder.
+        paths: Pictures, documents, folders.
+        model: Of a new library; None takes ``default``, or that of the library which is there.
+        reading: How documents are read.
+        linking: How they are linked.
+    """
+    from iconotext.embed.relation_model import load_relation_model
+    from iconotext.features import FeatureCache
+    from iconotext.retrieve.library.store import is_library, open_library
+    from iconotext.retrieve.library.update import update_library
+
+    def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
+        return progress(files, total=total, label="Adding")
+
+    cache = FeatureCache()
+    linking_model = model or (open_library(path).settings.model if is_library(path) else "default")
+    return update_library(
+        path,
+        paths,
+        document_linker(linking_model, reading, linking),
+        model=model,
+        link_settings=f"{reading.model_dump_json()} {linking.model_dump_json()}",
+        relation_model=load_relation_model(cache=cache),
+        cache=cache,
+        watch=watch,
+        say=lambda what: typer.echo(what, err=True),
+    )
+
+
+def document_linker(model: str, reading: ReadSettings, linking: LinkSettings) -> Link:
+    """What reads and links a document; the models are loaded when the first one comes."""
+    loaded: list[Linker] = []
+
+    def link(file: Path, folder: Path | None) -> Iterator[LinkedDocument | Failure]:
+        from iconotext.pipeline import Linker
+        from iconotext.read import Failure, read_documents
+
+        if not loaded:
+            # The library asks for relations itself, once for what a document says of a picture, not for each link.
+            loaded.append(Linker.load(model, linking.model_copy(update={"relations": False})))
+        try:
+            documents = list(read_documents(file, reading, within=folder, identifier=file.stem))
+        except IconotextError as error:
+            yield Failure(file, error)
+            return
+        yield from loaded[0].link_all(documents)
+
+    return link
+
+
+def _report_json(path: Path, report: Report) -> dict[str, Any]:
+    named = ("left_out", "failures")
+    lists = {name: [{"path": p, "problem": why} for p, why in getattr(report, name)] for name in named}
+    counts = {name: value for name, value in asdict(report).items() if name not in named}
+    return {"library": str(path), **counts, **lists}
+
+
+def _show_report(path: Path, report: Report) -> None:
+    from iconotext.report.readable import readable
+
+    for where, why in report.left_out[:SHOWN]:
+        complain(f"{readable(where)}: {readable(why)}")
+    if len(report.left_out) > SHOWN:
+        complain(f"... and {len(report.left_out) - SHOWN} more pictures left out; --json names them all")
+    for where, why in report.failures:
+        complain(f"{readable(where)}: {readable(why)}")
+    parts = [f"{report.added:,} new picture{'s' if report.added != 1 else ''}"]
+    again = report.encoded - report.added
+    parts += [f"{again:,} looked at again"] if again > 0 else []
+    parts += [f"{report.documents:,} document{'s' if report.documents != 1 else ''} read"] if report.documents else []
+    parts += [f"{report.unchanged:,} files unchanged"] if report.unchanged else []
+    parts += [f"{report.removed:,} removed"] if report.removed else []
+    parts += [f"{len(report.left_out):,} left out"] if report.left_out else []
+    parts += [f"{len(report.failures):,} failed"] if report.failures else []
+    typer.echo(f"{path}: {', '.join(parts)}")
+
+
+def _show_list(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.report.readable import readable
+
+    index = found["index"]
+    rows = [
+        ("pictures", f"{found['pictures']:,}"),
+        ("documents", f"{found['documents']:,}"),
+        *[("added", f"{readable(f['path'])} ({f['pictures']:,} pictures)") for f in found["folders"][:SHOWN]],
+        *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
+        *[("", f"{found['single_pictures']:,} single pictures")][: found["single_pictures"]],
+        ("model", found["model"]),
+        ("relations", ", ".join(found["relations"]) or "none"),
+        ("size", f"{found['bytes'] / 2**20:,.1f} MiB"),
+        (
+            "search",
+            "exact"
+            if index is None
+            else f"approximate: finds {index['recall']:.1%} of the ten nearest pictures (measured with"
+            f" {index['queries']} queries)",
+        ),
+    ]
+    table = Table(show_header=False, box=None, title=Text(readable(found["library"])), title_justify="left")
+    for name, value in rows:
+        table.add_row(Text(name, style="dim"), Text(value))
+    Console().print(table)
+
+
+def _print_json(value: object) -> None:
+    from iconotext.corpus.strict_json import dump_json
+
+    typer.echo(dump_json(value))

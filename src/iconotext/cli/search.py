@@ -1,0 +1,148 @@
+"""``iconotext search``: find pictures of a library by sentence, picture and coherence relation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors
+from iconotext.cli.options import Force, Json
+
+if TYPE_CHECKING:
+    from iconotext.retrieve.search import Query, Result
+
+RELATIONS_SHOWN = 3
+"""The most probable relations of a picture that the table shows; ``--json`` has all."""
+
+
+def search(
+    library: Annotated[
+        Path, typer.Argument(metavar="LIB", help="Folder of the library.", show_default=False, file_okay=False)
+    ],
+    sentence: Annotated[
+        str | None, typer.Argument(metavar="SENTENCE", help="What the picture should fit.", show_default=False)
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="A picture to be like; with a sentence too, both count.", dir_okay=False, show_default=False),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many pictures.", min=1, max=1000)] = 10,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Only pictures in this folder, or of documents in it.", show_default=False),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Taken in or after: 2024, 2024-05, 2024-05-31.", show_default=False),
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken in or before.", show_default=False)] = None,
+    json: Json = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with the pictures.", show_default=False)
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Find pictures by what they show, and by how they stand to a sentence.
+
+    **Examples**
+
+    - `iconotext search lib "Two dogs play on a beach"`
+    - `iconotext search lib "We got lost on the way" --relation story --html found.html`
+    - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
+    """
+    with known_errors():
+        from iconotext.corpus.relations import find_relation
+        from iconotext.retrieve.filters import make_filters
+        from iconotext.retrieve.library.store import open_library
+        from iconotext.write import refuse
+
+        from iconotext.retrieve.search import Query  # isort: skip
+
+        if html is not None:
+            refuse(html, force)
+        wanted = None if relation is None else find_relation(relation).name
+        query = Query(sentence, picture, wanted, top, make_filters(folder, since, until))
+        opened = open_library(library)
+        found = find(opened.path, query)
+        if html is not None:
+            from iconotext.retrieve.search_page import write_search_page
+
+            write_search_page(html, opened, query, found, force=force)
+        if json:
+            from iconotext.corpus.strict_json import dump_json
+
+            typer.echo(dump_json([result.as_json() for result in found]))
+        else:
+            show(query, found)
+            if html is not None:
+                typer.echo(f"Open {html}", err=True)
+
+
+def find(path: Path, query: Query) -> list[Result]:
+    """Search a library with the models that it was made with."""
+    from iconotext.embed.folder import init_folder
+    from iconotext.embed.relation_model import load_relation_model
+    from iconotext.evaluate.refinement_tuning import read_refinement
+    from iconotext.features import FeatureCache
+    from iconotext.retrieve.library.store import open_library
+    from iconotext.retrieve.search import search as search_library
+    from iconotext.retrieve.space import load_space
+
+    cache = FeatureCache()
+    library = open_library(path)
+    relation_model = load_relation_model(cache=cache) if library.settings.relation_model is not None else None
+    space = load_space(library.settings.model, cache=cache)
+    refinement = read_refinement(init_folder(library.settings.model)) if space.stored is not None else None
+    return search_library(library, query, space, relation_model, refinement)
+
+
+def show(query: Query, found: list[Result]) -> None:
+    """The results as a table on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.report.readable import percent, readable, shortened
+
+    if not found:
+        typer.echo("No picture satisfies the filters.")
+        return
+    with_text = any(result.document for result in found)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("score", justify="right")
+    table.add_column("picture", overflow="fold")
+    if with_text:
+        table.add_column("document and text")
+    if any(result.relations for result in found):
+        table.add_column("relations")
+    for result in found:
+        cells = [Text(f"{result.score:.2f}"), Text(readable(_from_here(result.image)))]
+        if with_text:
+            said = result.caption or (result.sentences[0].text if result.sentences else result.alt) or ""
+            named = Text(readable(Path(result.document).name if result.document else ""), style="dim")
+            cells.append(named.append(f"\n{shortened(readable(said), 100)}" if said else "", style="not dim"))
+        if result.relations:
+            cells.append(Text("\n".join(f"{name} {percent(p)}" for name, p in shown_relations(result, query.relation))))
+        table.add_row(*cells)
+    Console().print(table)
+
+
+def _from_here(image: str) -> str:
+    """The file as seen from the working folder, if it lies below."""
+    here = f"{Path.cwd()}/"
+    return image.removeprefix(here)
+
+
+def shown_relations(result: Result, wanted: str | None) -> list[tuple[str, float]]:
+    """The wanted relation, then the most probable ones."""
+    ordered = sorted(result.relations.items(), key=lambda pair: (pair[0] != wanted, -pair[1]))
+    return ordered[:RELATIONS_SHOWN]

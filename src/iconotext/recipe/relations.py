@@ -1,0 +1,146 @@
+"""What the training of a relation model is: the table ``[relations]`` of a recipe, and how such a recipe is read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from iconotext.errors import SettingError
+from iconotext.recipe.settings import Settings
+from iconotext.recipe.toml import shipped_recipes
+
+TABLE = "relations"
+
+
+class RelationSettings(Settings):
+    """How the relation model is trained."""
+
+    seed: int = Field(0, ge=0)
+    """Everything drawn at random follows from it."""
+
+    members: int = Field(3, ge=1)
+    """Networks that are trained from different starts and averaged."""
+
+    hidden: int = Field(128, ge=1)
+    """Hidden units of a network."""
+
+    epochs: int = Field(12, ge=1)
+    """Passes over the texts."""
+
+    batch: int = Field(128, ge=1)
+    """Texts in a step."""
+
+    learning_rate: float = Field(1e-3, gt=0)
+    """Of AdamW; it falls linearly to 0."""
+
+    weight_decay: float = Field(0.1, ge=0)
+    """Of AdamW."""
+
+    input_dropout: float = Field(0.2, ge=0, lt=1)
+    """Share of the inputs that are left out in a step."""
+
+    dropout: float = Field(0.5, ge=0, lt=1)
+    """Share of the hidden units that are left out in a step."""
+
+    buckets: int = Field(32_768, ge=1)
+    """Numbers that words and runs of words are hashed to."""
+
+    least_texts: int = Field(2, ge=1)
+    """Texts that must have a run of words, or it is not looked at."""
+
+    word_strength: float = Field(3.0, gt=0)
+    """How free the weights of words are: C of their logistic regression."""
+
+    word_weight: float = Field(0.7, ge=0)
+    """What their log-odds count beside the networks'."""
+
+    folds: int = Field(5, ge=2)
+    """Parts for calibration: each is judged by a model that did not see it, nor its pictures and texts elsewhere."""
+
+    picture_labels: int = Field(200, ge=2)
+    """Labelled pictures from which on what a picture adds is learned from labels; with fewer, from what the text model
+    says of the texts that people wrote about pictures."""
+
+    picture_strength: float = Field(1e-3, gt=0)
+    """How free the weights of labelled pictures' features are: C of their logistic regression, on features of standard
+    deviation 1."""
+
+    picture_weight: float = Field(0.5, ge=0, le=1)
+    """What an offset learned from texts counts: the text beside a picture says part of the same already."""
+
+    picture_correlation: float = Field(0.2, ge=0, le=1)
+    """Least correlation, on pictures that were held out, between offset and texts; below it the offset is 0."""
+
+    picture_silent: tuple[str, ...] = ("Irrelevant",)
+    """Relations on which a picture has no say without labels: texts that people wrote about a picture all belong to
+    it."""
+
+
+class RelationRecipe(Settings):
+    """A recipe of a relation model."""
+
+    name: str
+    """Of the model."""
+
+    relations: RelationSettings = RelationSettings()
+    """The one table."""
+
+
+def is_relation_recipe(path: Path | str) -> bool:
+    """Whether a recipe, a file or the name of one that ships, trains a relation model."""
+    file = shipped_recipes().get(str(path), Path(path))
+    try:
+        return TABLE in tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False  # reading it as any other recipe says what is wrong
+
+
+def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> RelationRecipe:
+    """Read a recipe of a relation model.
+
+    Args:
+        path: A TOML file, or the name of one that ships.
+        overrides: ``relations.key=value``; the value is TOML, or a bare word.
+
+    Raises:
+        SettingError: The file is missing or no TOML, or a key or value is wrong; names file and key.
+    """
+    file = shipped_recipes().get(str(path), Path(path))
+    try:
+        values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"{file}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{file}: not TOML: {error}") from error
+    values.setdefault("name", file.stem)
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        *tables, last = key.strip().split(".")
+        if not equals or tables not in ([], [TABLE]) or not last:
+            raise SettingError(f"--set {override}: give relations.key=value, such as relations.members=8")
+        table = values.setdefault(TABLE, {}) if tables else values
+        try:
+            table[last] = tomllib.loads(f"value = {text.strip()}")["value"]
+        except tomllib.TOMLDecodeError:
+            table[last] = text.strip()
+    if isinstance(values.get(TABLE), dict) and isinstance(values[TABLE].get("picture_silent"), list):
+        values[TABLE]["picture_silent"] = tuple(values[TABLE]["picture_silent"])  # TOML has no tuples
+    try:
+        return RelationRecipe.model_validate(values)
+    except ValidationError as error:
+        problems = [
+            f"{file}: {'.'.join(map(str, each['loc'])) or 'recipe'}: {each['msg'][0].lower() + each['msg'][1:]}"
+            for each in error.errors()
+        ]
+        raise SettingError("; ".join(problems)) from error
+
+
+def dump_relation_recipe(recipe: RelationRecipe) -> str:
+    """The recipe as TOML, with every setting."""
+    import tomli_w
+
+    return tomli_w.dumps(recipe.model_dump(mode="json"))

@@ -1,0 +1,158 @@
+"""What a library keeps of a picture beside its vector: the places where it was found, and what is said of it there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.report.readable import encodable
+
+if TYPE_CHECKING:
+    from iconotext.features.backbone import Picture
+    from iconotext.types import FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that a document links to a picture.
+
+    Attributes:
+        text: The sentence.
+        confidence: Probability, 0 to 1, that the link is right.
+    """
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place where a picture was found: a file, or an image of a document.
+
+    Attributes:
+        file: The picture's file, absolute; None where it came inside a document or from the network.
+        document: The document's file, absolute; None for a picture that lies in a folder on its own.
+        number: Which of the document's images it is, from 0; None without a document.
+        source: Its address as the document writes it.
+        caption: Its caption there.
+        alt: Its alternative text there.
+        sentences: The sentences linked to it there, most confident first.
+        language: ISO 639-1 code of the document.
+        relations: Log-odds of each relation, between the picture and what the document says of it; None where it says
+            nothing, or not in English, which relation models read, or where there was no relation model.
+    """
+
+    file: str | None = None
+    document: str | None = None
+    number: int | None = None
+    source: str | None = None
+    caption: str | None = None
+    alt: str | None = None
+    sentences: tuple[Said, ...] = ()
+    language: str | None = None
+    relations: tuple[float, ...] | None = None
+
+    @property
+    def image(self) -> str:
+        """What the picture is called here: its file, its address on the web, or its number in the document."""
+        if self.file is not None:
+            return self.file
+        if self.source is not None and "://" in self.source[:12]:
+            return self.source
+        return f"{self.document}#image-{(self.number or 0) + 1}"
+
+    @property
+    def owner(self) -> str:
+        """The file that was added and brought the picture in: the document, else the picture itself."""
+        return self.document or self.file or ""
+
+    @property
+    def text(self) -> str | None:
+        """What the document says of it: its caption, else the sentence most probably linked, else its alt text."""
+        best = self.sentences[0].text if self.sentences else None
+        return self.caption or best or self.alt or None
+
+    def within(self, folder: str) -> bool:
+        """Whether the picture's file or its document lies in a folder, or further down in it."""
+        return folder in folders_of([self])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A picture as the library keeps it, once, however often it was found.
+
+    Attributes:
+        digest: Names its content.
+        places: Where it was found; at least one.
+        date: When it was taken, local time; None where nobody knows.
+        vector: (dim,) float32, of length 1.
+        offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
+        relation_model: Name of the model that the offsets come from; empty without one.
+        thumbnail: A small picture as a data URI, kept for one that is no file of its own.
+    """
+
+    digest: str
+    places: tuple[Place, ...]
+    date: datetime | None
+    vector: FloatMatrix
+    offsets: FloatMatrix | None = None
+    relation_model: str = ""
+    thumbnail: str | None = None
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A picture on its way into the library.
+
+    Attributes:
+        digest: Names its content.
+        picture: The encoded picture, or where it is.
+        places: Where it was found.
+        date: When it was taken, local time.
+        inside: Its bytes, where it came inside a document or from the network.
+    """
+
+    digest: str
+    picture: Picture
+    places: list[Place] = field(default_factory=list)
+    date: datetime | None = None
+    inside: bytes | None = None
+
+
+def folders_of(places: Iterable[Place]) -> list[str]:
+    """Every folder that a picture or its document lies in, however far up; sorted."""
+    files = (file for place in places for file in (place.file, place.document) if file is not None)
+    return sorted({parent.as_posix() for file in files for parent in Path(file).parents})
+
+
+def documents_of(places: Iterable[Place]) -> list[str]:
+    """The documents among the places; sorted."""
+    return sorted({place.document for place in places if place.document is not None})
+
+
+def places_text(places: Sequence[Place]) -> str:
+    """Places as JSON, as the library stores them; what is empty is left out."""
+    return json.dumps(
+        [{name: value for name, value in asdict(place).items() if value not in (None, ())} for place in places],
+        ensure_ascii=False,
+    )
+
+
+def places_from(text: str) -> tuple[Place, ...]:
+    """Places from what ``places_text`` wrote."""
+    found = []
+    for values in json.loads(text):
+        values["sentences"] = tuple(Said(**said) for said in values.get("sentences", ()))
+        if values.get("relations") is not None:
+            values["relations"] = tuple(values["relations"])
+        found.append(Place(**values))
+    return tuple(found)
+
+
+def clean(text: str | None) -> str | None:
+    """A text that can be stored in UTF-8; None for an empty one."""
+    return encodable(text) or None if text else None

@@ -1,0 +1,277 @@
+"""Search a library: the pictures nearest to a sentence or a picture, and how each stands to the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import LibraryError, PictureError, SettingError
+from iconotext.retrieve.coherence import relation_probabilities
+from iconotext.retrieve.filters import Filters
+from iconotext.retrieve.items import Place, Said
+from iconotext.retrieve.library.index import ABOVE
+from iconotext.retrieve.library.store import Library, Near
+from iconotext.retrieve.refinement import Refinement, refine
+from iconotext.retrieve.relations import RelationModel, probabilities, refined
+
+if TYPE_CHECKING:
+    from iconotext.retrieve.space import SearchSpace
+    from iconotext.types import FloatMatrix
+
+CANDIDATES = 200
+"""The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for.
+
+    Attributes:
+        text: A sentence; None for a search by picture alone.
+        picture: A picture to be like; with a sentence too, pictures like it that fit the sentence.
+        relation: Name of the relation in which picture and sentence are to stand; None for any.
+        top: How many pictures at most.
+        filters: Which pictures are looked among.
+    """
+
+    text: str | None = None
+    picture: Path | bytes | None = None
+    relation: str | None = None
+    top: int = 10
+    filters: Filters = field(default_factory=Filters)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A picture that was found.
+
+    Attributes:
+        digest: Names its content.
+        image: Its file, its address on the web, or its number in the document it came in.
+        score: What the results are sorted by: the similarity, lowered where the wanted relation is improbable; where
+            the model of the library refines, similarity times confidence.
+        similarity: Cosine with the query, -1 to 1.
+        relations: Probability of each relation between query and picture; empty where nothing is known of them.
+        date: When it was taken, local time.
+        document: The document that shows it; None for one that only lies in a folder.
+        caption: Its caption there.
+        alt: Its alternative text there.
+        sentences: The sentences of the document that belong to it, most confident first.
+        file: Where the picture is; None for one that came inside a document or from the network.
+        places: How many places it was found in.
+    """
+
+    digest: str
+    image: str
+    score: float
+    similarity: float
+    relations: dict[str, float]
+    date: datetime | None
+    document: str | None
+    caption: str | None
+    alt: str | None
+    sentences: tuple[Said, ...]
+    file: str | None
+    places: int
+
+    def as_json(self) -> dict[str, Any]:
+        """As ``search --json`` prints it."""
+        return {
+            "image": self.image,
+            "score": round(self.score, 4),
+            "document": self.document,
+            "caption": self.caption,
+            "relations": {name: round(value, 4) for name, value in self.relations.items()},
+            "similarity": round(self.similarity, 4),
+            "alt": self.alt,
+            "sentences": [{"text": said.text, "confidence": round(said.confidence, 4)} for said in self.sentences],
+            "date": None if self.date is None else self.date.isoformat(),
+            "places": self.places,
+        }
+
+
+def search(
+    library: Library,
+    query: Query,
+    space: SearchSpace,
+    relation_model: RelationModel | None = None,
+    refinement: Refinement | None = None,
+) -> list[Result]:
+    """The pictures that fit best, best first.
+
+    A coherence-aware model (trained with ``objective.coherence``) says itself how a sentence and a picture relate; for
+    the relations that it knows, its word counts instead of the relation model's.
+
+    Args:
+        library: Where to look.
+        query: What to look for.
+        space: The space of the library's model.
+        relation_model: The one that the library was made with; None searches without relations.
+        refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
+            applied to sentences for which no relation is wanted.
+
+    Raises:
+        LibraryError: The library is empty, or was made with another model.
+        PictureError: The picture to be like cannot be read.
+        SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
+    """
+    check_models(library, query, space, relation_model)
+    if library.count() == 0:
+        raise LibraryError(
+            f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
+        )
+    knows = relation_model is not None and relation_model.name == library.settings.relation_model
+    odds = relation_model.text_logits([query.text])[0] if knows and relation_model and query.text else None
+    wanted = None if query.relation is None else library.settings.relations.index(query.relation)
+    refines = refinement is not None and wanted is None and query.text is not None
+    several = wanted is not None or refines
+    near = _nearest(
+        library, _vector(query, space), query, max(query.top, CANDIDATES if several else 0), vectors=_coherent(space)
+    )
+    shown = [_shown_place(found.places, query.filters.folder, wanted) for found in near]
+    known = [probabilities(odds, found.offsets, _own(found.places, query.filters.folder, wanted)) for found in near]
+    told = _told(query, near, space)
+    known = [_corrected(each, row, library.settings.relations, space) for each, row in zip(known, told, strict=True)]
+    similarities = np.array([found.similarity for found in near], np.float32)
+    scores, chances = similarities, np.zeros(len(near), np.float32)
+    if wanted is not None:
+        # A picture of which nothing is known is as likely as not to stand in the relation.
+        chances = np.array([0.5 if p is None else p[wanted] for p in known], np.float32)
+        scores = refined(similarities, chances)
+    elif refines and refinement is not None and len(near):
+        own = np.stack([row for row in told if row is not None])
+        scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
+    order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), -float(chances[i]), near[i].digest))
+    return [
+        _result(near[i], shown[i], float(scores[i]), known[i], library.settings.relations) for i in order[: query.top]
+    ]
+
+
+def check_models(
+    library: Library, query: Query, space: SearchSpace, relation_model: RelationModel | None = None
+) -> None:
+    """See that a library can be asked this with these models.
+
+    Raises:
+        LibraryError: It was made with another model.
+        SettingError: See ``search``.
+    """
+    settings = library.settings
+    if settings.space != space.name:
+        raise LibraryError(
+            f"{library.path}: made with the model {settings.space}, and this is {space.name}: use the one it was made"
+            " with, or make a new library"
+        )
+    if query.text is None and query.picture is None:
+        raise SettingError("nothing to search for: give a sentence, or a picture with --picture")
+    if query.text is not None and not query.text.strip():
+        raise SettingError("the sentence is empty: say what the picture should show")
+    if query.relation is None:
+        return
+    if settings.relation_model is None:
+        raise SettingError(f"{library.path}: made without a relation model, so --relation cannot be told")
+    if relation_model is None or relation_model.name != settings.relation_model:
+        raise LibraryError(
+            f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
+            f" iconotext library add {library.path}"
+        )
+    if query.relation not in settings.relations:
+        raise SettingError(
+            f"{query.relation}: a relation that the relation model does not know; it knows"
+            f" {', '.join(settings.relations)}"
+        )
+
+
+def _vector(query: Query, space: SearchSpace) -> FloatMatrix:
+    """The query in the space: of a sentence, of a picture, or half way between the two."""
+    parts = []
+    if query.text is not None:
+        parts.append(space.texts([query.text])[0])
+    if query.picture is not None:
+        vectors, problems = space.pictures([query.picture])
+        if problems[0] is not None:
+            raise PictureError(problems[0])
+        parts.append(vectors[0])
+    vector = np.sum(parts, axis=0)
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / length if length else vector, np.float32)
+
+
+def _told(query: Query, near: Sequence[Near], space: SearchSpace) -> list[FloatMatrix | None]:
+    """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
+    if not near or query.text is None or space.stored is None or not space.stored.relations:
+        return [None] * len(near)
+    pictures = np.stack([found.vector for found in near if found.vector is not None])
+    return list(relation_probabilities(space.stored, space.texts([query.text]), pictures)[0])
+
+
+def _corrected(
+    known: FloatMatrix | None, told: FloatMatrix | None, relations: Sequence[str], space: SearchSpace
+) -> FloatMatrix | None:
+    """(R,) what is known, with the word of a coherence-aware model where it has one."""
+    if known is None or told is None or space.stored is None:
+        return known
+    column = {name: number for number, name in enumerate(space.stored.relations)}
+    pairs = zip(relations, known, strict=True)
+    return np.array([told[column[name]] if name in column else value for name, value in pairs], np.float32)
+
+
+def _coherent(space: SearchSpace) -> bool:
+    """Whether the model of a space tells relations itself."""
+    return space.stored is not None and bool(space.stored.relations)
+
+
+def _nearest(library: Library, vector: FloatMatrix, query: Query, n: int, *, vectors: bool = False) -> list[Near]:
+    """The nearest pictures that satisfy the filters, through the index where that is quicker."""
+    where = query.filters.condition
+    exact = library.settings.index is None or (where is not None and library.count(where) <= ABOVE)
+    return library.nearest(vector, n, where=where, exact=exact, vectors=vectors)
+
+
+def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
+    """The places that the search is about."""
+    return list(places) if folder is None else [place for place in places if place.within(folder)]
+
+
+def _own(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
+    """What the picture's own text says of the relations: where the wanted one is most probable, else the first."""
+    own = [place.relations for place in _within(places, folder) if place.relations is not None]
+    if not own:
+        return None
+    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
+
+
+def _shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
+    """The place to show: a document that says something before one that says nothing, and a document before a file."""
+    allowed = _within(places, folder) or list(places)
+
+    def worth(place: Place) -> tuple[float, bool, bool]:
+        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
+        return float(odds), place.text is not None, place.document is not None
+
+    best = max(allowed, key=worth)  # the first of equals
+    if best.file is None:
+        return replace(best, file=next((place.file for place in allowed if place.file is not None), None))
+    return best
+
+
+def _result(found: Near, place: Place, score: float, known: FloatMatrix | None, relations: Sequence[str]) -> Result:
+    return Result(
+        digest=found.digest,
+        image=place.image,
+        score=score,
+        similarity=found.similarity,
+        relations={} if known is None else dict(zip(relations, map(float, known), strict=True)),
+        date=found.date,
+        document=place.document,
+        caption=place.caption,
+        alt=place.alt,
+        sentences=place.sentences,
+        file=place.file,
+        places=len(found.places),
+    )

@@ -1,0 +1,135 @@
+"""The results of a search as a page: one file with small pictures in it, that asks the network for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iconotext.report.embedded import Embedded, embed
+from iconotext.report.page import filled
+from iconotext.report.readable import percent, readable, shortened
+from iconotext.retrieve.filters import Filters
+from iconotext.retrieve.library.add import THUMBNAIL
+from iconotext.retrieve.library.store import Library
+from iconotext.retrieve.search import Query, Result
+from iconotext.types import Image
+from iconotext.write import write_text
+
+RELATIONS = 4
+"""The most probable relations of a picture that the page shows."""
+
+LONGEST = 240
+"""Characters of a caption or a sentence that the page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """The probability of a relation on the page."""
+
+    name: str
+    shown: str
+    tenths: int
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """A picture on the page."""
+
+    picture: Embedded
+    alt: str
+    name: str
+    place: str
+    score: str
+    similarity: str | None
+    date: str | None
+    document: str | None
+    caption: str | None
+    sentences: tuple[tuple[str, str], ...]
+    bars: tuple[_Bar, ...]
+    places: int
+
+
+def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
+    """A whole HTML page with the results of a search, best first.
+
+    Args:
+        library: Where they were found; keeps small pictures of those that are no files.
+        query: What was searched for.
+        results: What was found; their files are read for the pictures.
+    """
+    shown = _pictures(library, results)
+    asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
+    example = embed([Image("", file) for file in asked], range(len(asked)), longer_side=THUMBNAIL).get(0)
+    return filled(
+        "iconotext.retrieve",
+        "search.html",
+        style="search.css",
+        sentence=readable(query.text) if query.text else None,
+        example=example,
+        relation=query.relation,
+        filters=_filters(query.filters),
+        library=readable(library.path.resolve().name),
+        cards=[_card(result, picture, query) for result, picture in zip(results, shown, strict=True)],
+    )
+
+
+def write_search_page(
+    path: Path, library: Library, query: Query, results: Sequence[Result], *, force: bool = False
+) -> None:
+    """Write the results of a search as a page.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    write_text(path, search_page(library, query, results), force=force)
+
+
+def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
+    images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
+    found = embed(images, range(len(images)), longer_side=THUMBNAIL)
+    for number, result in enumerate(results):
+        if found[number].uri is None and (kept := library.thumbnail(result.digest)) is not None:
+            found[number] = Embedded(kept)
+    return [found[number] for number in range(len(results))]
+
+
+def _card(result: Result, picture: Embedded, query: Query) -> _Card:
+    ordered = sorted(result.relations.items(), key=lambda pair: (pair[0] != query.relation, -pair[1]))
+    return _Card(
+        picture=picture,
+        alt=readable(result.alt or result.caption or ""),
+        name=readable(_name(result)),
+        place=readable(result.image),
+        score=f"{result.score:.2f}",
+        similarity=f"{result.similarity:.2f}" if query.relation is not None else None,
+        date=None if result.date is None else f"{result.date:%Y-%m-%d}",
+        document=None if result.document is None else readable(Path(result.document).name),
+        caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
+        sentences=tuple((shortened(readable(s.text), LONGEST), percent(s.confidence)) for s in result.sentences),
+        bars=tuple(
+            _Bar(name, percent(value), max(0, min(20, round(20 * value))), name == query.relation)
+            for name, value in ordered[:RELATIONS]
+        ),
+        places=result.places,
+    )
+
+
+def _name(result: Result) -> str:
+    if result.file is not None:
+        return Path(result.file).name
+    return result.image.rsplit("/", 1)[-1] or result.image
+
+
+def _filters(filters: Filters) -> str:
+    from datetime import timedelta
+
+    parts = []
+    if filters.folder is not None:
+        parts.append(f"in {readable(filters.folder)}")
+    if filters.since is not None:
+        parts.append(f"from {filters.since:%Y-%m-%d}")
+    if filters.before is not None:
+        parts.append(f"until {filters.before - timedelta(days=1):%Y-%m-%d}")
+    return ", ".join(parts)

@@ -1,0 +1,129 @@
+"""The page with the results of a search, as a reader meets it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iconotext.retrieve.filters import Filters
+from iconotext.retrieve.items import Item, Place, Said
+from iconotext.retrieve.library.store import LibrarySettings, create_library
+from iconotext.retrieve.search import Query, search
+from iconotext.retrieve.search_page import search_page, write_search_page
+from tests.report.conftest import HOSTILE
+from tests.retrieve.library_fakes import RELATIONS, Colours, Relations, paint
+
+pytestmark = pytest.mark.browser
+
+
+def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake.") -> str:
+    library = create_library(folder / "lib", LibrarySettings("m", "colours", 3, "relations-1", RELATIONS))
+    items = []
+    for number, size in enumerate([(400, 300), (300, 420), (600, 150)]):
+        file = paint(folder / f"{number}.png", (40 * number, 200, 90), size=size)
+        said = (Said(text, 0.93), Said("Then the sun came out. " * 20, 0.2))
+        place = Place(str(file), str(folder / "tour.md"), number, "x.png", text, text, said, "en", (1.0, number - 1.0))
+        items.append(
+            Item(
+                f"{number}",
+                (place,),
+                datetime(2024, 5, 31),
+                Colours().texts(["green"])[0],
+                np.zeros(2, "f4"),
+                "relations-1",
+            )
+        )
+    thumbnail = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    inside = Place(None, str(folder / "report.docx"), 4, text, sentences=(Said(text, 0.5),))
+    items.append(Item("8", (inside,), None, Colours().texts(["green"])[0], np.zeros(2, "f4"), "relations-1", thumbnail))
+    gone = Place(str(folder / "gone.png"))
+    items.append(Item("9", (gone, inside), None, Colours().texts(["blue"])[0], None, ""))
+    library.insert(items)
+    return search_page(library, query, search(library, query, Colours().space(), Relations()))
+
+
+@pytest.fixture
+def shown(browser, tmp_path):
+    """Open a page off the network; afterwards nothing may have gone wrong."""
+    wrong: list[str] = []
+    contexts = []
+
+    def show(html: str, *, width: int = 1200, **context):
+        file = tmp_path / "found.html"
+        file.write_text(html, encoding="utf-8")
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **context))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("dialog", lambda dialog: wrong.append("a script ran"))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
+        page.goto(file.as_uri())
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def test_pictures_captions_relations_and_what_was_asked(tmp_path, shown):
+    page = shown(
+        page_of(tmp_path, Query("green lake", relation="Story", filters=Filters(since=datetime(2020, 1, 1))), "A")
+    )
+    assert page.inner_text("h1") == "green lake"
+    head = page.inner_text("header")
+    assert "wanted: Story" in head
+    assert "from 2020-01-01" in head
+    cards = page.query_selector_all(".cards > li")
+    assert len(cards) == 3  # the other two have no date
+    first = cards[0].inner_text()
+    for text in ("2.png", "tour.md", "2024-05-31", "A", "93", "Story", "Visible"):
+        assert text in first
+    assert first.index("Story") < first.index("Visible")  # the wanted one first, though it is less probable
+    loaded = page.eval_on_selector_all("img", "all => all.map(i => i.complete && i.naturalWidth > 0)")
+    assert loaded == [True] * 3
+    widths = page.eval_on_selector_all(".track span", "all => all.map(s => s.getBoundingClientRect().width)")
+    assert max(widths) > 10  # the policy lets the bars be as long as they should
+
+
+def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
+    page = shown(page_of(tmp_path, Query("green")))
+    texts = [card.inner_text() for card in page.query_selector_all(".cards > li")]
+    assert len(texts) == 5
+    assert "report.docx#image-5" in texts[3]
+    assert "file not found" in texts[4]
+    assert str(tmp_path) not in texts[4]
+    assert page.eval_on_selector_all("img", "all => all.every(i => i.naturalWidth > 0)")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 768, 1440])
+def test_nothing_is_wider_than_the_window(tmp_path, shown, width, scheme):
+    page = shown(page_of(tmp_path, Query("green " * 30), "x" * 400), width=width, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    colours = page.evaluate("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
+    light = [sum(int(part) for part in c[4:-1].split(",")) for c in colours]
+    assert (light[0] > light[1]) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_from_documents_stay_texts(tmp_path, shown, text):
+    from iconotext.report.readable import encodable
+
+    page = shown(page_of(tmp_path, Query(encodable(text) + "?"), encodable(text)))
+    assert page.evaluate("document.scripts.length") == 0
+    assert len(page.query_selector_all(".cards > li")) == 5
+
+
+def test_no_results_and_a_page_is_not_overwritten(tmp_path, shown):
+    from iconotext.errors import OutputError
+
+    nowhere = Query("green", filters=Filters(folder="/nowhere"))
+    page = shown(page_of(tmp_path, nowhere))
+    assert "No picture satisfies the filters." in page.inner_text("main")
+    library = create_library(tmp_path / "other", LibrarySettings("m", "colours", 3))
+    write_search_page(tmp_path / "new.html", library, nowhere, [])
+    with pytest.raises(OutputError, match="exists already"):
+        write_search_page(tmp_path / "new.html", library, nowhere, [])

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from iconotext.corpus.relations import RELATIONS
+from iconotext.embed import relation_model
+from tests.cli.test_link import run
+
+NAMES = tuple(relation.name for relation in RELATIONS)
+
+
+class Told:
+    """A relation model for which every text that begins with "Yesterday" tells a story."""
+
+    name = "told"
+    relations = NAMES
+
+    def text_logits(self, texts):
+        return np.array([[3.0 * text.startswith("Yesterday") - 1] * len(NAMES) for text in texts], np.float32)
+
+    def picture_offsets(self, pooled):
+        assert pooled.shape[1] == 1280
+        return np.zeros((len(pooled), len(NAMES)), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _relation_model(monkeypatch):
+    monkeypatch.setattr(relation_model, "load_relation_model", lambda *_, **__: Told())
+
+
+@pytest.fixture
+def photos(tmp_path, picture):
+    for number in range(3):
+        picture(f"photos/{number}.png", seed=number)
+    picture("photos/walk/tram.png", seed=7)
+    (tmp_path / "photos" / "walk" / "walk.md").write_text(
+        "# A walk\n\nYesterday a red tram came by.\n\n![A red tram](tram.png)\n\nWe took it home.\n"
+    )
+    return tmp_path / "photos"
+
+
+def test_add_list_and_add_again(photos, tmp_path):
+    lib = tmp_path / "lib"
+    (photos / "broken.jpg").write_text("nothing")
+    added = json.loads(run("library", "add", lib, photos, "--json"))
+    assert {name: added[name] for name in ("added", "encoded", "documents", "removed", "failures")} == {
+        "added": 4, "encoded": 4, "documents": 1, "removed": 0, "failures": [],
+    }  # fmt: skip
+    assert [left["path"] for left in added["left_out"]] == [str(photos / "broken.jpg")]
+    told = json.loads(run("library", "list", lib, "--json"))
+    assert (told["pictures"], told["documents"], told["model"], told["index"]) == (4, 1, "default", None)
+    assert told["folders"] == [{"path": str(photos), "pictures": 4}]
+    assert told["relations"] == list(NAMES)
+    shown = run("library", "list", lib)
+    for text in ("pictures", "documents", "exact", "default"):
+        assert text in shown
+    (photos / "0.png").unlink()
+    again = run("library", "add", lib)
+    assert "0 new pictures, 4 files unchanged, 1 removed, 1 left out" in again
+    assert "1 document read" in run("library", "add", lib, "--set", "k=1")
+
+
+def test_errors_are_one_line(photos, tmp_path):
+    lib = tmp_path / "lib"
+    assert "no library yet" in run("library", "add", lib, status=1)
+    assert "no such file or folder" in run("library", "add", lib, tmp_path / "nothing", status=1)
+    assert not lib.exists()
+    assert "no library; make one with" in run("library", "list", lib, status=1)
+    assert "with other things in it" in run("library", "add", photos, lib.parent, status=1)
+    assert "--set x=1" in run("library", "add", lib, photos, "--set", "x=1", status=1)
+    run("library", "add", lib, photos)
+    assert "vectors of two models do not compare" in run("library", "add", lib, "--model", "no-training", status=1)
+
+
+def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
+    (photos / "walk" / "broken.docx").write_bytes(b"PK nonsense")
+    output = run("library", "add", tmp_path / "lib", photos, status=1)
+    assert "broken.docx" in output
+    assert "4 new pictures" in output
+
+
+def test_help_is_quick_and_needs_no_lancedb():
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom iconotext.cli.app import app\n"
+        "for command in (['library', 'add', '--help'], ['search', '--help'], ['search']):\n"
+        "    CliRunner().invoke(app, command)\n"
+        "print([name for name in ('lancedb', 'pandas', 'pyarrow', 'torch', 'PIL') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.cli.test_library import NAMES, _relation_model, photos
+from tests.cli.test_link import run
+
+__all__ = ["_relation_model", "photos"]
+
+
+@pytest.fixture
+def lib(tmp_path, photos):
+    run("library", "add", tmp_path / "lib", photos)
+    return tmp_path / "lib"
+
+
+def test_json_has_the_format_of_the_documentation(lib, photos):
+    found = json.loads(run("search", lib, "A red tram", "--json", "--top", "3"))
+    assert len(found) == 3
+    scores = [result["score"] for result in found]
+    assert scores == sorted(scores, reverse=True)
+    assert set(found[0]) >= {"image", "score", "document", "caption", "relations"}
+    tram = next(r for r in json.loads(run("search", lib, "A red tram", "--json")) if r["document"])
+    assert tram["image"] == str(photos / "walk" / "tram.png")
+    assert tram["document"] == str(photos / "walk" / "walk.md")
+    assert tram["alt"] == "A red tram"
+    assert tram["sentences"][0]["text"] == "Yesterday a red tram came by."
+    assert 0 < tram["sentences"][0]["confidence"] <= 1
+    assert list(tram["relations"]) == list(NAMES)
+
+
+def test_a_relation_by_its_short_name_and_filters(lib, photos):
+    wanted = json.loads(run("search", lib, "Anything", "--relation", "story", "--folder", photos / "walk", "--json"))
+    assert [result["image"] for result in wanted] == [str(photos / "walk" / "tram.png")]
+    assert wanted[0]["relations"]["Story"] > 0.5  # "Yesterday a red tram came by."
+    assert json.loads(run("search", lib, "Anything", "--until", "1990", "--json")) == []
+    assert "No picture satisfies the filters." in run("search", lib, "Anything", "--until", "1990")
+
+
+def test_by_picture(lib, photos, tmp_path):
+    shutil.copy(photos / "2.png", tmp_path / "like.png")
+    found = json.loads(run("search", lib, "--picture", tmp_path / "like.png", "--json"))
+    assert found[0]["image"] == str(photos / "2.png")
+    assert found[0]["score"] == pytest.approx(1, abs=1e-3)
+
+
+def test_table_and_page(lib, tmp_path):
+    shown = run("search", lib, "A red tram", "--html", tmp_path / "found.html")
+    assert "tram.png" in shown.replace("\n", "")
+    page = (tmp_path / "found.html").read_text()
+    assert "A red tram" in page
+    assert page.count("data:image/") >= 4
+    assert "exists already" in run("search", lib, "A red tram", "--html", tmp_path / "found.html", status=1)
+    run("search", lib, "A red tram", "--html", tmp_path / "found.html", "--force")
+
+
+def test_errors_are_one_line(lib, tmp_path):
+    assert "no library; make one with" in run("search", tmp_path / "none", "x", status=1)
+    assert "nothing to search for" in run("search", lib, status=1)
+    assert "no date; write a year" in run("search", lib, "x", "--since", "soon", status=1)
+    assert "no coherence relation; there are" in run("search", lib, "x", "--relation", "friendship", status=1)
+    assert "file not found" in run("search", lib, "--picture", tmp_path / "none.png", status=1)
+    run("search", lib, "x", "--top", "0", status=2)
