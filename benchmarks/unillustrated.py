@@ -50,7 +50,7 @@ def main() -> None:
             drawn = np.random.default_rng(0).choice(len(documents), arguments.most, replace=False)
             documents = [documents[i] for i in sorted(drawn)]
         evidence = ("picture", "caption", "layout") if name == "textbook, cited" else ("picture", "caption")
-        linker = Linker.load(settings=LinkSettings(evidence=evidence, relations=False))
+        linker = Linker.load(settings=LinkSettings(evidence=evidence, relations="none"))
         found: list[list[tuple[float, float]]] = [[] for _ in (0, *WEIGHTS)]
         for document in documents:
             linked = linker.link(document)

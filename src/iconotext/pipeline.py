@@ -64,8 +64,9 @@ class LinkSettings(BaseModel):
     explain: bool = False
     """Whether every link says which words and which parts of the picture carry its picture evidence."""
 
-    relations: bool = True
-    """Whether every link says how probable each coherence relation of sentence and picture is; English only."""
+    relations: str = "default"
+    """What says how probable each coherence relation of a link's sentence and picture is: ``default``, the relation
+    model that ships; the folder of one that was trained; ``none``. English only."""
 
     @field_validator("evidence")
     @classmethod
@@ -212,7 +213,7 @@ class Linker:
             model=self.name,
             sentence_vectors=looked.sentence_vectors if looked else None,
         )
-        if self.settings.relations:
+        if self.settings.relations != "none":
             linked = self._related(linked, looked)
         return self._explained(linked, looked) if self.settings.explain and looked else linked
 
@@ -263,10 +264,11 @@ class Linker:
         from iconotext.links.relations import with_relations
 
         if self._relation_model is None:
-            from iconotext.embed.relation_model import load_relation_model
+            from iconotext.embed.relation_model import load_relation_model, relations_folder
             from iconotext.features import FeatureCache
 
-            self._relation_model = load_relation_model(cache=FeatureCache() if self.settings.cache else None)
+            cache = FeatureCache() if self.settings.cache else None
+            self._relation_model = load_relation_model(relations_folder(self.settings.relations), cache=cache)
         seen = self.image is not None and self.image.name == self._relation_model.backbones["image"]
         known = looked if seen and self.table is None else None
         pooled = dict(zip(known.usable, known.features.pooled, strict=True)) if known else {}

@@ -85,6 +85,21 @@ def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
     assert "4 new pictures" in output
 
 
+def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(relation_model, "load_relation_model", lambda folder, **_: asked.append(folder) or Told())
+    lib = tmp_path / "lib"
+    run("library", "add", lib, photos, "--set", f"relations={tmp_path / 'mine'}")
+    run("library", "add", lib)
+    run("search", lib, "A tram", "--json")
+    assert asked == [tmp_path / "mine"] * 3
+    run("library", "add", lib, "--set", "relations=none")
+    assert json.loads(run("library", "list", lib, "--json"))["relations"] == []
+    assert {"relations": {}}.items() <= json.loads(run("search", lib, "A tram", "--json"))[0].items()
+    assert "made without a relation model" in run("search", lib, "A tram", "--relation", "story", status=1)
+    assert len(asked) == 3
+
+
 def test_help_is_quick_and_needs_no_lancedb():
     code = (
         "import sys\nfrom typer.testing import CliRunner\nfrom iconotext.cli.app import app\n"

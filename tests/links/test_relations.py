@@ -76,5 +76,25 @@ def test_the_linker_says_how_sentence_and_picture_relate_unless_told_not_to(tmp_
         assert all(tuple(relations) == (*CLUE, *CITE) for relations in found[evidence].values())
         assert all(0 < value < 1 for relations in found[evidence].values() for value in relations.values())
     assert found["picture"] != found["caption"]  # a picture that was looked at has its say
-    silent = Linker.load(settings=LinkSettings(cache=False, relations=False))
+    silent = Linker.load(settings=LinkSettings(cache=False, relations="none"))
     assert {link.relations for link in silent.link(document).links} == {None}
+
+
+def test_the_linker_takes_a_relation_model_that_somebody_trained(tmp_path, picture):
+    import shutil
+
+    from iconotext import Linker, LinkSettings
+    from iconotext.embed.relation_model import relations_folder
+    from iconotext.errors import FeatureError
+
+    picture("cat.png", seed=1)
+    document = Document("d", (Sentence("A cat sleeps."),), (Image("cat.png", tmp_path / "cat.png", caption="A cat"),))
+    shutil.copytree(relations_folder(), tmp_path / "mine")
+    linkers = [
+        Linker.load(settings=LinkSettings(cache=False, relations=name)) for name in ("default", str(tmp_path / "mine"))
+    ]
+    first, second = ([link.relations for link in linker.link(document).links] for linker in linkers)
+    assert first == second != []
+    nowhere = Linker.load(settings=LinkSettings(cache=False, relations=str(tmp_path / "nowhere")))
+    with pytest.raises(FeatureError, match="no relation model is in this folder"):
+        nowhere.link(document)

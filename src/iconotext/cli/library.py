@@ -15,6 +15,8 @@ from iconotext.cli.options import AllowOutside, Fetch, Json, Root
 from iconotext.errors import IconotextError
 
 if TYPE_CHECKING:
+    from iconotext.embed.relation_model import RelationModel
+    from iconotext.features import FeatureCache
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.read import Failure, ReadSettings
     from iconotext.retrieve.library.add import Report
@@ -135,7 +137,6 @@ def add_to_library(
         reading: How documents are read.
         linking: How they are linked.
     """
-    from iconotext.embed.relation_model import load_relation_model
     from iconotext.features import FeatureCache
     from iconotext.retrieve.library.store import is_library, open_library
     from iconotext.retrieve.library.update import update_library
@@ -144,18 +145,29 @@ def add_to_library(
         return progress(files, total=total, label="Adding")
 
     cache = FeatureCache()
-    linking_model = model or (open_library(path).settings.model if is_library(path) else "default")
+    there = open_library(path).settings if is_library(path) else None
+    linking_model = model or (there.model if there else "default")
+    given = "relations" in linking.model_fields_set
+    relations = linking.relations if given or there is None else there.relations_from
     return update_library(
         path,
         paths,
         document_linker(linking_model, reading, linking),
         model=model,
         link_settings=f"{reading.model_dump_json()} {linking.model_dump_json()}",
-        relation_model=load_relation_model(cache=cache),
+        relation_model=named_relation_model(relations, cache),
+        relations_from=relations,
         cache=cache,
         watch=watch,
         say=lambda what: typer.echo(what, err=True),
     )
+
+
+def named_relation_model(name: str, cache: FeatureCache) -> RelationModel | None:
+    """The relation model that a library uses; None for ``none``."""
+    from iconotext.embed.relation_model import load_relation_model, relations_folder
+
+    return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
 
 
 def document_linker(model: str, reading: ReadSettings, linking: LinkSettings) -> Link:
@@ -168,7 +180,7 @@ def document_linker(model: str, reading: ReadSettings, linking: LinkSettings) ->
 
         if not loaded:
             # The library asks for relations itself, once for what a document says of a picture, not for each link.
-            loaded.append(Linker.load(model, linking.model_copy(update={"relations": False})))
+            loaded.append(Linker.load(model, linking.model_copy(update={"relations": "none"})))
         try:
             documents = list(read_documents(file, reading, within=folder, identifier=file.stem))
         except IconotextError as error:

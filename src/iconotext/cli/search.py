@@ -89,8 +89,8 @@ def search(
 
 def find(path: Path, query: Query) -> list[Result]:
     """Search a library with the models that it was made with."""
+    from iconotext.cli.library import named_relation_model
     from iconotext.embed.folder import init_folder
-    from iconotext.embed.relation_model import load_relation_model
     from iconotext.evaluate.refinement_tuning import read_refinement
     from iconotext.features import FeatureCache
     from iconotext.retrieve.library.store import open_library
@@ -99,7 +99,7 @@ def find(path: Path, query: Query) -> list[Result]:
 
     cache = FeatureCache()
     library = open_library(path)
-    relation_model = load_relation_model(cache=cache) if library.settings.relation_model is not None else None
+    relation_model = named_relation_model(library.settings.relations_from, cache)
     space = load_space(library.settings.model, cache=cache)
     refinement = read_refinement(init_folder(library.settings.model)) if space.stored is not None else None
     return search_library(library, query, space, relation_model, refinement)

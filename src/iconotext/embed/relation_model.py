@@ -148,9 +148,9 @@ def raw_logits(weights: RelationWeights, layers: FloatMatrix, texts: Sequence[st
     return np.asarray(total + weights.word_weight * (rows @ arrays["words"] + arrays["words_bias"]), np.float32)
 
 
-def relations_folder() -> Path:
-    """The relation model that comes with the program."""
-    return Path(__file__).parents[1] / "models" / "relations"
+def relations_folder(name: str = "default") -> Path:
+    """The folder of a relation model by its name: ``default``, the one that ships, or the folder itself."""
+    return Path(__file__).parents[1] / "models" / "relations" if name == "default" else Path(name)
 
 
 def save_relation_model(folder: Path, weights: RelationWeights) -> None:

@@ -73,6 +73,7 @@ class LibrarySettings:
         dim: Length of a vector.
         relation_model: Name of the relation model that its offsets come from; None without one.
         relations: Names of the relations, in the order of the offsets.
+        relations_from: Where the relation model is: ``default``, a folder, or ``none``.
         roots: The files and folders that were added.
         index: Of the approximate index; None while search is exact.
         format: Of the files.
@@ -83,6 +84,7 @@ class LibrarySettings:
     dim: int
     relation_model: str | None = None
     relations: tuple[str, ...] = ()
+    relations_from: str = "default"
     roots: tuple[str, ...] = ()
     index: IndexSettings | None = None
     format: int = field(default=FORMAT)

@@ -38,6 +38,7 @@ def update_library(
     model: str | None = None,
     link_settings: str = "",
     relation_model: RelationModel | None = None,
+    relations_from: str = "default",
     cache: FeatureCache | None = None,
     load: Callable[[str], SearchSpace] | None = None,
     watch: Watch | None = None,
@@ -52,6 +53,7 @@ def update_library(
         model: As for ``load_space``: of a new library, by default ``default``. One that is there keeps its own.
         link_settings: Names the settings of ``link``.
         relation_model: Tells the relations; None stores none.
+        relations_from: Where that model is, for those who search: ``default``, a folder, ``none``.
         cache: Where features are kept.
         load: Loads the space of a model, by default ``load_space`` with the cache.
         watch: Passes the files on as they are done, of so many; for a progress bar.
@@ -72,7 +74,9 @@ def update_library(
     roots = list(paths) or [Path(root) for root in open_library(path).settings.roots]
     files = list(find_files(roots, leave_out=path, unread=unread))
     with held_ledger(path) as ledger:
-        library, space = _opened(path, model, relation_model, load or (lambda name: _load_space(name, cache)))
+        library, space = _opened(
+            path, model, relation_model, relations_from, load or (lambda name: _load_space(name, cache))
+        )
         if library.count() == 0:
             ledger.clear()  # the table was made anew, or nothing is lost by looking again
         _remember(library, roots)
@@ -93,7 +97,11 @@ def update_library(
 
 
 def _opened(
-    path: Path, model: str | None, relation_model: RelationModel | None, load: Callable[[str], SearchSpace]
+    path: Path,
+    model: str | None,
+    relation_model: RelationModel | None,
+    relations_from: str,
+    load: Callable[[str], SearchSpace],
 ) -> tuple[Library, SearchSpace]:
     """The library, made if need be, and its space."""
     named = None if model is None else _lasting(model)
@@ -111,8 +119,10 @@ def _opened(
             )
     name = None if relation_model is None else relation_model.name
     relations = () if relation_model is None else relation_model.relations
-    if (library.settings.relation_model, library.settings.relations) != (name, relations):
-        library.save(relation_model=name, relations=relations)
+    source = _lasting(relations_from)
+    settings = library.settings
+    if (settings.relation_model, settings.relations, settings.relations_from) != (name, relations, source):
+        library.save(relation_model=name, relations=relations, relations_from=source)
     return library, space
 
 
