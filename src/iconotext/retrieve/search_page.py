@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from iconotext.corpus.relations import RELATIONS
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.page import filled
 from iconotext.report.readable import percent, readable, shortened
@@ -69,6 +70,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         sentence=readable(query.text) if query.text else None,
         example=example,
         relation=query.relation,
+        meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
         cards=[_card(result, picture, query) for result, picture in zip(results, shown, strict=True)],
