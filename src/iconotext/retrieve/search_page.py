@@ -17,7 +17,7 @@ from iconotext.retrieve.search import Query, Result
 from iconotext.types import Image
 from iconotext.write import write_text
 
-RELATIONS = 4
+RELATIONS_SHOWN = 4
 """The most probable relations of a picture that the page shows."""
 
 LONGEST = 240
@@ -112,7 +112,7 @@ def _card(result: Result, picture: Embedded, query: Query) -> _Card:
         sentences=tuple((shortened(readable(s.text), LONGEST), percent(s.confidence)) for s in result.sentences),
         bars=tuple(
             _Bar(name, percent(value), max(0, min(20, round(20 * value))), name == query.relation)
-            for name, value in ordered[:RELATIONS]
+            for name, value in ordered[:RELATIONS_SHOWN]
         ),
         places=result.places,
     )
