@@ -63,57 +63,8 @@ class JointModel(nn.Module):
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         super().__init__()
-        text, image = recipe.text, recipe.image
-        self.text: nn.Module
-        self.image: nn.Module
-        if text.kind == "gru":
-            self.text = WordEncoder(
-                inputs.words,
-                word_dim=text.word_dim,
-                dim=recipe.dim,
-                dropout=text.dropout,
-                dropout_at=text.dropout_at,
-            )
-        elif text.kind == "transformer":
-            self.text = WordTransformer(
-                inputs.words,
-                word_dim=text.word_dim,
-                max_tokens=text.max_tokens,
-                dim=recipe.dim,
-                layers=text.layers,
-                heads=text.heads,
-                dropout=text.dropout,
-            )
-        elif text.kind == "lstm":
-            self.text = WordLSTM(
-                inputs.words,
-                word_dim=text.word_dim,
-                dim=recipe.dim,
-                attention=text.attention,
-                dropout=text.dropout,
-            )
-        elif text.kind == "identity":
-            self.text = _identity("text", inputs.text_features, recipe.dim)
-        else:
-            self.text = _projection(inputs.text_features, recipe.dim, text)
-        if image.kind == "network":
-            from iconotext.embed.image_network import ImageNetwork
-
-            self.image = ImageNetwork(dim=recipe.dim, dropout=image.dropout)
-        elif image.kind == "regions":
-            names = inputs.text_features or text.word_dim
-            self.image = RegionEncoder(
-                inputs.image_features,
-                names if image.concepts else 0,
-                dim=recipe.dim,
-                layers=image.layers,
-                heads=image.heads,
-                dropout=image.dropout,
-            )
-        elif image.kind == "identity":
-            self.image = _identity("image", inputs.image_features, recipe.dim)
-        else:
-            self.image = _projection(inputs.image_features, recipe.dim, image)
+        self.text = _text_encoder(recipe, inputs)
+        self.image = _image_encoder(recipe, inputs)
         self._blank_concepts(inputs)
         learned = recipe.objective.learn_scale
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
@@ -212,6 +163,60 @@ class JointModel(nn.Module):
         self.register_buffer("concept_lengths", torch.zeros(inputs.concepts, dtype=torch.long) if words else None)
         vectors = torch.zeros(inputs.concepts, inputs.text_features) if read and not words else None
         self.register_buffer("concept_vectors", vectors)
+
+
+def _text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
+    text = recipe.text
+    if text.kind == "gru":
+        return WordEncoder(
+            inputs.words,
+            word_dim=text.word_dim,
+            dim=recipe.dim,
+            dropout=text.dropout,
+            dropout_at=text.dropout_at,
+        )
+    if text.kind == "transformer":
+        return WordTransformer(
+            inputs.words,
+            word_dim=text.word_dim,
+            max_tokens=text.max_tokens,
+            dim=recipe.dim,
+            layers=text.layers,
+            heads=text.heads,
+            dropout=text.dropout,
+        )
+    if text.kind == "lstm":
+        return WordLSTM(
+            inputs.words,
+            word_dim=text.word_dim,
+            dim=recipe.dim,
+            attention=text.attention,
+            dropout=text.dropout,
+        )
+    if text.kind == "identity":
+        return _identity("text", inputs.text_features, recipe.dim)
+    return _projection(inputs.text_features, recipe.dim, text)
+
+
+def _image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
+    image = recipe.image
+    if image.kind == "network":
+        from iconotext.embed.image_network import ImageNetwork
+
+        return ImageNetwork(dim=recipe.dim, dropout=image.dropout)
+    if image.kind == "regions":
+        names = inputs.text_features or recipe.text.word_dim
+        return RegionEncoder(
+            inputs.image_features,
+            names if image.concepts else 0,
+            dim=recipe.dim,
+            layers=image.layers,
+            heads=image.heads,
+            dropout=image.dropout,
+        )
+    if image.kind == "identity":
+        return _identity("image", inputs.image_features, recipe.dim)
+    return _projection(inputs.image_features, recipe.dim, image)
 
 
 def _projection(features: int, dim: int, settings: TextEncoderSettings | ImageEncoderSettings) -> Projection:
