@@ -63,7 +63,7 @@ def test_known_errors_are_one_line(pairs, model, study, tmp_path):
     assert "may hold votes" in run("analyze", "study", model, model, pairs, "--output", study, status=1)
     new = tmp_path / "new.sqlite"
     output = run("analyze", "study", model, model, pairs, "--relation", "love", "--output", new, status=1)
-    assert "no coherence relation" in output
+    assert "love: not among the relations that can be told here: visible (Visible), story (Story)" in output
     output = run("analyze", "study", model, model, pairs, "--relation", "meta", "--output", new, status=1)
     assert "no pair has the relation Meta" in output
     assert not new.exists()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -30,13 +31,54 @@ def test_a_relation_model_is_trained_and_its_figures_are_told(tmp_path, corpus, 
     result = run("--corpus", corpus, "--output", tmp_path / "model")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Subjective: average precision ")
-    assert result.stdout.endswith("(chance 0.50), 24 pairs\n")
+    assert result.stdout.endswith(
+        "(chance 0.50), 24 pairs\ntrained on 24 labelled pairs, 0 of validation and 0 of test splits\n"
+    )
     assert "fold 2" in result.stderr
     assert {file.name for file in (tmp_path / "model").iterdir()} == {
         "recipe.toml",
         "weights.safetensors",
         "metrics.json",
     }
+
+
+def test_a_model_that_is_there_stays(tmp_path, corpus, monkeypatch):
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    model = tmp_path / "model"
+    first = run("--corpus", corpus, "--output", model)
+    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in model.iterdir()}
+    again = run("--corpus", corpus, "--output", model)
+    assert (again.exit_code, again.stdout) == (0, first.stdout)
+    assert "is trained already" in again.stderr
+    other = run("--corpus", corpus, "--output", model, "--set", "relations.seed=1")
+    assert other.exit_code == 1
+    assert "holds a model of another recipe, which differs in relations.seed; name another folder" in other.stderr
+    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in model.iterdir()} == before
+
+
+def test_pairs_of_other_splits_are_told_and_can_be_left_out(tmp_path, corpus, monkeypatch):
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    splits = ["train", "train", "train", "validation", "test", "test", "test", None]
+    corpus.write_text("".join(json.dumps(row | {"split": splits[n % 8]}) + "\n" for n, row in enumerate(rows)))
+    result = run("--corpus", corpus, "--output", tmp_path / "all")
+    assert result.stdout.endswith("trained on 24 labelled pairs, 3 of validation and 9 of test splits\n")
+    result = run("--corpus", corpus, "--output", tmp_path / "some", "--set", 'relations.splits=["train"]')
+    assert result.stdout.endswith("trained on 12 labelled pairs, 0 of validation and 0 of test splits\n")
+
+
+def test_labelled_pictures_are_told(tmp_path, corpus, picture, monkeypatch):
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    for number in range(12):
+        picture(f"{number}.jpg", seed=number % 2, size=(40, 40))
+    result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.picture_labels=10")
+    assert result.exit_code == 0, result.output
+    told = (
+        r"Subjective: with its picture (\d\.\d\d), without (\d\.\d\d), 12 pairs: the picture (counts|does not count)\n"
+    )
+    found = re.search(told, result.stdout)
+    assert found, result.stdout
+    assert (float(found[1]) >= float(found[2])) == (found[3] == "counts")
 
 
 def test_it_starts_from_no_other_model(tmp_path, corpus):

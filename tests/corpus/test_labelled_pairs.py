@@ -245,3 +245,5 @@ def test_the_report_is_json(tmp_path):
     _, report = build(CLUE_TABLE, many(tmp_path))
     assert json.loads(json.dumps(report)) == report
     assert report["published"] == {"pairs": 7559, "train": 6047, "test": 1512}
+    _, report = build(CITE_TABLE, cite(tmp_path, cite_row(0)))
+    assert report["published"] == {"pairs": {"CITE": 2057, "CITE++": 4299}, "train": 3439, "test": 860}

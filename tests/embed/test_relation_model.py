@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from iconotext.corpus.relations import CITE, CLUE
+from iconotext.embed.layer_means import TEXTS
 from iconotext.embed.relation_model import (
     LIMIT,
     RelationModel,
@@ -64,6 +65,22 @@ def test_log_odds_by_hand():
 def test_log_odds_are_bounded():
     model = RelationModel("m", weights(), TwoNumbers())
     assert model.text_logits(["x" * 900])[0].tolist() == [LIMIT, -LIMIT]
+
+
+def test_many_texts_are_read_some_at_a_time_and_come_out_as_one_by_one():
+    class Counting(TwoNumbers):
+        def encode(self, texts):
+            asked.append(len(texts))
+            return super().encode(texts)
+
+    asked: list[int] = []
+    model = RelationModel("m", weights(), Counting())
+    texts = ["x" * (i % 40) for i in range(2 * TEXTS + 3)]
+    found = model.text_logits(texts)
+    assert asked == [TEXTS, TEXTS, 3]
+    assert found.dtype == np.float32
+    one_by_one = np.concatenate([model.text_logits([text]) for text in texts[:40]])
+    np.testing.assert_allclose(found, one_by_one[np.arange(len(texts)) % 40], rtol=1e-6)
 
 
 def test_pictures_add_by_hand():

@@ -127,6 +127,41 @@ def test_a_host_whose_robots_cannot_be_had_is_left_alone(web):
     assert web.asked == {"a.example/robots.txt": 3}
 
 
+@pytest.mark.parametrize("status", [500, 501, 505, 507, 511, 526, 599])
+def test_a_server_error_instead_of_robots_forbids_everything_for_now(web, status):
+    web.put("a.example/robots.txt", statuses=(status,))
+    web.put("a.example/p.png", b"x")
+    with pytest.raises(UnreachableError, match=rf"answered {status}, which was asked for its robots\.txt"):
+        fetcher(web).fetch(web.address("a.example/p.png"))
+    assert web.asked["a.example/p.png"] == 0
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_a_host_without_robots_has_no_rules(web, status):
+    web.put("a.example/robots.txt", statuses=(status,))
+    assert fetcher(web).fetch(web.put("a.example/p.png", b"x")) == b"x"
+
+
+def test_of_a_robots_file_of_any_length_the_beginning_counts(web):
+    rules = b"User-agent: *\nDisallow: /no/\n"
+    web.put("a.example/robots.txt", rules + b"# much more\n" * 200_000, kind="text/plain")
+    web.put("a.example/yes.png", b"x")
+    polite = fetcher(web, max_bytes=1000)
+    assert polite.fetch(web.address("a.example/yes.png")) == b"x"
+    with pytest.raises(PictureError, match="forbids it"):
+        polite.fetch(web.address("a.example/no/p.png"))
+
+
+def test_robots_that_may_not_be_had_are_asked_for_once(web):
+    web.put("a.example/robots.txt", statuses=(302,), headers={"Location": "http://127.0.0.1:1/robots.txt"})
+    polite = fetcher(web)
+    for name in ("p", "q"):
+        with pytest.raises(PictureError, match=r"not a public address \(its robots\.txt\)") as raised:
+            polite.fetch(web.address(f"a.example/{name}.png"))
+        assert not isinstance(raised.value, UnreachableError)
+    assert web.asked == {"a.example/robots.txt": 1}
+
+
 def test_a_busy_server_is_asked_again_later(web):
     address = web.put("a.example/p.png", b"x", statuses=(503, 500, 200))
     time = Time()

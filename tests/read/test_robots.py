@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.read.robots import Robots, Rule, parse_robots
+from iconotext.read.robots import MAX_READ, Robots, Rule, parse_robots, robots_text
 
 EXAMPLE = """\ufeff# a comment
 User-agent: other
@@ -66,6 +66,30 @@ def test_the_longest_rule_counts(path, allowed):
 def test_wildcards_and_encoded_characters(rules, path, allowed):
     text = "User-agent: *\n" + "\n".join(f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in rules)
     assert parse_robots(text, "iconotext").allows(f"http://a.example{path}") is allowed
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_of_a_long_file_the_whole_lines_at_its_beginning_are_read(end):
+    head = f"User-agent: *{end}Disallow: /no/{end}"
+    filler = f"# {'x' * 97}{end}"
+    text = head + filler * (2 * MAX_READ // len(filler)) + f"Disallow: /late/{end}"
+    read = robots_text(text.encode())
+    assert MAX_READ - len(filler) <= len(read) <= MAX_READ
+    assert text.startswith(read)
+    assert read.endswith(end[-1])
+    assert parse_robots(read, "iconotext").rules == (Rule(False, "/no/"),)
+
+
+def test_a_rule_that_is_cut_short_forbids_nothing():
+    head = "User-agent: *\nDisallow: /no/\n"
+    line = "Disallow: /private/\n"
+    filler = "#" * (MAX_READ - len(head) - len("Disallow: /") - 1) + "\n"
+    long = (head + filler + line * 9).encode()
+    assert long[:MAX_READ].endswith(b"\nDisallow: /")
+    assert parse_robots(robots_text(long), "iconotext").rules == (Rule(False, "/no/"),)
+    assert robots_text(b"x" * (MAX_READ + 1)) == ""
+    whole = (head + filler).encode()
+    assert robots_text(whole + b"x" * (MAX_READ - len(whole))).endswith("x")  # just as long as is read
 
 
 PATHS = st.text("ab*$", max_size=6).map(lambda text: "/" + text)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from iconotext.errors import SettingError
 from iconotext.retrieve.library.store import open_library
 from iconotext.retrieve.refinement import Refinement
 from iconotext.retrieve.search import Query, search
@@ -75,3 +76,23 @@ def test_a_search_by_picture_knows_no_sentence_and_is_not_refined(lib):
     results = search(open_library(lib), query, space, Relations(), Refinement(1.0, 2.0))
     assert order(results)[0] == "red"
     assert [result.score for result in results] == pytest.approx([result.similarity for result in results])
+
+
+def test_its_relations_can_be_asked_for_where_there_is_no_relation_model(tmp_path):
+    for name, colour in {"bluish": (0, 255, 90), "reddish": (85, 255, 0), "red": (255, 20, 0)}.items():
+        paint(tmp_path / "photos" / f"{name}.png", colour)
+    update(tmp_path / "lib", tmp_path / "photos")
+    weather = SimpleNamespace(**{**vars(STORY), "relations": ["Weather"]})
+    space = replace(Colours().space(), stored=weather)
+    library = open_library(tmp_path / "lib")
+    results = search(library, Query("green", relation="Weather"), space)
+    assert order(results)[0] == "bluish"
+    assert [list(result.relations) for result in results] == [["Weather"]] * 3
+    with pytest.raises(SettingError, match="can be told here: Weather"):
+        search(library, Query("green", relation="Story"), space)
+
+
+def test_settings_of_a_refinement_without_a_model_that_tells_relations_change_nothing(lib):
+    plain = search(open_library(lib), Query("green"), Colours().space(), Relations())
+    refined = search(open_library(lib), Query("green"), Colours().space(), Relations(), Refinement(1.0, 2.0))
+    assert refined == plain

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from iconotext.retrieve.filters import Filters, make_filters
 from iconotext.retrieve.items import Item, Place
 from iconotext.retrieve.library.store import LibrarySettings, create_library, open_library
 from iconotext.retrieve.relations import LEAST, WEIGHT, probabilities, refined, relation_scale
-from iconotext.retrieve.search import Query, search
+from iconotext.retrieve.search import Query, search, shown_relations
 from tests.retrieve.library_fakes import RELATIONS, Colours, Relations, paint, update
 
 FOLDERS = ["plain", "it's", 'a"b', "50%_off", "a\\b", "x') OR (1=1", "ünï 図", "--drop", "a;b"]
@@ -128,7 +129,7 @@ def test_what_cannot_be_searched_for_is_told(tmp_path, lib):
     update(lib, relations=Relations())
     with pytest.raises(LibraryError, match="bring it up to date"):
         found(lib, relation="Story", relations=Relations("another"))
-    with pytest.raises(SettingError, match="it knows Visible, Story"):
+    with pytest.raises(SettingError, match="can be told here: Visible, Story"):
         found(lib, relation="Meta", relations=Relations())
     (tmp_path / "a.png").unlink()
     update(lib, tmp_path)
@@ -264,3 +265,21 @@ def test_json_has_the_fields_of_the_documentation(stories):
     assert list(told)[:5] == ["image", "score", "document", "caption", "relations"]
     assert (told["image"], told["document"], told["caption"]) == ("/b-story", "/b-story.md", "b-story")
     assert list(told["relations"]) == list(RELATIONS)
+
+
+def test_a_query_in_another_language_is_no_witness(tmp_path, lib):
+    update(lib, paint(tmp_path / "photos" / "a.png", "green"), relations=Relations())
+    space = Colours().space()
+    for text, told in {"The green dog and the red ball": True, "Zwei grüne Hunde spielen im Schnee": False}.items():
+        [result] = search(open_library(lib), Query(text), space, Relations())
+        assert bool(result.relations) == told
+
+
+def test_people_are_told_likely_relations_of_clue_in_the_words_that_they_type(tmp_path, lib):
+    update(lib, paint(tmp_path / "photos" / "a.png", "green"), relations=Relations())
+    [result] = search(open_library(lib), Query("green"), Colours().space(), Relations())
+    known = {"Visible": 0.6, "Story": 0.4, "Meta": 0.9, "Expansion": 0.99, "Temporal i>t": 0.2, "Mine": 0.7}
+    result = replace(result, relations=known)
+    assert shown_relations(result, None, 4) == [("meta", 0.9), ("Mine", 0.7), ("visible", 0.6)]
+    assert shown_relations(result, "Temporal i>t", 3) == [("result", 0.2), ("meta", 0.9), ("Mine", 0.7)]
+    assert shown_relations(replace(result, relations={}), "Story", 3) == []

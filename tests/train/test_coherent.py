@@ -11,12 +11,14 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.recipe import load_recipe
 from iconotext.retrieve.coherence import relation_probabilities
+from iconotext.train import loop
+from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
 from iconotext.train.run import train
 from iconotext.train.start import new_model, prepared_vocabulary, told_relations
-from iconotext.train.validate import validation_median_rank
+from iconotext.train.validate import validate, validation_median_rank
 from tests.train.coherent import DIM, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
@@ -149,7 +151,8 @@ def test_word_vectors_are_trained_on_the_training_texts(corpus, tmp_path):
     vocabulary = prepared_vocabulary(prepared)
     texts = [json.loads(line) for line in corpus.read_text().splitlines()]
     wanted = [vocabulary.ids(row["sentences"][0], max_tokens=40) for row in texts if row["split"] == "train"]
-    assert prepared.sentences_for_training() == wanted
+    sentences = prepared.sentences_for_training()
+    assert list(sentences) == list(sentences) == wanted  # it may be gone through several times
     first, again = (new_model(recipe(), prepared, vocabulary)[0].embedding.weight for _ in range(2))
     assert (first == again).all()
     random = new_model(recipe("cmcm", "text.word_vectors=none"), prepared, vocabulary)[0].embedding.weight
@@ -209,3 +212,144 @@ def test_the_module_learns_beside_other_encoders_too(corpus, tmp_path):
     assert stored.relations == ["Visible", "Action", "Story", "Meta"]
     assert stored.model.coherence.weight.shape == (4, 32)
     assert stored.inputs.image_features == DIM
+
+
+# What chooses, what goes on, what is refused
+
+
+def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, monkeypatch):
+    losses, ranks = iter([1.0, 2.0, 3.0, 0.5]), iter([9.0, 4.0, 7.0, 4.0])
+    monkeypatch.setattr(loop, "validate", lambda *_: (next(losses), None))
+    monkeypatch.setattr(loop, "validation_median_rank", lambda *_: next(ranks))
+    train(recipe("base", "training.epochs=4"), [corpus], tmp_path / "model")
+    metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
+    assert (metrics["best_epoch"], metrics["validation_loss"], metrics["validation_median_rank"]) == (2, 2.0, 4.0)
+
+
+def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
+    own = recipe("cmcm", "objective.cross_document=0", "objective.coherence=0.25")
+    prepared = prepare(own, [corpus], tmp_path / "arrays")
+    model, _ = new_model(own, prepared, prepared_vocabulary(prepared))
+    model.eval()
+    documents = prepared.documents("validation")
+    batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
+    told = batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
+    assert float(told.min()) > 0
+    loss, auc = validate(model, prepared, own, torch.device("cpu"))
+    assert loss == pytest.approx(float(told.mean()), rel=1e-4)
+    assert auc is None
+
+
+def test_the_median_rank_is_that_of_pools_of_different_pictures(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(validate_module, "POOL", 8)
+    prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
+    model, _ = new_model(recipe(), prepared, prepared_vocabulary(prepared))
+    model.eval()
+    pools = []
+    real = validate_module.encode_pairs
+
+    def seen(model, prepared, recipe, documents, device):
+        pools.append(len(documents))
+        return real(model, prepared, recipe, documents, device)
+
+    monkeypatch.setattr(validate_module, "encode_pairs", seen)
+    found = validation_median_rank(model, prepared, recipe(), torch.device("cpu"))
+    assert pools == [8, 8, 8, 8]
+    assert 1 <= found <= 8
+
+
+def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_places(tmp_path):
+    path = write_pairs(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows[::2]:
+        row["sentences"] = ["something else", *row["sentences"], "and more"]
+        row["images"] = [*row["images"], "i1"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    own = recipe("cmcm", "similarity.kind=dense", "training.choose=loss", "text.dropout=0")
+    prepared = prepare(own, [path], tmp_path / "arrays")
+    model, _ = new_model(own, prepared, prepared_vocabulary(prepared))
+    model.eval()
+    documents = prepared.documents("train")[:12]
+    batch = load_batch(prepared, own, documents, 10, training=False, seed=[0])
+    told = batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
+    singles = [position for position, document in enumerate(documents[:10]) if document % 2]
+    assert 0 < len(singles) < 10
+    assert np.flatnonzero(told.numpy()).tolist() == singles
+    alone = load_batch(prepared, own, documents[singles], len(singles), training=False, seed=[0])
+    expected = batch_loss(model, alone, own, epoch=0, generator=torch.Generator())[2].detach()
+    assert told[singles].numpy() == pytest.approx(expected.numpy(), rel=1e-4)
+
+
+def weights(folder):
+    return load_model(folder).model.state_dict()
+
+
+def same(first, second) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norms_included(corpus, trained, tmp_path,
+                                                                                          monkeypatch):  # fmt: skip
+    real, steps = loop.training_step, []
+
+    def killed(*arguments, **named):
+        steps.append(named["step"])
+        if len(steps) == 15:  # in the third epoch of six steps
+            raise KeyboardInterrupt
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(loop, "training_step", killed)
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe(), [corpus], tmp_path / "cmcm")
+    monkeypatch.setattr(loop, "training_step", real)
+    word2vec = "iconotext.features.word2vec.train_word2vec"
+    monkeypatch.setattr(word2vec, lambda *_, **__: pytest.fail("word vectors come from the checkpoint"))
+    train(recipe(), [corpus], tmp_path / "cmcm")
+    assert same(weights(tmp_path / "cmcm"), weights(trained))
+    assert "text.norm.running_var" in weights(trained)
+
+
+def test_two_processes_and_bf16_train_it_too(corpus, tmp_path):
+    for name, more in {"two": "training.devices=2", "half": "training.precision=bf16"}.items():
+        train(recipe("cmcm", "training.epochs=2", more), [corpus], tmp_path / name)
+        assert all(tensor.isfinite().all() for tensor in weights(tmp_path / name).values())
+
+
+def test_a_model_to_start_from_hands_on_what_it_knows_of_relations(corpus, trained, tmp_path):
+    still = ("training.epochs=1", "training.learning_rate=1e-12", f"init={trained}")
+    tables = ("features", "text", "image", "dim")
+    settings = [each for each in (*SMALL, *still) if not each.startswith(tables) and "epochs=8" not in each
+                and "rate=0.01" not in each]  # fmt: skip
+    train(load_recipe("coherence", [*settings, "training.warmup=0", 'objective.relations=["Story", "Visible"]']),
+          [corpus], tmp_path / "more")  # fmt: skip
+    old, new = load_model(trained), load_model(tmp_path / "more")
+    assert new.relations == ["Story", "Visible"]
+    for row, relation in enumerate(new.relations):
+        before = old.model.coherence.weight[old.relations.index(relation)]
+        assert new.model.coherence.weight[row].numpy() == pytest.approx(before.numpy(), abs=1e-6)
+
+
+def test_card_and_figures_say_what_pairs_are_worth(tmp_path):
+    path = write_pairs(tmp_path)
+    rows = [json.loads(line) | {"links": [[0, 0]]} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    train(recipe("cmcm", "training.epochs=2"), [path], tmp_path / "model")
+    metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
+    assert metrics["relations"] == ["Visible", "Action", "Story", "Meta"]
+    test = metrics["test"]
+    assert (test["pairs"], test["pool"], list(test["average_precision"])) == (32, 32, metrics["relations"])
+    assert 1 <= test["median_rank"] <= 32
+    assert "auc" not in test
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "chosen by the median rank" in card
+    assert "- Tells the relations Visible, Action, Story, Meta between a text and an image" in card
+    assert f"| test | 32 | {test['median_rank']:.1f} of 32 |" in card
+    assert "| average precision | Visible | Action | Story | Meta |" in card
+
+
+def test_averaged_weights_do_not_go_with_batch_norms():
+    for more in (("cmcm",), ("coherence", "init=none", "features.text=minilm", "text.kind=projection",
+                             "text.batch_norm=true")):  # fmt: skip
+        with pytest.raises(SettingError, match="batch norms"):
+            load_recipe("alikhani2021/cmcm" if more[0] == "cmcm" else more[0], [*more[1:], "training.average=2"])

@@ -5,13 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.embed.folder import load_model
+from iconotext.embed.folder import load_model, save_model
+from iconotext.embed.trained import load_trained
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
 from iconotext.pipeline import Linker
 from iconotext.recipe import load_recipe
 from iconotext.retrieve.coherence import relation_probabilities
 from iconotext.retrieve.space import load_space
+from iconotext.train.prepare import prepared_key
 from iconotext.train.run import train
 from tests.features.conftest import models, noise
 
@@ -70,5 +72,40 @@ def test_a_text_model_is_no_dual_encoder(models, corpus, tmp_path):
 def test_settings_of_which_nothing_would_be_learned_are_refused(models):
     with pytest.raises(SettingError, match="nothing is learned"):
         recipe(models, "objective.coherence=0", "objective.cross_document=1")
+    with pytest.raises(SettingError, match="no rank ever changes"):
+        recipe(models, "training.choose=median-rank")
+    with pytest.raises(SettingError, match=r"text\.dropout is for encoders that learn"):
+        recipe(models, "text.dropout=0.7")
     with pytest.raises(SettingError, match="both name"):
         recipe(models, "features.image=efficientnet-lite0")
+
+
+def test_another_encoder_is_refused(models, corpus, tmp_path):
+    train(recipe(models, "training.epochs=1"), [corpus], tmp_path / "model")
+    with pytest.raises(FeatureError, match="was trained on the dual encoder"):
+        load_trained(tmp_path / "model", text="minilm", image=None, default_text="minilm")
+    weights = tmp_path / "model" / "weights.safetensors"
+    stored = load_model(tmp_path / "model")
+    save_model(tmp_path / "model", stored.recipe, stored.inputs, stored.model.state_dict(), vocabulary=None,
+               backbones={"text": "other", "image": "other"}, relations=stored.relations)  # fmt: skip
+    assert weights.is_file()
+    with pytest.raises(FeatureError, match="text backbone other"):
+        load_space(str(tmp_path / "model"))
+
+
+def test_frozen_and_projected_vectors_of_one_encoder_are_prepared_apart(models, corpus):
+    frozen = recipe(models)
+    projected = load_recipe("coherence", ["init=none", "features.text=minilm", f"features.image={models / 'clip'}",
+                                          "text.kind=projection"])  # fmt: skip
+    as_frozen = frozen.model_copy(update={"text": projected.text, "image": projected.image})
+    assert prepared_key(frozen, [corpus]) != prepared_key(as_frozen, [corpus])
+
+
+def test_going_on_without_anything_to_learn_is_refused_before_the_corpus_is_read(models, corpus, tmp_path):
+    train(recipe(models, "training.epochs=1"), [corpus], tmp_path / "model")
+    own = load_recipe(
+        "coherence", [f"init={tmp_path / 'model'}", "objective.coherence=0", "objective.learn_scale=false"]
+    )
+    with pytest.raises(SettingError, match="nothing is learned"):
+        train(own, [corpus], tmp_path / "more")
+    assert not (tmp_path / "more" / "corpus").exists()

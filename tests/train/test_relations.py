@@ -7,8 +7,12 @@ import pytest
 
 from iconotext.embed.relation_model import load_relation_model
 from iconotext.errors import CorpusError, SettingError
+from iconotext.features.backbone import ImageFeatures
+from iconotext.recipe import dump_recipe, load_recipe
 from iconotext.recipe.relations import RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.train.relations import training
 from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
+from iconotext.train.relations.folder import is_trained
 from iconotext.train.relations.pictures import from_labels, from_texts
 from iconotext.train.relations.text import calibration, calibration_error, cross_calibrated
 from iconotext.train.relations.training import train_relations
@@ -113,8 +117,23 @@ def test_calibration_error_by_hand():
 
 def test_a_relation_that_runs_the_wrong_way_is_made_flat():
     logits = np.linspace(-2, 2, 100, dtype=np.float32)[:, None]
-    slope, _ = calibration(logits, (logits < 0).astype(np.float32))
+    answers = (logits < -1).astype(np.float32)  # a quarter
+    answers[50] = np.nan
+    slope, shift = calibration(logits, answers)
     assert slope[0] == 0
+    assert 1 / (1 + np.exp(-shift[0])) == pytest.approx(np.nanmean(answers), abs=1e-6)
+    parts = np.arange(100) % 3
+    found = cross_calibrated(logits, answers, parts)
+    for part in range(3):
+        rate = np.nanmean(answers[parts != part])
+        np.testing.assert_allclose(1 / (1 + np.exp(-found[parts == part])), rate, atol=1e-6)
+
+
+def test_a_shift_is_a_number_whatever_the_answers():
+    logits = np.linspace(-2, 2, 50, dtype=np.float32)[:, None]
+    for answers in (np.ones((50, 1)), np.zeros((50, 1)), np.full((50, 1), np.nan)):
+        slope, shift = calibration(logits, answers.astype(np.float32))
+        assert np.isfinite([slope, shift]).all()
 
 
 def test_training_twice_gives_the_same_model_that_has_learned(tmp_path):
@@ -133,6 +152,129 @@ def test_training_twice_gives_the_same_model_that_has_learned(tmp_path):
     assert lovely[1] > plain[1]
     assert not model.picture_offsets(np.ones((2, 1280), np.float32)).any()
     assert not (tmp_path / "one/.lock").exists()
+    assert metrics["splits"] == {"train": 0, "validation": 0, "test": 0, "none": 40}
+
+
+def contents(folder):
+    return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def test_a_folder_with_another_model_is_left_as_it_is(tmp_path):
+    recipe, corpus, model = load_relation_recipe("relations", SMALL), labelled(tmp_path), tmp_path / "m"
+    train_relations(recipe, [corpus], model)
+    before = contents(model)
+    train_relations(recipe, [corpus], model)  # trained already
+    other = load_relation_recipe("relations", [*SMALL, "relations.hidden=5"])
+    with pytest.raises(SettingError, match=r"m: holds a model of another recipe, which differs in relations\.hidden"):
+        train_relations(other, [corpus], model)
+    assert contents(model) == before
+    # A model that is older than a setting is one of its default.
+    text = (model / "recipe.toml").read_text()
+    (model / "recipe.toml").write_text("".join(line for line in text.splitlines(True) if not line.startswith("seed")))
+    assert is_trained(model, recipe)
+
+
+@pytest.mark.parametrize("missing", [(), ("metrics.json",), ("weights.safetensors", "metrics.json")])
+def test_a_folder_of_a_retrieval_model_is_refused(tmp_path, missing):
+    folder = tmp_path / "retrieval"
+    folder.mkdir()
+    text = dump_recipe(load_recipe("default"))
+    for name in {"recipe.toml", "weights.safetensors", "metrics.json"} - set(missing):
+        (folder / name).write_text(text)
+    before = contents(folder)
+    with pytest.raises(SettingError, match=r"recipe\.toml there is not of a relation model; name another folder"):
+        train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], folder)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "metrics.json"])
+def test_files_of_which_nothing_says_what_they_are_are_left_alone(tmp_path, name):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / name).write_text("{}")
+    with pytest.raises(SettingError, match=f"{name} there is not of a relation model"):
+        train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], tmp_path / "m")
+
+
+def test_training_that_was_not_finished_is_done_anew(tmp_path, monkeypatch):
+    recipe, corpus, model = load_relation_recipe("relations", SMALL), labelled(tmp_path), tmp_path / "m"
+    train_relations(recipe, [corpus], model)
+    whole = {name: content for name, (content, _) in contents(model).items()}
+    (model / "weights.safetensors").unlink()
+
+    def killed(folder, weights):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("iconotext.train.relations.folder.save_relation_model", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train_relations(recipe, [corpus], model)
+    assert not (model / "metrics.json").exists()  # no figures of weights that are not there
+    train_relations(recipe, [corpus], model)
+    assert {name: content for name, (content, _) in contents(model).items()} == whole
+
+
+def test_many_pictures_are_looked_at_some_at_a_time(monkeypatch):
+    class Backbone:
+        dim = 1280
+
+        def encode(self, files):
+            asked.append(len(files))
+            problems = tuple("broken" if file == b"1" else None for file in files)
+            return ImageFeatures(np.array([[float(f)] * 1280 for f in files], np.float32), problems=problems)
+
+    asked: list[int] = []
+    monkeypatch.setattr(training, "PICTURES", 4)
+    pooled, good = training._pooled(Backbone(), [b"3", b"1", b"4", b"1", b"5", b"9"])
+    assert asked == [4, 2]
+    assert good.tolist() == [0, 2, 4, 5]
+    assert pooled[:, 7].tolist() == [3, 4, 5, 9]
+    assert [each.shape for each in training._pooled(Backbone(), [])] == [(0, 1280), (0,)]
+
+
+def test_splits_are_all_read_unless_some_are_named(tmp_path):
+    rows = [pair(n, f"text {n}", f"{n}.png", Visible=True) for n in range(5)]
+    for row, split in zip(rows, ("train", "validation", "test", "test", None), strict=True):
+        row["split"] = split
+    path = write(tmp_path / "c.jsonl", rows)
+    data = read_relation_data([path])
+    assert data.splits == {"train": 1, "validation": 1, "test": 2, "none": 1}
+    data = read_relation_data([path], ("train",))
+    assert data.texts == ["text 0", "text 4"]
+    assert data.splits == {"train": 1, "none": 1}
+    for row in rows:
+        row["split"] = "test"
+    with pytest.raises(CorpusError, match=r"no document in the splits train, validation has relations"):
+        read_relation_data([write(tmp_path / "t.jsonl", rows)], ("train", "validation"))
+
+
+def test_relations_of_other_names_are_relations_too(tmp_path):
+    rows = [
+        pair(0, "a", "a.png", Irony=True, Visible=None) | {"meta": {"Where": True, "Irony": False, "Story": True}},
+        pair(1, "b", "b.png", Visible=False, Allusion=None) | {"meta": {"Irony": True}},
+        pair(2, "c", "c.png", Metaphor=True),
+    ]
+    data = read_relation_data([write(tmp_path / "own.jsonl", rows)])
+    assert data.labels == ("Visible", "Irony", "Metaphor", "Story", "Where")
+    assert data.relations == 3  # nobody answered Allusion, and Story and Where are in no pair's relations
+    nan = np.nan
+    np.testing.assert_array_equal(data.answers, [[nan, 1, nan, 1, 1], [0, nan, nan, nan, nan], [nan, nan, 1, nan, nan]])
+
+
+def test_a_model_of_other_relations_tells_them(tmp_path):
+    rows = [pair(n, f"a {'lovely' if n % 2 else 'plain'} thing {n}", f"{n}.png", Irony=bool(n % 2)) for n in range(24)]
+    recipe = load_relation_recipe("relations", [*SMALL, 'relations.picture_silent=["Irony"]'])
+    train_relations(recipe, [write(tmp_path / "own.jsonl", rows)], tmp_path / "m")
+    model = load_relation_model(tmp_path / "m")
+    assert model.relations == ("Irony",)
+    assert model.text_logits(["a lovely hat"]).shape == (1, 1)
+
+
+def test_a_silent_relation_that_does_not_exist_is_told(tmp_path):
+    recipe = load_relation_recipe("relations", [*SMALL, 'relations.picture_silent=["Irelevant", "Meta"]'])
+    with pytest.raises(
+        SettingError, match=r"relations\.picture_silent: Irelevant: no such relation; there are Visible"
+    ):
+        train_relations(recipe, [labelled(tmp_path)], tmp_path / "m")
 
 
 def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
@@ -143,6 +285,9 @@ def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
     )
     told = json.loads((tmp_path / "m/metrics.json").read_text())["pictures"]
     assert (told["learned_from"], told["count"]) == ("labels", 12)
+    assert told["held_out"]["Subjective"]["pairs"] == 12
+    assert told["held_out"]["Subjective"]["text_and_picture"] == 1
+    assert told["kept"]["Subjective"]
     assert load_relation_model(tmp_path / "m").picture_offsets(np.ones((1, 1280), np.float32)).any()
 
 
@@ -166,9 +311,45 @@ def test_offsets_from_labels_find_what_the_text_does_not_say():
     text = chance.normal(size=(2000, 1)).astype(np.float32)
     true = text[:, 0] + 2 * pooled[:, 3] - 1
     answers = (chance.random(2000) < 1 / (1 + np.exp(-true))).astype(np.float32)[:, None]
-    side = from_labels(pooled, answers, text, RelationSettings(picture_strength=1.0))
+    side = from_labels(pooled, answers, text, np.arange(2000) % 4, RelationSettings(picture_strength=1.0))
+    assert side.kept == (True,)
+    assert side.held_out[0].pairs == 2000
+    assert side.held_out[0].text_and_picture > side.held_out[0].text + 0.1
     np.testing.assert_allclose(side.weight[:, 0], [0, 0, 0, 2, 0], atol=0.25)
     assert side.bias[0] == pytest.approx(-1, abs=0.2)
+
+
+def test_offsets_that_make_unseen_pictures_worse_are_dropped():
+    chance = np.random.default_rng(0)
+    pooled = chance.normal(size=(60, 40)).astype(np.float32)
+    text = chance.normal(size=(60, 3)).astype(np.float32)
+    answers = (text > 0).astype(
+        np.float32
+    )  # the text says it all; pictures are noise, which a free fit learns by heart
+    answers[:, 1] = pooled[:, 0] > 0  # the picture says it all
+    answers[:, 2] = np.nan
+    answers[:9, 2] = 0  # nobody can know
+    side = from_labels(pooled, answers, text, np.arange(60) % 3, RelationSettings(picture_strength=10.0))
+    assert side.kept == (False, True, False)
+    assert side.held_out[0].text == 1
+    assert side.held_out[0].text_and_picture < 1
+    assert side.held_out[2] == (9, None, None)
+    assert not side.weight[:, [0, 2]].any()
+    assert not side.bias[[0, 2]].any()
+    assert side.weight[:, 1].any()
+
+
+def test_held_out_pictures_are_judged_by_what_other_parts_say():
+    """Parts of contrary pictures: whoever learned from the others is always wrong."""
+    pooled = np.tile([[1.0], [-1.0]], (40, 1)).astype(np.float32)
+    parts = np.repeat([0, 1], 40)
+    answers = ((pooled[:, 0] > 0) == (parts == 0)).astype(np.float32)[:, None]
+    text = answers / 10
+    side = from_labels(pooled, answers, text, parts, RelationSettings(picture_strength=10.0))
+    assert side.held_out[0] == (80, 1, 0.5)  # with the picture every no stands before every yes
+    assert side.kept == (False,)
+    alone = from_labels(pooled, answers, np.zeros((80, 1), np.float32), np.zeros(80, np.int64), RelationSettings())
+    assert alone.held_out[0].text == alone.held_out[0].text_and_picture  # nothing to learn from
 
 
 def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there_is_nothing():
@@ -199,6 +380,24 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
         load_relation_recipe("relations", ["relations.members=0"])
     with pytest.raises(SettingError, match=r"--set other\.key=1"):
         load_relation_recipe("relations", ["other.key=1"])
+    assert load_relation_recipe("relations", ['relations.splits=["train", "test"]']).relations.splits == (
+        "train",
+        "test",
+    )
+    for value in ('["all"]', "[]"):
+        with pytest.raises(SettingError, match=r"relations\.splits"):
+            load_relation_recipe("relations", [f"relations.splits={value}"])
+    for key, value in (("picture_silent", "Irrelevant"), ("splits", '"train"')):
+        word = value.strip('"')
+        told = (
+            rf"--set relations\.{key}={value}: relations\.{key}: a list is needed, such as \[\"{word}\"\], not '{word}'"
+        )
+        with pytest.raises(SettingError, match=told):
+            load_relation_recipe("relations", [f"relations.{key}={value}"])
+    (tmp_path / "three.toml").write_text("relations = 3\n")
+    for overrides in ([], ["relations.members=7"]):
+        with pytest.raises(SettingError, match=r"three\.toml: relations: a table is needed, not 3"):
+            load_relation_recipe(tmp_path / "three.toml", overrides)
     with pytest.raises(SettingError, match="cannot be read"):
         load_relation_recipe(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("[relations\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
+from iconotext.cli.analyze_attention import attention
 from iconotext.cli.analyze_bias import bias
 from iconotext.cli.analyze_refinement import refinement
 from iconotext.cli.analyze_study import study, votes
@@ -26,7 +27,7 @@ analyze = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-for command in (bias, refinement, study, votes):
+for command in (attention, bias, refinement, study, votes):
     analyze.command()(command)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]

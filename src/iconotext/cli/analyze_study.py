@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from iconotext.evaluate.pair_vectors import PairVectors
 
 
+SMALL_EFFECT = 0.2
+"""Cohen's word for it."""
+
+
 class StudySettings(BaseModel):
     """Settings of ``analyze study``; each can be given as ``--set name=value``."""
 
@@ -79,12 +83,12 @@ def study(
     """
     with known_errors():
         from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
-        from iconotext.corpus.relations import find_relation
+        from iconotext.corpus.relations import relation_name
         from iconotext.evaluate.human import create_study
         from iconotext.evaluate.human.contenders import chosen_queries, contenders
+        from iconotext.evaluate.human.preference import pairs_needed, smallest_effect
 
         settings = make_settings(StudySettings, parse_settings(set_ or [], StudySettings)[0])
-        relations = list(dict.fromkeys(find_relation(name).name for name in relation or ()))
         if output.exists():
             raise OutputError(f"{output} exists already, and a study may hold votes; give another name with --output")
         chosen = select(corpus, split)
@@ -95,6 +99,7 @@ def study(
             encoded.append(pairs)
             scores.append(score_of(space, pairs, refinement_of(model, space, None, None)))
         _same(first, second, encoded)
+        relations = list(dict.fromkeys(relation_name(name, encoded[0].relations) for name in relation or ()))
         queries = chosen_queries(encoded[0], relations=relations, count=count, seed=settings.seed)
         found = contenders(scores[0], scores[1], encoded[0], queries)
         same = create_study(output, found, first=first, second=second, raters=settings.raters, seed=settings.seed)
@@ -103,6 +108,12 @@ def study(
             f"{settings.raters * len(found):,} votes are wanted",
             err=True,
         )
+        if len(found) > 1:
+            typer.echo(
+                f"so many pairs can show an effect of {smallest_effect(len(found)):.2f}; one of {SMALL_EFFECT:g}, "
+                f"usually called small, takes {pairs_needed(SMALL_EFFECT):,} pairs (--count)",
+                err=True,
+            )
 
 
 def _same(first: str, second: str, encoded: list[PairVectors]) -> None:

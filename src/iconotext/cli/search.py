@@ -11,7 +11,9 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.options import Force, Json
 
 if TYPE_CHECKING:
+    from iconotext.retrieve.library.store import Library
     from iconotext.retrieve.search import Query, Result
+    from iconotext.retrieve.space import SearchSpace
 
 RELATIONS_SHOWN = 3
 """The most probable relations of a picture that the table shows; ``--json`` has all."""
@@ -60,7 +62,6 @@ def search(
     - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
     """
     with known_errors():
-        from iconotext.corpus.relations import find_relation
         from iconotext.retrieve.filters import make_filters
         from iconotext.retrieve.library.store import open_library
         from iconotext.write import refuse
@@ -69,10 +70,9 @@ def search(
 
         if html is not None:
             refuse(html, force)
-        wanted = None if relation is None else find_relation(relation).name
-        query = Query(sentence, picture, wanted, top, make_filters(folder, since, until))
+        query = Query(sentence, picture, relation, top, make_filters(folder, since, until))
         opened = open_library(library)
-        found = find(opened.path, query)
+        query, found = find(opened.path, query)
         if html is not None:
             from iconotext.retrieve.search_page import write_search_page
 
@@ -87,13 +87,16 @@ def search(
                 typer.echo(f"Open {html}", err=True)
 
 
-def find(path: Path, query: Query) -> list[Result]:
-    """Search a library with the models that it was made with."""
+def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
+    """Search a library with the models that it was made with; the query with its relation by name, and the results."""
+    from dataclasses import replace
+
     from iconotext.cli.library import named_relation_model
     from iconotext.embed.folder import init_folder
     from iconotext.evaluate.refinement_tuning import read_refinement
     from iconotext.features import FeatureCache
     from iconotext.retrieve.library.store import open_library
+    from iconotext.retrieve.search import is_english
     from iconotext.retrieve.search import search as search_library
     from iconotext.retrieve.space import load_space
 
@@ -102,7 +105,27 @@ def find(path: Path, query: Query) -> list[Result]:
     relation_model = named_relation_model(library.settings.relations_from, cache)
     space = load_space(library.settings.model, cache=cache)
     refinement = read_refinement(init_folder(library.settings.model)) if space.stored is not None else None
-    return search_library(library, query, space, relation_model, refinement)
+    if query.relation is not None:
+        query = replace(query, relation=named(query.relation, library, space))
+    results = search_library(library, query, space, relation_model, refinement)
+    if query.text and relation_model is not None and not is_english(query.text):
+        typer.echo(
+            "the sentence is not English, so the relation model, which reads English, says nothing of it", err=True
+        )
+    return query, results
+
+
+def named(relation: str, library: Library, space: SearchSpace) -> str:
+    """The name of a relation that was typed.
+
+    Raises:
+        SettingError: There is no such relation here.
+    """
+    from iconotext.corpus.relations import find_relation, relation_name
+    from iconotext.retrieve.search import told_relations
+
+    told = told_relations(library, space)
+    return relation_name(relation, told) if told else find_relation(relation).name  # search says what is missing
 
 
 def show(query: Query, found: list[Result]) -> None:
@@ -112,6 +135,7 @@ def show(query: Query, found: list[Result]) -> None:
     from rich.text import Text
 
     from iconotext.report.readable import percent, readable, shortened
+    from iconotext.retrieve.search import shown_relations
 
     if not found:
         typer.echo("No picture satisfies the filters.")
@@ -131,7 +155,8 @@ def show(query: Query, found: list[Result]) -> None:
             named = Text(readable(Path(result.document).name if result.document else ""), style="dim")
             cells.append(named.append(f"\n{shortened(readable(said), 100)}" if said else "", style="not dim"))
         if result.relations:
-            cells.append(Text("\n".join(f"{name} {percent(p)}" for name, p in shown_relations(result, query.relation))))
+            told = shown_relations(result, query.relation, RELATIONS_SHOWN)
+            cells.append(Text("\n".join(f"{name} {percent(p)}" for name, p in told)))
         table.add_row(*cells)
     Console().print(table)
 
@@ -140,9 +165,3 @@ def _from_here(image: str) -> str:
     """The file as seen from the working folder, if it lies below."""
     here = f"{Path.cwd()}/"
     return image.removeprefix(here)
-
-
-def shown_relations(result: Result, wanted: str | None) -> list[tuple[str, float]]:
-    """The wanted relation, then the most probable ones."""
-    ordered = sorted(result.relations.items(), key=lambda pair: (pair[0] != wanted, -pair[1]))
-    return ordered[:RELATIONS_SHOWN]

@@ -98,6 +98,7 @@ def train_relation_model(
 
     from iconotext.features import FeatureCache
     from iconotext.recipe.relations import load_relation_recipe
+    from iconotext.train.relations.folder import is_trained
     from iconotext.train.relations.training import train_relations
 
     if init:
@@ -105,6 +106,8 @@ def train_relation_model(
         sys.exit(2)
     loaded = load_relation_recipe(recipe, overrides)
     folder = output or Path("models") / loaded.name
+    if is_trained(folder, loaded):
+        print(f"{folder} is trained already", file=sys.stderr)
     train_relations(
         loaded,
         corpora,
@@ -112,12 +115,25 @@ def train_relation_model(
         cache=FeatureCache(),
         report=lambda what, done: print(f"{what} {done}" if done else what, file=sys.stderr, flush=True),
     )
-    for name, found in json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["relations"].items():
-        precision = found["average_precision"]
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    for name, found in metrics["relations"].items():
         print(
-            f"{name}: average precision {'–' if precision is None else f'{precision:.2f}'} "
+            f"{name}: average precision {_precision(found['average_precision'])} "
             f"(chance {found['positive_rate']:.2f}), {found['pairs']} pairs"
         )
+    for name, found in metrics["pictures"].get("held_out", {}).items():
+        print(
+            f"{name}: with its picture {_precision(found['text_and_picture'])}, without "
+            f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
+            + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
+        )
+    if "splits" in metrics:  # it is not in older ones
+        of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
+        print(f"trained on {metrics['pairs']} labelled pairs, {of} splits")
+
+
+def _precision(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _tell(folder: Path) -> None:
@@ -128,10 +144,21 @@ def _tell(folder: Path) -> None:
     print(
         f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"validation loss {metrics['validation_loss']:.4f}"
+        + (
+            f", median rank {metrics['validation_median_rank']:.1f}, which chose it"
+            if "validation_median_rank" in metrics
+            else ""
+        )
     )
     for split in ("validation", "test"):
-        if split in metrics and metrics[split]["auc"] is not None:
-            found = metrics[split]
+        found = metrics.get(split, {})
+        if "median_rank" in found:
+            recalls = ", ".join(f"R@{k} {100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
+            rank = f"median rank {found['median_rank']:.1f} of {found['pool']}"
+            print(f"{split}: {rank}, {recalls} ({found['pairs']} pairs)")
+            for name, value in found.get("average_precision", {}).items():
+                print(f"  {name}: average precision {'–' if value is None else f'{value:.2f}'}")
+        elif found.get("auc") is not None:
             figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
             print(f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)")
 

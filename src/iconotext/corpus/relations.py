@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,28 @@ RELATIONS: tuple[Relation, ...] = (
 
 CLUE = tuple(relation.name for relation in RELATIONS if relation.source == "clue")
 CITE = tuple(relation.name for relation in RELATIONS if relation.source == "cite")
+
+
+def short_name(name: str) -> str:
+    """What people type for a relation; the name itself of one that is not published."""
+    return next((relation.short for relation in RELATIONS if relation.name == name), name)
+
+
+def relation_name(wanted: str, known: Sequence[str]) -> str:
+    """The name of a relation among those that are known, by its name or by what people type for it.
+
+    Raises:
+        SettingError: It is none of them; names all.
+    """
+    spoken = wanted.strip().casefold()
+    for name in known:
+        if spoken in (name.casefold(), short_name(name)):
+            return name
+    for relation in RELATIONS:
+        if spoken == relation.question and relation.name in known:
+            return relation.name
+    there = ", ".join(name if short_name(name) == name else f"{short_name(name)} ({name})" for name in known)
+    raise SettingError(f"{wanted}: not among the relations that can be told here: {there or 'none'}")
 
 
 def find_relation(name: str) -> Relation:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from iconotext.corpus.connected import connected, grouped
 from iconotext.corpus.picture_keys import PictureKeys
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError, SettingError
@@ -52,7 +53,8 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
     Raises:
         CorpusError: There is no group of documents that is small enough for validation or test.
     """
-    groups = _groups_by_picture(documents)
+    keys = PictureKeys()
+    groups = grouped(connected([keys.of(image) for image in document.images] for document in documents))
     total = sum(map(len, groups))
     random.Random(f"split {seed}").shuffle(groups)
     room = shares.counts(total)
@@ -70,25 +72,3 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
                 f"{min(map(len, groups))}, more than the {wanted} asked for; ask for a larger share"
             )
     return splits
-
-
-def _groups_by_picture(documents: Iterable[Document]) -> list[list[int]]:
-    """Numbers of documents that hang together by pictures they share, each group in order."""
-    keys = PictureKeys()
-    parent: list[int] = []
-    first_with: dict[bytes, int] = {}
-
-    def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = number = parent[parent[number]]
-        return number
-
-    for number, document in enumerate(documents):
-        parent.append(number)
-        for image in document.images:
-            other = root(first_with.setdefault(keys.of(image), number))
-            parent[max(other, root(number))] = min(other, root(number))
-    groups: dict[int, list[int]] = {}
-    for number in range(len(parent)):
-        groups.setdefault(root(number), []).append(number)
-    return list(groups.values())

@@ -28,7 +28,7 @@ KIND = "layer-means"
 """What the cache keeps them as, beside the text backbone's own vectors."""
 
 TEXTS = 2048
-"""Texts that are encoded before they are kept."""
+"""Texts that are encoded before they are kept; who needs less of a text than its layers asks for so many at a time."""
 
 
 class LayerMeans:

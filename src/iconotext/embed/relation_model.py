@@ -2,7 +2,8 @@
 
 Two experts read the text: a small network over the means of every layer of the sentence encoder (several, trained from
 different starts, averaged), and a linear one over words and runs of words. Their weighted sum is calibrated for each
-relation. What the picture adds is linear in its pooled features. The relations are those of Alikhani 2021.
+relation. What the picture adds is linear in its pooled features. The relations of the model that ships are those of
+Alikhani 2021.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.embed.layer_means import LayerMeans
+from iconotext.embed.layer_means import TEXTS, LayerMeans
 from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.write import write_bytes
@@ -78,7 +79,8 @@ class RelationModel:
 
     Attributes:
         name: Equal for equal weights: what the folder is called, and a digest of its weights.
-        relations: Names of the R relations, those of ``corpus.relations``.
+        relations: Names of the R relations: of those of ``corpus.relations`` the ones that were trained, then others
+            that a corpus had.
         backbones: Names of the ``text`` and the ``image`` backbone; offsets mean something only for pooled features of
             that image backbone.
 
@@ -106,12 +108,13 @@ class RelationModel:
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
         """(N, R) calibrated log-odds of each relation for N texts, whatever picture stands beside them."""
-        arrays = self._weights.arrays
-        if not texts:
-            return np.zeros((0, len(self.relations)), np.float32)
-        raw = raw_logits(self._weights, self._layers.encode(texts), texts)
-        calibrated = raw * arrays["slope"] + arrays["shift"]
-        return np.asarray(np.clip(calibrated, -LIMIT, LIMIT), np.float32)
+        slope, shift = (self._weights.arrays[name] for name in ("slope", "shift"))
+        logits = np.zeros((len(texts), len(self.relations)), np.float32)
+        for start in range(0, len(texts), TEXTS):  # a text's layers are a thousand times as many numbers as come out
+            some = texts[start : start + TEXTS]
+            calibrated = raw_logits(self._weights, self._layers.encode(some), some) * slope + shift
+            logits[start : start + len(some)] = np.clip(calibrated, -LIMIT, LIMIT)
+        return logits
 
     def picture_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """(M, R) what M pictures add to the log-odds; 0 for a relation on which pictures have no say.
@@ -138,7 +141,8 @@ def raw_logits(weights: RelationWeights, layers: FloatMatrix, texts: Sequence[st
         texts: N texts.
     """
     arrays = weights.arrays
-    x = (layers - arrays["mean"]) / arrays["scale"]
+    x = layers - arrays["mean"]
+    x /= arrays["scale"]
     total = np.zeros((len(texts), len(weights.relations)), np.float32)
     members = zip(*(arrays[name] for name in ("hidden", "hidden_bias", "output", "output_bias")), strict=True)
     for hidden, hidden_bias, output, output_bias in members:

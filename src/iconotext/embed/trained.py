@@ -39,6 +39,11 @@ def load_trained(
     stored = load_model(folder)
     features = stored.recipe.features
     if stored.recipe.text.kind == "identity":
+        for side, other in {"text": text, "image": image}.items():
+            if other not in (None, features.text):
+                raise FeatureError(
+                    f"{folder}: was trained on the dual encoder {features.text}; {side}={other} is another"
+                )
         both = load_dual_encoder(features.text)
         _same(folder, stored, {"text": both.text.name, "image": both.image.name})
         return stored, both.text, both.image, None

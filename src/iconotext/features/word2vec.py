@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,13 @@ WINDOW = 10
 """Words to each side of a word that it is learned from (Alikhani 2021, appendix A)."""
 
 
-def train_word2vec(sentences: Sequence[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
+def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
     """Train word2vec (CBOW, window 10, minimum frequency 1, as Alikhani 2021; the rest as gensim has it).
 
     On one thread, without which the vectors would differ from run to run.
 
     Args:
-        sentences: Word ids of each, 0 for an unknown word.
+        sentences: Word ids of each, 0 for an unknown word; gone through several times, so no generator.
         words: Size of the vocabulary.
         dim: Length of a vector.
         seed: Of the vectors' start and of the negative samples.
@@ -43,17 +43,33 @@ def train_word2vec(sentences: Sequence[Sequence[int]], words: int, *, dim: int, 
         raise FeatureError(
             'text.word_vectors = "word2vec" is trained with gensim: pip install "iconotext[word2vec]"'
         ) from error
-    texts = [[str(word) for word in sentence] for sentence in sentences]
     vectors = np.zeros((words, dim), np.float32)
-    if not any(texts):
+    if not any(len(sentence) for sentence in sentences):
         raise FeatureError("word2vec: there is no word to learn from")
     trained = Word2Vec(
-        texts, vector_size=dim, window=WINDOW, min_count=1, workers=1, seed=seed, hashfxn=_digest, sorted_vocab=1
+        _Texts(sentences),
+        vector_size=dim,
+        window=WINDOW,
+        min_count=1,
+        workers=1,
+        seed=seed,
+        hashfxn=_digest,
+        sorted_vocab=1,
     ).wv
     for word in trained.index_to_key:
         vectors[int(word)] = trained[word]
     vectors[0] = 0  # what is unknown keeps its random start
     return vectors
+
+
+class _Texts:
+    """The sentences as gensim wants them, made one at a time."""
+
+    def __init__(self, sentences: Iterable[Sequence[int]]) -> None:
+        self._sentences = sentences
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return ([str(word) for word in sentence] for sentence in self._sentences)
 
 
 def _digest(text: str) -> int:

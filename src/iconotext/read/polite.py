@@ -22,15 +22,13 @@ from iconotext.read.fetch import (
     public_address,
     redirected,
 )
-from iconotext.read.robots import Robots, parse_robots
+from iconotext.read.robots import Robots, parse_robots, robots_text
 
 BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
 """Statuses that may be another one another time."""
 
 KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
 """Content types that may be a picture."""
-
-MAX_ROBOTS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class PoliteFetcher:
         self._manners = manners or Manners()
         self._lookup = lookup or public_address
         self._pace = Pace(clock, sleep)
-        self._robots: dict[str, Robots | UnreachableError] = {}
+        self._robots: dict[str, Robots | PictureError] = {}
         self._asking: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -167,7 +165,7 @@ class PoliteFetcher:
         raise AssertionError("the last try returns or raises")
 
     def _rules(self, address: str) -> Robots:
-        """What the site of an address asks for; asked once.
+        """What the site of an address asks for; asked once, whatever comes of it.
 
         Raises:
             UnreachableError: It cannot be known, so nothing may be fetched (RFC 9309, 2.3.1.4).
@@ -183,19 +181,22 @@ class PoliteFetcher:
                 except UnreachableError as error:
                     self._robots[site] = UnreachableError(f"{error}, which was asked for its robots.txt")
                 except PictureError as error:
-                    raise PictureError(f"{error} (its robots.txt)") from error
+                    self._robots[site] = PictureError(f"{error} (its robots.txt)")
         known = self._robots[site]
-        if isinstance(known, UnreachableError):
-            raise UnreachableError(str(known)) from known
+        if isinstance(known, PictureError):
+            raise type(known)(str(known))
         return known
 
     def _read_rules(self, address: str) -> Robots:
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._asked(address, 0.0, max_bytes=MAX_ROBOTS, accept="text/plain,*/*;q=0.5")
+            # Only its beginning is read, but all of it may come: a long one is no reason to do without its rules.
+            answer = self._asked(address, 0.0, max_bytes=MAX_BYTES, accept="text/plain,*/*;q=0.5")
             if answer.status in MOVED:
                 address = redirected(address, answer)
             elif answer.status == 200:
-                return parse_robots(answer.body.decode("utf-8", "replace"), AGENT)
+                return parse_robots(robots_text(answer.body), AGENT)
+            elif 500 <= answer.status <= 599:
+                raise UnreachableError(f"not fetched: {_host(address)} answered {answer.status}")
             else:
                 break
         return Robots()  # there are no rules

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 ENCODED = re.compile("%([0-9a-fA-F]{2})")
+MAX_READ = 500 * 2**10
+"""Bytes of a robots.txt that are read, as many as RFC 9309 (2.5) wants at least; what follows is passed over."""
+
 MAX_LINES = 20_000
 """Of a robots.txt; what follows is passed over."""
 
@@ -43,6 +46,16 @@ class Robots:
         path = _normal((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         fitting = [(len(rule.path), rule.allow) for rule in self.rules if _fits(rule.path, path)]
         return max(fitting, default=(0, True))[1]
+
+
+def robots_text(body: bytes) -> str:
+    """The text of a robots.txt: of a longer one the lines that lie within its first ``MAX_READ`` bytes.
+
+    A line that is cut short is left out: the beginning of a path means more than the path.
+    """
+    if len(body) > MAX_READ:
+        body = body[: max(body.rfind(end, 0, MAX_READ) for end in (b"\n", b"\r")) + 1]
+    return body.decode("utf-8", "replace")
 
 
 def parse_robots(text: str, agent: str) -> Robots:

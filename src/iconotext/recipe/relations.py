@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -58,6 +58,11 @@ class RelationSettings(Settings):
     word_weight: float = Field(0.7, ge=0)
     """What their log-odds count beside the networks'."""
 
+    splits: tuple[Literal["train", "validation", "test"], ...] = Field(("train", "validation", "test"), min_length=1)
+    """Splits whose documents are trained on; documents of no split always are. By default all of them: published labels
+    are few, and the figures come from folds that each pair's judge has not seen. A model that will be compared on a
+    test split must leave that split out."""
+
     folds: int = Field(5, ge=2)
     """Parts for calibration: each is judged by a model that did not see it, nor its pictures and texts elsewhere."""
 
@@ -107,7 +112,7 @@ def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Rel
         overrides: ``relations.key=value``; the value is TOML, or a bare word.
 
     Raises:
-        SettingError: The file is missing or no TOML, or a key or value is wrong; names file and key.
+        SettingError: The file is missing or no TOML, or a key or value is wrong; names the key, and file or override.
     """
     file = shipped_recipes().get(str(path), Path(path))
     try:
@@ -117,26 +122,43 @@ def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Rel
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{file}: not TOML: {error}") from error
     values.setdefault("name", file.stem)
+    origin: dict[str, str] = {}
     for override in overrides:
         key, equals, text = override.partition("=")
         *tables, last = key.strip().split(".")
         if not equals or tables not in ([], [TABLE]) or not last:
             raise SettingError(f"--set {override}: give relations.key=value, such as relations.members=8")
         table = values.setdefault(TABLE, {}) if tables else values
+        if not isinstance(table, dict):
+            raise SettingError(f"{file}: {_NO_TABLE}, not {table!r}")
         try:
             table[last] = tomllib.loads(f"value = {text.strip()}")["value"]
         except tomllib.TOMLDecodeError:
             table[last] = text.strip()
-    if isinstance(values.get(TABLE), dict) and isinstance(values[TABLE].get("picture_silent"), list):
-        values[TABLE]["picture_silent"] = tuple(values[TABLE]["picture_silent"])  # TOML has no tuples
+        origin[key.strip()] = f"--set {override}"
+    if isinstance(values.get(TABLE), dict):  # TOML has no tuples
+        values[TABLE] = {key: tuple(each) if isinstance(each, list) else each for key, each in values[TABLE].items()}
     try:
         return RelationRecipe.model_validate(values)
     except ValidationError as error:
         problems = [
-            f"{file}: {'.'.join(map(str, each['loc'])) or 'recipe'}: {each['msg'][0].lower() + each['msg'][1:]}"
-            for each in error.errors()
+            f"{origin.get('.'.join(map(str, each['loc'][:2])), file)}: {_explain(each)}" for each in error.errors()
         ]
         raise SettingError("; ".join(problems)) from error
+
+
+_NO_TABLE = f"{TABLE}: a table is needed"
+
+
+def _explain(problem: Mapping[str, Any]) -> str:
+    key = ".".join(map(str, problem["loc"])) or "recipe"
+    given = problem["input"]
+    if problem["type"] == "tuple_type":
+        return f'{key}: a list is needed, such as ["{given}"], not {given!r}'
+    if problem["type"] == "model_type":
+        return f"{_NO_TABLE}, not {given!r}"
+    message = f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    return message if problem["type"] in ("extra_forbidden", "missing") else f"{message}, not {given!r}"
 
 
 def dump_relation_recipe(recipe: RelationRecipe) -> str:

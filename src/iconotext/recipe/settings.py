@@ -296,7 +296,8 @@ class Recipe(Settings):
     """Everything random comes from it."""
 
     init: str | None = None
-    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them."""
+    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them. What it
+    knows of relations that are told further on is taken over, too."""
 
     dim: int = Field(1024, ge=1)
     """Dimensions of the joint space (d_multi)."""
@@ -325,6 +326,11 @@ class Recipe(Settings):
         """
         self._check_text()
         self._check_image()
+        if self.training.average > 1 and (self.text.kind == "lstm" or self.text.batch_norm or self.image.batch_norm):
+            raise ValueError(
+                f"training.average is {self.training.average}: the mean of several epochs' weights does not fit the "
+                "statistics that their batch norms kept; set it to 1"
+            )
         if self.training.max_regions and self.image.kind != "regions":
             raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
 
@@ -341,6 +347,8 @@ class Recipe(Settings):
             raise ValueError(
                 f'text.hidden, text.rescale and text.batch_norm are for a projection; text.kind is "{text.kind}"'
             )
+        if text.kind == "lstm" and text.dropout_at != "output":
+            raise ValueError('text.dropout_at = "input" is for a GRU and a projection; text.kind is "lstm"')
         if text.kind != "lstm":
             _check_unused("text", text, ("attention",), 'text.kind = "lstm"')
         if (text.kind == "identity") != (self.image.kind == "identity"):
@@ -386,10 +394,13 @@ class Recipe(Settings):
                 f'"identity" encoders are for a dual encoder, which features.text and features.image both name; they '
                 f'are "{text}" and "{image}"'
             )
-        objective = self.objective
-        learned = objective.coherence or objective.learn_scale
-        if self.init is None and not learned:
+        for side, settings in (("text", self.text), ("image", self.image)):
+            if settings.dropout != type(settings).model_fields["dropout"].default or settings.dropout_at != "output":
+                raise ValueError(f'{side}.dropout is for encoders that learn; {side}.kind is "identity"')
+        if not self.objective.coherence and not self.objective.learn_scale:
             raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
+        if self.training.choose == "median-rank":
+            raise ValueError('training.choose = "median-rank": with "identity" encoders no rank ever changes')
 
     def _check_objective(self) -> None:
         objective, similarity = self.objective, self.similarity.kind
@@ -412,7 +423,9 @@ class Recipe(Settings):
         if objective.learn_scale and objective.kind == "hinge":
             raise ValueError("objective.learn_scale is for softmax and logistic; the hinge has no scale")
         if objective.learn_scale and not (objective.cross_document or objective.sub_document):
-            raise ValueError("objective.learn_scale: the intra-document objective has no scale, and it is the only one")
+            raise ValueError(
+                "objective.learn_scale: only cross_document and sub_document have a scale, and both weights are 0"
+            )
 
     def _check_training(self) -> None:
         training = self.training

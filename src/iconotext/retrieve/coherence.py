@@ -9,6 +9,8 @@ import numpy as np
 from iconotext.errors import FeatureError, ShapeError
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from iconotext.embed.folder import StoredModel
     from iconotext.types import FloatMatrix
 
@@ -34,9 +36,20 @@ def relation_probabilities(stored: StoredModel, texts: FloatMatrix, pictures: Fl
     if stored.model.coherence is None:
         raise FeatureError(f"the model {stored.name} tells no relations: train one with objective.coherence")
     dim = stored.recipe.dim
-    weight = stored.model.coherence.weight.numpy()  # (R, 2 dim)
-    of_texts = _joint(texts, dim) @ weight[:, :dim].T + stored.model.coherence.bias.numpy()
-    of_pictures = _joint(pictures, dim) @ weight[:, dim:].T
+    return layer_probabilities(stored.model.coherence, _joint(texts, dim), _joint(pictures, dim))
+
+
+def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, pictures: FloatMatrix) -> FloatMatrix:
+    """The same from the module itself.
+
+    Args:
+        layer: (2 dim) to R.
+        texts: (Q, dim) unit rows of the joint space.
+        pictures: (N, dim) likewise.
+    """
+    weight, dim = layer.weight.detach().cpu().numpy(), texts.shape[1]  # (R, 2 dim)
+    of_texts = texts @ weight[:, :dim].T + layer.bias.detach().cpu().numpy()
+    of_pictures = pictures @ weight[:, dim:].T
     odds = of_texts[:, None] + of_pictures[None]
     return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
 

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.corpus.relations import CITE, short_name
 from iconotext.errors import LibraryError, PictureError, SettingError
+from iconotext.links.relations import LANGUAGE
+from iconotext.read.sentences import detect_language
 from iconotext.retrieve.coherence import relation_probabilities
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.items import Place, Said
@@ -27,6 +30,10 @@ CANDIDATES = 200
 """The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
 
 
+LIKELY = 0.5
+"""Probability from which on a relation is told without being asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What is searched for.
@@ -34,7 +41,8 @@ class Query:
     Attributes:
         text: A sentence; None for a search by picture alone.
         picture: A picture to be like; with a sentence too, pictures like it that fit the sentence.
-        relation: Name of the relation in which picture and sentence are to stand; None for any.
+        relation: Name of the relation in which picture and sentence are to stand, one of ``told_relations``; None for
+            any.
         top: How many pictures at most.
         filters: Which pictures are looked among.
     """
@@ -125,31 +133,63 @@ def search(
         raise LibraryError(
             f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
         )
-    knows = relation_model is not None and relation_model.name == library.settings.relation_model
-    odds = relation_model.text_logits([query.text])[0] if knows and relation_model and query.text else None
-    wanted = None if query.relation is None else library.settings.relations.index(query.relation)
-    refines = refinement is not None and wanted is None and query.text is not None
+    odds = None
+    if query.text and relation_model is not None and _speaks_for(relation_model, library) and is_english(query.text):
+        odds = relation_model.text_logits([query.text])[0]
+    wanted = query.relation
+    column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
+    refines = refinement is not None and wanted is None and query.text is not None and _coherent(space)
     several = wanted is not None or refines
     near = _nearest(
         library, _vector(query, space), query, max(query.top, CANDIDATES if several else 0), vectors=_coherent(space)
     )
-    shown = [_shown_place(found.places, query.filters.folder, wanted) for found in near]
-    known = [probabilities(odds, found.offsets, _own(found.places, query.filters.folder, wanted)) for found in near]
+    shown = [_shown_place(found.places, query.filters.folder, column) for found in near]
     told = _told(query, near, space)
-    known = [_corrected(each, row, library.settings.relations, space) for each, row in zip(known, told, strict=True)]
+    known = [
+        _known(
+            probabilities(odds, found.offsets, _own(found.places, query.filters.folder, column)), row, library, space
+        )
+        for found, row in zip(near, told, strict=True)
+    ]
     similarities = np.array([found.similarity for found in near], np.float32)
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
         # A picture of which nothing is known is as likely as not to stand in the relation.
-        chances = np.array([0.5 if p is None else p[wanted] for p in known], np.float32)
+        chances = np.array([each.get(wanted, 0.5) for each in known], np.float32)
         scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
         own = np.stack([row for row in told if row is not None])
         scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), -float(chances[i]), near[i].digest))
-    return [
-        _result(near[i], shown[i], float(scores[i]), known[i], library.settings.relations) for i in order[: query.top]
-    ]
+    return [_result(near[i], shown[i], float(scores[i]), known[i]) for i in order[: query.top]]
+
+
+def told_relations(library: Library, space: SearchSpace) -> tuple[str, ...]:
+    """The relations that a search can tell: those of the library's relation model, and of a coherence-aware model."""
+    own = () if space.stored is None else tuple(space.stored.relations)
+    return tuple(dict.fromkeys((*library.settings.relations, *own)))
+
+
+def is_english(text: str) -> bool:
+    """Whether a query is in the language that the relation model reads, as far as so few words tell."""
+    return detect_language(text) == LANGUAGE
+
+
+def shown_relations(result: Result, wanted: str | None, most: int) -> list[tuple[str, float]]:
+    """What people are told of a result's relations, in the words that they type: the wanted one, then likely ones.
+
+    CITE's are told only where one is wanted: they mean something for instructions alone.
+
+    Args:
+        result: Of a search.
+        wanted: Name of the wanted relation; None for none.
+        most: How many.
+    """
+    told = result.relations.items()
+    likely = [pair for pair in told if pair[1] >= LIKELY and pair[0] not in CITE and pair[0] != wanted]
+    asked = [pair for pair in told if pair[0] == wanted]
+    ordered = [*asked, *sorted(likely, key=lambda pair: -pair[1])]
+    return [(short_name(name), value) for name, value in ordered[:most]]
 
 
 def check_models(
@@ -173,17 +213,18 @@ def check_models(
         raise SettingError("the sentence is empty: say what the picture should show")
     if query.relation is None:
         return
-    if settings.relation_model is None:
+    own = space.stored.relations if space.stored is not None else ()
+    told = told_relations(library, space)
+    if not told:
         raise SettingError(f"{library.path}: made without a relation model, so --relation cannot be told")
-    if relation_model is None or relation_model.name != settings.relation_model:
+    if query.relation not in told:
+        raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(told)}")
+    if query.relation in own:
+        return
+    if relation_model is None or not _speaks_for(relation_model, library):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
             f" iconotext library add {library.path}"
-        )
-    if query.relation not in settings.relations:
-        raise SettingError(
-            f"{query.relation}: a relation that the relation model does not know; it knows"
-            f" {', '.join(settings.relations)}"
         )
 
 
@@ -210,15 +251,21 @@ def _told(query: Query, near: Sequence[Near], space: SearchSpace) -> list[FloatM
     return list(relation_probabilities(space.stored, space.texts([query.text]), pictures)[0])
 
 
-def _corrected(
-    known: FloatMatrix | None, told: FloatMatrix | None, relations: Sequence[str], space: SearchSpace
-) -> FloatMatrix | None:
-    """(R,) what is known, with the word of a coherence-aware model where it has one."""
-    if known is None or told is None or space.stored is None:
-        return known
-    column = {name: number for number, name in enumerate(space.stored.relations)}
-    pairs = zip(relations, known, strict=True)
-    return np.array([told[column[name]] if name in column else value for name, value in pairs], np.float32)
+def _known(
+    witnessed: FloatMatrix | None, told: FloatMatrix | None, library: Library, space: SearchSpace
+) -> dict[str, float]:
+    """Relation to probability: the relation model's, and where a coherence-aware model has its word, that one's."""
+    known: dict[str, float] = {}
+    if witnessed is not None:
+        known |= zip(library.settings.relations, map(float, witnessed), strict=True)
+    if told is not None and space.stored is not None:
+        known |= zip(space.stored.relations, map(float, told), strict=True)
+    return known
+
+
+def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
+    """Whether a relation model is the one that the library was made with."""
+    return relation_model.name == library.settings.relation_model
 
 
 def _coherent(space: SearchSpace) -> bool:
@@ -260,13 +307,13 @@ def _shown_place(places: Sequence[Place], folder: str | None, wanted: int | None
     return best
 
 
-def _result(found: Near, place: Place, score: float, known: FloatMatrix | None, relations: Sequence[str]) -> Result:
+def _result(found: Near, place: Place, score: float, known: dict[str, float]) -> Result:
     return Result(
         digest=found.digest,
         image=place.image,
         score=score,
         similarity=found.similarity,
-        relations={} if known is None else dict(zip(relations, map(float, known), strict=True)),
+        relations=known,
         date=found.date,
         document=place.document,
         caption=place.caption,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from iconotext.corpus.relations import RELATIONS
+from iconotext.corpus.relations import RELATIONS, short_name
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.page import filled
 from iconotext.report.readable import percent, readable, shortened
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.library.add import THUMBNAIL
 from iconotext.retrieve.library.store import Library
-from iconotext.retrieve.search import Query, Result
+from iconotext.retrieve.search import Query, Result, shown_relations
 from iconotext.types import Image
 from iconotext.write import write_text
 
@@ -69,7 +69,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         style="search.css",
         sentence=readable(query.text) if query.text else None,
         example=example,
-        relation=query.relation,
+        relation=None if query.relation is None else short_name(query.relation),
         meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
@@ -98,7 +98,7 @@ def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
 
 
 def _card(result: Result, picture: Embedded, query: Query) -> _Card:
-    ordered = sorted(result.relations.items(), key=lambda pair: (pair[0] != query.relation, -pair[1]))
+    wanted = None if query.relation is None else short_name(query.relation)
     return _Card(
         picture=picture,
         alt=readable(result.alt or result.caption or ""),
@@ -111,8 +111,8 @@ def _card(result: Result, picture: Embedded, query: Query) -> _Card:
         caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
         sentences=tuple((shortened(readable(s.text), LONGEST), percent(s.confidence)) for s in result.sentences),
         bars=tuple(
-            _Bar(name, percent(value), max(0, min(20, round(20 * value))), name == query.relation)
-            for name, value in ordered[:RELATIONS_SHOWN]
+            _Bar(name, percent(value), max(0, min(20, round(20 * value))), name == wanted)
+            for name, value in shown_relations(result, query.relation, RELATIONS_SHOWN)
         ),
         places=result.places,
     )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from iconotext.embed.regions import RegionBatch
-from iconotext.objectives import draw_single_pairs, relation_weights
+from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
 
@@ -181,10 +181,7 @@ def _relations(
     if not recipe.objective.coherence:
         return None, None
     names = recipe.objective.relations or prepared.labelled_relations
-    return (
-        torch.from_numpy(prepared.labels(positives, names)),
-        relation_weights(torch.from_numpy(prepared.training_labels(tuple(names)))),
-    )
+    return torch.from_numpy(prepared.labels(positives, names)), prepared.relation_weights(names)
 
 
 def _regions(

@@ -20,7 +20,9 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         metrics: What ``metrics.json`` holds.
     """
     backbones = prepared["backbones"]
-    loss = f"{metrics['validation_loss']:.4f}"
+    best = f"validation loss {metrics['validation_loss']:.4f}"
+    if "validation_median_rank" in metrics:
+        best += f"; chosen by the median rank on validation, {metrics['validation_median_rank']:.1f}"
     lines = [
         f"# {recipe.name}",
         "",
@@ -30,9 +32,15 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         f"- Starts from: text `{backbones['text']}`, images `{backbones['image']}`"
         + (f", the model `{recipe.init}`" if recipe.init else ""),
         f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
-        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, validation loss {loss}",
+        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
         "",
     ]
+    if metrics.get("relations"):
+        lines[-1:] = [f"- Tells the relations {', '.join(metrics['relations'])} between a text and an image", ""]
+    paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
+    if paired:
+        lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
+        return "\n".join(lines)
     rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
     if rows:
         head = " | ".join(METRICS)
@@ -42,6 +50,22 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
     lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
     return "\n".join(lines)
+
+
+def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Retrieval, and average precision of the relations, by split."""
+    lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
+    for split, found in splits.items():
+        recalls = " | ".join(f"{100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
+        lines.append(f"| {split} | {found['pairs']} | {found['median_rank']:.1f} of {found['pool']} | {recalls} |")
+    relations = list(dict.fromkeys(name for found in splits.values() for name in found.get("average_precision", {})))
+    if relations:
+        lines += ["", f"| average precision | {' | '.join(relations)} |", "|---" * (1 + len(relations)) + "|"]
+        for split, found in splits.items():
+            values = [found.get("average_precision", {}).get(name) for name in relations]
+            shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
+            lines.append(f"| {split} | {shown} |")
+    return lines
 
 
 def _learned_from(recipe: Recipe) -> str:

@@ -21,6 +21,7 @@ from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, save_checkpoint
 from iconotext.train.log import TensorBoardLog, write_log
+from iconotext.train.pair_scores import pair_figures, split_pairs
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
@@ -102,11 +103,11 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
     vocabulary = prepared_vocabulary(prepared)
     check_run(recipe, prepared)
-    model, inputs = new_model(recipe, prepared, vocabulary)
+    checkpoint = load_checkpoint(folder)
+    model, inputs = new_model(recipe, prepared, vocabulary, first=checkpoint is None)
     optimizer = make_optimizer(model, recipe)
     encode = processes.setup(model)
     progress = Progress()
-    checkpoint = load_checkpoint(folder)
     if checkpoint is not None:
         same_recipe(folder, checkpoint.recipe, dump_recipe(recipe))
         if checkpoint.corpus != prepared.meta["key"]:
@@ -230,6 +231,7 @@ def _finish(training: Training) -> None:
     _save_best(training)
     training.model.load_state_dict(progress.best_weights())
     training.model.eval()
+    model, prepared, device = training.model, training.prepared, training.processes.device
     epoch = progress.kept[0][1]
     best = progress.history[epoch - 1]
     metrics: dict[str, Any] = {
@@ -241,8 +243,17 @@ def _finish(training: Training) -> None:
         metrics["validation_median_rank"] = best["validation_median_rank"]
     if recipe.training.average > 1:
         metrics["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
+        metrics["validation_loss"] = validate(model, prepared, recipe, device)[0]
+    relations = told_relations(recipe, prepared)
+    if relations:
+        metrics["relations"] = relations
     for split in ("validation", "test"):
-        evaluation = evaluate_split(training.model, training.prepared, recipe, split, training.processes.device)
+        if prepared.all_single(split):
+            if len(prepared.documents(split)):
+                pairs = split_pairs(model, prepared, recipe, split, device)
+                metrics[split] = pair_figures(model, pairs, relations)
+            continue
+        evaluation = evaluate_split(model, prepared, recipe, split, device)
         if evaluation is not None:
             metrics[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
     write_text(folder / CARD, model_card(recipe, training.prepared.meta, metrics), force=True)

@@ -7,20 +7,23 @@ memory does not grow with the corpus.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import torch
 
 from iconotext.corpus.relations import RELATIONS
 from iconotext.errors import CorpusError
+from iconotext.objectives import relation_weights
 from iconotext.train.arrays import open_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
 SPLITS = ("train", "validation", "test")
 META = "prepared.json"
@@ -103,13 +106,15 @@ class Prepared:
             (documents, R) 1 or 0; NaN where nobody answered, and in documents of more than one sentence or image.
         """
         known: list[str] = self.meta["relations"]
-        columns = {known.index(name): column for column, name in enumerate(relations) if name in known}
+        columns = np.array([*(relations.index(name) if name in relations else -1 for name in known), -1])
+        starts = np.asarray(self.relation_offsets[documents])
+        counts = np.asarray(self.relation_offsets[documents + 1]) - starts
+        rows = np.repeat(np.arange(len(documents)), counts)
+        places = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+        judged, holds = np.asarray(self.relations[places]).reshape(-1, 2).T
+        wanted = columns[judged] >= 0
         found = np.full((len(documents), len(relations)), np.nan, np.float32)
-        for row, document in enumerate(documents.tolist()):
-            own = self.relations[self.relation_offsets[document] : self.relation_offsets[document + 1]]
-            for relation, holds in own.tolist():
-                if relation in columns:
-                    found[row, columns[relation]] = holds
+        found[rows[wanted], columns[judged[wanted]]] = holds[wanted]
         single = (self._sizes(self.sentence_offsets, documents) == 1) & (
             self._sizes(self.image_offsets, documents) == 1
         )
@@ -125,31 +130,27 @@ class Prepared:
         named = [name for column, name in enumerate(known) if judged[:, column].any()]
         return sorted(named, key=lambda name: (order.get(name, len(order)), name))
 
-    def training_labels(self, relations: tuple[str, ...]) -> NDArray[np.float32]:
-        """(training documents, R) as ``labels``, read once."""
-        if relations not in self._labels:
-            self._labels[relations] = self.labels(self.documents("train"), relations)
-        return self._labels[relations]
+    def relation_weights(self, relations: Sequence[str]) -> Tensor:
+        """(R,) what each relation counts in the coherence objective, by its rate among the training documents."""
+        key = tuple(relations)
+        if key not in self._weights:
+            labels = self.labels(self.documents("train"), relations)
+            self._weights[key] = relation_weights(torch.from_numpy(labels))
+        return self._weights[key]
 
     @cached_property
-    def _labels(self) -> dict[tuple[str, ...], NDArray[np.float32]]:
+    def _weights(self) -> dict[tuple[str, ...], Tensor]:
         return {}
 
-    def sentences_for_training(self) -> list[list[int]]:
-        """The word ids of every sentence of the training documents.
+    def sentences_for_training(self) -> TrainingSentences:
+        """The word ids of every sentence of the training documents, read as they are asked for.
 
         Raises:
             CorpusError: Sentences come as vectors.
         """
         if self.words is None or self.word_offsets is None:
             raise CorpusError(f"{self.folder}: has vectors of sentences, no words")
-        found = []
-        for document in self.documents("train").tolist():
-            first, end = self.sentence_offsets[document], self.sentence_offsets[document + 1]
-            cuts = np.asarray(self.word_offsets[first : end + 1])
-            words = np.asarray(self.words[cuts[0] : cuts[-1]])
-            found += [part.tolist() for part in np.split(words, cuts[1:-1] - cuts[0])]
-        return found
+        return TrainingSentences(self)
 
     def all_single(self, split: str) -> bool:
         """Whether every document of a split has one sentence and one image."""
@@ -165,6 +166,24 @@ class Prepared:
     def image_files(self) -> tuple[str, ...]:
         """Where each of the different images is; for networks that look at pixels."""
         return tuple(json.loads((self.folder / "images.json").read_text(encoding="utf-8")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingSentences:
+    """Word ids, sentence by sentence; may be gone through several times."""
+
+    prepared: Prepared
+
+    def __iter__(self) -> Iterator[list[int]]:
+        prepared = self.prepared
+        assert prepared.words is not None
+        assert prepared.word_offsets is not None
+        for document in prepared.documents("train").tolist():
+            first, end = prepared.sentence_offsets[document], prepared.sentence_offsets[document + 1]
+            cuts = np.asarray(prepared.word_offsets[first : end + 1])
+            words = np.asarray(prepared.words[cuts[0] : cuts[-1]])
+            for part in np.split(words, cuts[1:-1] - cuts[0]):
+                yield part.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

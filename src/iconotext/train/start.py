@@ -15,6 +15,8 @@ from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.labelled import labelled_documents
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from iconotext.embed.folder import StoredModel
     from iconotext.embed.model import Inputs, JointModel
     from iconotext.features.vocabulary import Vocabulary
@@ -134,8 +136,16 @@ def prepared_vocabulary(prepared: Prepared) -> Vocabulary | None:
     return None if prepared.words is None else load_vocabulary(prepared.folder / "vocabulary.txt")
 
 
-def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None) -> tuple[JointModel, Inputs]:
+def new_model(
+    recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None, *, first: bool = True
+) -> tuple[JointModel, Inputs]:
     """The model before its first step, the same for the same seed.
+
+    Args:
+        recipe: The resolved recipe.
+        prepared: The corpus.
+        vocabulary: Of encoders that read words.
+        first: Whether its weights matter; those of a run that goes on come from the checkpoint.
 
     Raises:
         FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
@@ -160,6 +170,8 @@ def new_model(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None)
     model = JointModel(recipe, inputs)
     if names:
         model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
+    if not first:
+        return model, inputs
     if recipe.init is not None:
         _continue(model, load_model(init_folder(recipe.init)), prepared, recipe)
     elif recipe.text.word_vectors is not None and vocabulary is not None:
@@ -191,8 +203,9 @@ def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
 
 
 def _continue(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
-    """Take over the encoders; scale and bias belong to the objective, which may be another one.
+    """Take over the encoders, and what is known of relations that are told further on.
 
+    Scale and bias belong to the objective, which may be another one.
     A file of features says nothing about the network it is from; of two files only the dimensions are compared, and
     what can be seen in their regions.
     """
@@ -210,3 +223,16 @@ def _continue(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
         raise FeatureError(
             f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
         ) from error
+    if model.coherence is not None and old.model.coherence is not None:
+        _continue_relations(model.coherence, told_relations(recipe, prepared), old.model.coherence, old.relations)
+
+
+def _continue_relations(new: nn.Linear, told: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
+    """Take over what is known of the relations that both tell; the others begin anew."""
+    import torch
+
+    with torch.no_grad():
+        for row, relation in enumerate(known):
+            if relation in told:
+                new.weight[told.index(relation)] = old.weight[row]
+                new.bias[told.index(relation)] = old.bias[row]

@@ -173,7 +173,8 @@ def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Score
     """The matrices of the positives whose links are known."""
     rows, columns = np.cumsum([0, *batch.sentence_counts]), np.cumsum([0, *batch.image_counts])
     for number, document in enumerate(batch.documents[: batch.positives].tolist()):
-        if prepared.linked[document]:
+        single = batch.sentence_counts[number] == batch.image_counts[number] == 1
+        if prepared.linked[document] and not single:  # else there is nothing to tell apart
             block = cosines[rows[number] : rows[number + 1], columns[number] : columns[number + 1]]
             # A copy: a view would keep the matrix of the whole batch.
             yield Scored(prepared.ids[document], block.cpu().numpy().copy(), prepared.links_of(document))

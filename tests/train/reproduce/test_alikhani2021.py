@@ -190,3 +190,22 @@ def test_table_6_is_not_among_those_that_are_computed():
     assert "alikhani2021/6" not in OF_RELATIONS
     assert len(OF_RELATIONS) == 5
     assert np.unique(OF_RELATIONS).size == 5
+
+
+def test_a_model_that_was_trained_anew_is_measured_anew(tmp_path, in_process):
+    corpus = write_pairs(tmp_path)
+    made("alikhani2021/7", corpus, tmp_path / "out", only=["cmcm"])
+    path = tmp_path / "out" / "results" / "cmcm.json"
+    scored = json.loads(path.read_text())
+    assert scored["draws"] == 1  # a pool of all pictures is drawn once
+    path.write_text(json.dumps(scored | {"weights": "of another model", "pairs": 999}))
+    again = made("alikhani2021/7", corpus, tmp_path / "out", only=["cmcm"])
+    assert again.results["rows"]["CMCM"]["0"]["pairs"] == 32
+    assert ", 1 draw, 1 seed" in (tmp_path / "out" / "table.md").read_text()
+
+
+def test_a_setting_for_a_row_that_there_is_not_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="no row is called nosuchrow"):
+        made(
+            "alikhani2021/7", write_pairs(tmp_path), tmp_path / "out", overrides=[*SMALL, "nosuchrow:training.epochs=3"]
+        )

@@ -13,6 +13,7 @@ from pathlib import Path
 from iconotext.corpus.builders.answers import clean_text
 from iconotext.corpus.builders.found_pictures import FoundPictures
 from iconotext.corpus.builders.labelled_pairs import DataSet, Pair, kept_answer, relations_of
+from iconotext.corpus.builders.pair_splits import PUBLISHED
 from iconotext.corpus.relations import RELATIONS
 
 SCHEME = "recipeqa:"
@@ -62,7 +63,7 @@ CITE_TABLE = DataSet(
     needed=("stim_txt", "qimg", *COLUMNS.values()),
     about="data/data.csv of github.com/malihealikhani/CITE, or another table of its columns",
     relations=tuple(COLUMNS),
-    published={"pairs": {"CITE": 2057, "CITE++": 4299}, "train": 3439, "test": 860},
+    published={"pairs": {"CITE": 2057, "CITE++": sum(PUBLISHED["CITE++"].values())}, **PUBLISHED["CITE++"]},
     pair_of=cite_pair,
     finder=_finder,
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from iconotext.corpus.builders.answers import clean_text
 from iconotext.corpus.builders.found_pictures import FoundPictures, distinct_names
 from iconotext.corpus.builders.labelled_pairs import DataSet, Pair, kept_answer, relations_of
+from iconotext.corpus.builders.pair_splits import PUBLISHED
 from iconotext.corpus.relations import CLUE
 
 ADDRESS = re.compile("https?://", re.IGNORECASE)
@@ -66,7 +67,7 @@ CLUE_TABLE = DataSet(
     needed=("caption", "url", *COLUMNS.values()),
     about="a table of the folder dataset of github.com/malihealikhani/Cross-modal_Coherence_Modeling",
     relations=CLUE,
-    published={"pairs": 7559, "train": 6047, "test": 1512},
+    published={"pairs": sum(PUBLISHED["Clue"].values()), **PUBLISHED["Clue"]},
     pair_of=clue_pair,
     finder=_finder,
 )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from iconotext.corpus.connected import connected, grouped
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 
+PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}
+"""Pairs of training (of which a tenth is validation) and of test in Alikhani 2021."""
+
 TEST = 0.2
-"""Share of the pairs for test: 860 of the 4,299 of CITE++, 1,512 of the 7,559 of Clue, as published."""
+"""Share of the pairs for test, as published."""
 
 VALIDATION = 0.1
 """Share of the others for validation."""
@@ -21,10 +25,10 @@ Keys = tuple[bytes, bytes]
 
 
 def sizes(pairs: int) -> dict[Split, int]:
-    """Pairs of each split.
+    """Pairs of each split; those of training and validation together, and of test, are ``PUBLISHED`` for its pairs.
 
-    >>> sizes(4299), sizes(7559)
-    ({'train': 3095, 'validation': 344, 'test': 860}, {'train': 5442, 'validation': 605, 'test': 1512})
+    >>> sizes(1000)
+    {'train': 720, 'validation': 80, 'test': 200}
     """
     test = round(TEST * pairs)
     validation = round(VALIDATION * (pairs - test))
@@ -46,7 +50,8 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
     Raises:
         CorpusError: So many hang together that a split would be empty.
     """
-    groups = _groups(keys) if group else [[number] for number in range(len(keys))]
+    # Another side is another key: a picture and a text may have the same digest.
+    groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
     random.Random(f"pairs {seed}").shuffle(groups)
     wanted = sizes(len(keys))
     room = dict(wanted)
@@ -76,24 +81,3 @@ def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:
         "text": sum(key[1] in trained[1] for key in others),
         "either": sum(key[0] in trained[0] or key[1] in trained[1] for key in others),
     }
-
-
-def _groups(keys: Sequence[Keys]) -> list[list[int]]:
-    """Numbers of pairs that hang together, each group in order."""
-    parent = list(range(len(keys)))
-
-    def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = number = parent[parent[number]]
-        return number
-
-    first: dict[tuple[int, bytes], int] = {}
-    for number, key in enumerate(keys):
-        for side, digest in enumerate(key):
-            other = root(first.setdefault((side, digest), number))
-            mine = root(number)
-            parent[max(other, mine)] = min(other, mine)
-    groups: dict[int, list[int]] = {}
-    for number in range(len(keys)):
-        groups.setdefault(root(number), []).append(number)
-    return list(groups.values())

@@ -134,17 +134,11 @@ TABLE_8: dict[str, dict[str, float]] = {
 }
 
 # Fig. 5 is a drawing without figures. Its bars without refinement are the median ranks of Tables 4 and 5, as far as
-# the eye can tell; those with refinement are described in words only, which FIGURE_5_SAYS repeats.
+# the eye can tell; of those with refinement the text says only that almost all of CITE++ and most of Clue are lower,
+# and that CMCM Irrelevant of Clue is much worse.
 FIGURE_5: dict[str, dict[str, float]] = {
     f"{row}, refined": {} for row in TABLE_4 | TABLE_5 if row.startswith("CMCM") and row != "CMCM-NoAttn"
 }
-
-FIGURE_5_SAYS = {
-    ("CITE++", "CMCM and all CMCM_c"): "refinement lowers the median rank of almost all of them",
-    ("Clue", "CMCM and all CMCM_c"): "refinement lowers the median rank in most cases",
-    ("Clue", "CMCM Irrelevant"): "refinement makes it much worse",
-}
-"""Data set and models to what the text says of Fig. 5."""
 
 ALIKHANI = {
     "alikhani2021/4": TABLE_4,
@@ -158,15 +152,6 @@ ALIKHANI = {
 
 POOL = 500
 """Images among which the right one is looked for ("retrieval range")."""
-
-REFINEMENT = {"CITE++": (0.13, 0.1), "Clue": (0.12, 0.1)}
-"""λ and T of the selective similarity refinement; T is told of CITE++'s validation set, and of no other."""
-
-SPLIT = {"CITE++": (3439, 860), "Clue": (6047, 1512)}
-"""Pairs of training (of which a tenth is validation) and of test."""
-
-RATERS = 3
-"""People who judged each example of Table 6."""
 
 SMALLEST_EFFECT = 0.17
 """What the sensitivity power analysis of Table 6 reports, at a power of 95 % and a significance level of 5 %; neither

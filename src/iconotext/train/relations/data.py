@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.corpus.connected import connected
 from iconotext.corpus.relations import RELATIONS
+from iconotext.corpus.row import SPLITS
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image
@@ -30,6 +33,7 @@ class RelationData:
         answers: (N, K) float32: 1 yes, 0 no, NaN not answered.
         pictures: Pictures without labels that are there, and the texts written about each.
         sources: Number of the corpus that each of these came from.
+        splits: How many of the labelled pairs are of each split; ``none`` are those of no split.
     """
 
     texts: list[str]
@@ -39,14 +43,23 @@ class RelationData:
     answers: NDArray[np.float32]
     pictures: list[tuple[Image, tuple[str, ...]]] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
+    splits: dict[str, int] = field(default_factory=dict)
 
 
-def read_relation_data(corpora: Sequence[Path]) -> RelationData:
+def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) -> RelationData:
     """Read corpora; documents with ``relations`` are labelled pairs, the pictures of the others have no labels.
 
-    What else was answered with yes or no about a pair, in its ``meta``, are labels too, but no relations.
+    All splits are read unless some are named, those for validation and test too: published labels are few, and what is
+    trained on them is judged on folds it has not seen.
+
+    The relations are those of the papers in their order, then others that a corpus has, by name. What else was answered
+    with yes or no about a pair, in its ``meta``, are labels too, but no relations.
 
     A picture without labels needs a file, and a text: the sentences linked with it, its caption or alternative text.
+
+    Args:
+        corpora: Corpus files.
+        splits: Those to read; documents of no split are read always.
 
     Raises:
         CorpusError: A labelled document is not one sentence and one image, no document has labels, or a file breaks
@@ -55,10 +68,14 @@ def read_relation_data(corpora: Sequence[Path]) -> RelationData:
     texts: list[str] = []
     images: list[Image] = []
     found: list[dict[str, bool | None]] = []
+    others: list[dict[str, bool]] = []
     pictures: list[tuple[Image, tuple[str, ...]]] = []
     sources: list[int] = []
+    counts = Counter(dict.fromkeys((*splits, "none"), 0))
     for number, path in enumerate(corpora):
         for document in read_corpus(path):
+            if document.split is not None and document.split not in splits:
+                continue
             labels = document.meta.get("relations")
             if labels is None:
                 written = list(_written(document))
@@ -72,20 +89,28 @@ def read_relation_data(corpora: Sequence[Path]) -> RelationData:
                 )
             texts.append(document.sentences[0].text)
             images.append(document.images[0])
-            found.append({name: value for name, value in document.meta.items() if isinstance(value, bool)} | labels)
+            found.append(labels)
+            others.append({name: value for name, value in document.meta.items() if isinstance(value, bool)})
+            counts[document.split or "none"] += 1
     judged = {name for labels in found for name, answer in labels.items() if answer is not None}
-    relations = [relation.name for relation in RELATIONS if relation.name in judged]
-    if not relations:
+    if not judged:
         named = ", ".join(map(str, corpora))
-        raise CorpusError(f"{named}: no document has relations; `iconotext corpus build clue` makes a corpus that has")
-    names = (*relations, *sorted(judged - set(relations)))
-    answers = np.full((len(found), len(names)), np.nan, np.float32)
-    for row, labels in enumerate(found):
-        for column, name in enumerate(names):
-            answer = labels.get(name)
-            if answer is not None:
-                answers[row, column] = answer
-    return RelationData(texts, images, names, len(relations), answers, pictures, sources)
+        where = "" if set(SPLITS) <= set(splits) else f" in the splits {', '.join(splits)}"
+        raise CorpusError(
+            f"{named}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
+        )
+    usual = [relation.name for relation in RELATIONS if relation.name in judged]
+    relations = (*usual, *sorted(judged - set(usual)))
+    further = sorted({name for answers in others for name in answers} - judged)
+    answers = np.array(
+        [
+            [*map(labels.get, relations), *map(more.get, further)]
+            for labels, more in zip(found, others, strict=True)
+        ],
+        np.float32,
+    )  # fmt: skip
+    names = (*relations, *further)
+    return RelationData(texts, images, names, len(relations), answers, pictures, sources, dict(counts))
 
 
 def _written(document: Document) -> Iterable[tuple[Image, tuple[str, ...]]]:
@@ -104,19 +129,11 @@ def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64
 
     Upper and lower case and white space make no other text; the address names the picture.
     """
-    parent = list(range(len(texts)))
-
-    def root(pair: int) -> int:
-        while parent[pair] != pair:
-            parent[pair] = parent[parent[pair]]
-            pair = parent[pair]
-        return pair
-
-    first: dict[tuple[str, str], int] = {}
-    for pair, (text, image) in enumerate(zip(texts, images, strict=True)):
-        for key in (("text", " ".join(text.casefold().split())), ("picture", image.source)):
-            parent[root(pair)] = root(first.setdefault(key, pair))
-    return np.array([root(pair) for pair in range(len(texts))], np.int64)
+    keys = (
+        (("text", " ".join(text.casefold().split())), ("picture", image.source))
+        for text, image in zip(texts, images, strict=True)
+    )
+    return np.array(connected(keys), np.int64)
 
 
 def folds_of(groups: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from iconotext.embed.relation_model import LIMIT
+from iconotext.evaluate.average_precision import average_precision
 from iconotext.train.relations.logistic import fit_logistic
 
 if TYPE_CHECKING:
@@ -27,6 +29,20 @@ SHRINK = 1.0
 """A picture's mean over n texts counts n / (n + this): one text says little of what others would say."""
 
 
+class HeldOut(NamedTuple):
+    """How well a relation is foretold on labelled pictures that had no say in it.
+
+    Attributes:
+        pairs: With an answer.
+        text: Average precision of the text alone; None where no answer is yes.
+        text_and_picture: Of both.
+    """
+
+    pairs: int
+    text: float | None
+    text_and_picture: float | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PictureSide:
     """What was found.
@@ -36,25 +52,60 @@ class PictureSide:
         bias: (R,)
         correlation: Per relation, on held-out pictures, between offset and texts; None where labels were used.
         kept: Per relation, whether the offset is used.
+        held_out: Per relation, where labels were used; else empty.
     """
 
     weight: FloatMatrix
     bias: NDArray[np.float32]
     correlation: tuple[float | None, ...]
     kept: tuple[bool, ...]
+    held_out: tuple[HeldOut, ...] = ()
 
 
 def from_labels(
-    pooled: FloatMatrix, answers: NDArray[np.float32], text: FloatMatrix, settings: RelationSettings
+    pooled: FloatMatrix,
+    answers: NDArray[np.float32],
+    text: FloatMatrix,
+    parts: NDArray[np.int64],
+    settings: RelationSettings,
 ) -> PictureSide:
     """Offsets that, added to the text's log-odds, fit the labels: one logistic regression a relation.
+
+    Each part is also judged with offsets that were learned from the other parts. A relation whose average precision is
+    lower with these offsets than without, or is not known, gets no offset.
 
     Args:
         pooled: (n, P) features of labelled pictures.
         answers: (n, R) 1, 0 or NaN.
         text: (n, R) calibrated log-odds of their texts, from a model that has not seen them.
+        parts: (n,) which part each is in; what shares a text or a picture is in one.
         settings: ``picture_strength`` says how free the weights are.
     """
+    both = text.copy()
+    for part in np.unique(parts):
+        others, own = parts != part, parts == part
+        if others.any():
+            weight, bias = _fitted(pooled[others], answers[others], text[others], settings)
+            both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
+    held_out = []
+    for r in range(answers.shape[1]):
+        there = ~np.isnan(answers[:, r])
+        gold = answers[there, r] > 0.5
+        precisions = (average_precision(logits[there, r], gold) for logits in (text, both))
+        held_out.append(HeldOut(int(there.sum()), *precisions))
+    kept = tuple(
+        each.text is not None and each.text_and_picture is not None and each.text_and_picture >= each.text
+        for each in held_out
+    )
+    weight, bias = _fitted(pooled, answers, text, settings)
+    used = np.array(kept, np.float32)
+    return PictureSide(weight * used, bias * used, (None,) * len(kept), kept, tuple(held_out))
+
+
+def _fitted(
+    pooled: FloatMatrix, answers: NDArray[np.float32], text: FloatMatrix, settings: RelationSettings
+) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """(P, R) weights and (R,) biases on pooled features as they are."""
     mean, scale = _standard(pooled)
     x = (pooled - mean) / scale
     found = [
@@ -62,8 +113,7 @@ def from_labels(
     ]
     weight = np.stack([w for w, _ in found], axis=1) / scale[:, None]
     bias = np.array([b for _, b in found], np.float32) - mean @ weight
-    relations = answers.shape[1]
-    return PictureSide(weight.astype(np.float32), bias.astype(np.float32), (None,) * relations, (True,) * relations)
+    return weight.astype(np.float32), bias.astype(np.float32)
 
 
 def from_texts(

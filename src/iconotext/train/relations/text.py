@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.embed.relation_model import RelationWeights, raw_logits
+from iconotext.embed.relation_model import LIMIT, RelationWeights, raw_logits
 from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.train.relations.logistic import fit_logistic
 from iconotext.train.relations.network import fit_network
@@ -47,10 +47,9 @@ def fit_text(
     x, answers = layers[rows], data.answers[rows]
     texts = [data.texts[row] for row in rows]
     mean, scale = x.mean(0), x.std(0) + np.float32(1e-6)
-    standard = (x - mean) / scale
-    members = [
-        fit_network(standard, answers, settings, 1000 * settings.seed + member) for member in range(settings.members)
-    ]
+    x -= mean  # in place: layers of thousands of texts are large
+    x /= scale
+    members = [fit_network(x, answers, settings, 1000 * settings.seed + member) for member in range(settings.members)]
     hidden, hidden_bias, output, output_bias = (np.stack(parts) for parts in zip(*members, strict=True))
 
     counts = hashed_texts(texts, settings.buckets)
@@ -108,13 +107,24 @@ def unseen_logits(
 def calibration(logits: FloatMatrix, answers: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Slope and shift of each relation that make raw log-odds of unseen pairs fit the answers (Platt 1999).
 
+    Log-odds that run the wrong way say nothing: the slope is 0 then, and the shift makes the probability the share of
+    yes among the answers.
+
     Args:
         logits: (N, R) raw.
         answers: (N, R) 1, 0 or NaN.
     """
-    found = [fit_logistic(logits[:, [r]], answers[:, r], 1e6) for r in range(logits.shape[1])]
-    slopes = np.array([weights[0] for weights, _ in found], np.float32)
-    return np.maximum(slopes, 0), np.array([bias for _, bias in found], np.float32)
+    found = [_slope_and_shift(logits[:, r], answers[:, r]) for r in range(logits.shape[1])]
+    return np.array([slope for slope, _ in found], np.float32), np.array([shift for _, shift in found], np.float32)
+
+
+def _slope_and_shift(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> tuple[float, float]:
+    weights, bias = fit_logistic(logits[:, None], answers, 1e6)
+    if weights[0] >= 0:
+        return float(weights[0]), bias
+    rate = np.nanmean(answers, dtype=np.float64)
+    with np.errstate(divide="ignore"):  # all yes, or all no
+        return 0.0, float(np.clip(np.log(rate) - np.log1p(-rate), -LIMIT, LIMIT))
 
 
 def cross_calibrated(logits: FloatMatrix, answers: NDArray[np.float32], parts: NDArray[np.int64]) -> FloatMatrix:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.embed.folder import METRICS, RECIPE
+from iconotext.corpus.relations import RELATIONS
 from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import LIMIT, RelationModel, RelationWeights, save_relation_model
-from iconotext.errors import CorpusError
+from iconotext.embed.relation_model import LIMIT, RelationModel, RelationWeights
+from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
-from iconotext.recipe.relations import dump_relation_recipe
 from iconotext.train.lock import locked
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
+from iconotext.train.relations.folder import is_trained, write_model
 from iconotext.train.relations.pictures import PictureSide, from_labels, from_texts
 from iconotext.train.relations.text import (
     PICTURE_DIM,
@@ -28,7 +27,6 @@ from iconotext.train.relations.text import (
     fit_text,
     unseen_logits,
 )
-from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +42,12 @@ Told = Callable[[str, int], None]
 LEAST_PICTURES = 50
 """Pictures without labels that are needed to learn what a picture adds."""
 
+PICTURES = 1024
+"""Pictures that are looked at before what is needed of them is kept."""
+
+LOCK = ".lock"
+"""File within the model's folder that one process at a time holds."""
+
 
 def train_relations(
     recipe: RelationRecipe,
@@ -55,15 +59,17 @@ def train_relations(
 ) -> Path:
     """Train a relation model and write it to a folder; the same recipe and corpora give the same model.
 
-    Texts of documents with ``relations`` train the text side. What a picture adds is learned from the pictures of these
-    documents where enough are there, else from pictures of the other documents and the texts written about them, else
-    not at all; ``metrics.json`` says which. ``metrics.json`` also has, for each relation, pairs, positive rate, average
-    precision and calibration error, measured on pairs whose texts and pictures the judging model had not seen.
+    Texts of documents with ``relations`` train the text side, by default those of all splits: published labels are few.
+    What a picture adds is learned from the pictures of these documents where enough are there, else from pictures of
+    the other documents and the texts written about them, else not at all; ``metrics.json`` says which. It also has how
+    many labelled pairs of each split were used and, for each relation, pairs, positive rate, average precision and
+    calibration error of the text side, measured on pairs whose texts and pictures the judging model had not seen. Where
+    a picture side was learned from labels, ``pictures.held_out`` has the average precisions without and with it.
 
     Args:
         recipe: What to do.
         corpora: Corpus files.
-        folder: Of the model; made if need be. A model that is there is replaced.
+        folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
         cache: Where features are kept; None keeps none.
         report: Told how it goes on.
 
@@ -71,43 +77,69 @@ def train_relations(
         The folder.
 
     Raises:
+        SettingError: The folder holds something else, or a setting names a relation that does not exist.
         CorpusError: No document has relations, or a file breaks the format.
         FeatureError: A backbone is missing.
         TrainingError: The loss is no number any more, or another process trains in the folder.
     """
     told: Told = report or (lambda what, done: None)
     settings = recipe.relations
-    data = read_relation_data(corpora)
+    if is_trained(folder, recipe):
+        return folder
+    data = read_relation_data(corpora, settings.splits)
+    _check_silent(settings, data)
     groups = groups_of(data.texts, data.images)
     if len(np.unique(groups)) < settings.folds:
         raise CorpusError(f"{len(np.unique(groups))} texts and pictures are too few for {settings.folds} folds")
     parts = folds_of(groups, settings.folds, settings.seed)
     reader = LayerMeans(cache)
     images = load_image_backbone()
+    with locked(folder / LOCK, wait=0, what="trains"):
+        if not is_trained(folder, recipe):  # another process may have ended meanwhile
+            seeing = cached_image(images, cache) if cache is not None else images
+            write_model(folder, recipe, *_trained(data, parts, settings, reader, seeing, told))
+    (folder / LOCK).unlink(missing_ok=True)
+    return folder
+
+
+def _trained(
+    data: RelationData,
+    parts: NDArray[np.int64],
+    settings: RelationSettings,
+    reader: LayerMeans,
+    images: ImageBackbone,
+    told: Told,
+) -> tuple[RelationWeights, dict[str, Any]]:
+    """The weights, and what ``metrics.json`` says of them."""
     backbones = {"text": reader.name, "image": images.name}
     told("reading texts", 0)
     layers = reader.encode(data.texts)
-    with locked(folder / ".lock", wait=0, what="trains"):
-        answers = data.answers[:, : data.relations]
-        unseen = unseen_logits(layers, data, parts, settings, backbones, lambda done: told("fold", done))
-        judged = np.clip(cross_calibrated(unseen, answers, parts), -LIMIT, LIMIT)
-        told("final model", 0)
-        weights = fit_text(layers, data, np.arange(len(data.texts)), settings, backbones)
-        weights = calibrated_weights(weights, unseen, answers)
-        told("pictures", 0)
-        seeing = cached_image(images, cache) if cache is not None else images
-        weights, pictures = _with_pictures(weights, data, judged, seeing, reader, settings)
-        metrics = {"relations": _figures(data, judged, answers), **pictures, "pairs": len(data.texts)}
-        write_text(folder / RECIPE, dump_relation_recipe(recipe), force=True)
-        write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)
-        save_relation_model(folder, weights)
-    (folder / ".lock").unlink(missing_ok=True)
-    return folder
+    answers = data.answers[:, : data.relations]
+    unseen = unseen_logits(layers, data, parts, settings, backbones, lambda done: told("fold", done))
+    judged = np.clip(cross_calibrated(unseen, answers, parts), -LIMIT, LIMIT)
+    told("final model", 0)
+    weights = fit_text(layers, data, np.arange(len(data.texts)), settings, backbones)
+    weights = calibrated_weights(weights, unseen, answers)
+    told("pictures", 0)
+    weights, pictures = _with_pictures(weights, data, parts, judged, images, reader, settings)
+    relations = _figures(data, judged, answers)
+    return weights, {"relations": relations, **pictures, "pairs": len(data.texts), "splits": data.splits}
+
+
+def _check_silent(settings: RelationSettings, data: RelationData) -> None:
+    """Raise unless ``picture_silent`` names relations of the papers or of the corpora."""
+    known = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.labels[: data.relations])))
+    unknown = [name for name in settings.picture_silent if name not in known]
+    if unknown:
+        raise SettingError(
+            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(known)}"
+        )
 
 
 def _with_pictures(
     weights: RelationWeights,
     data: RelationData,
+    parts: NDArray[np.int64],
     text: FloatMatrix,
     backbone: ImageBackbone,
     reader: LayerMeans,
@@ -119,7 +151,7 @@ def _with_pictures(
     there = there[good]
     if len(there) >= settings.picture_labels:
         answers = data.answers[there, : data.relations]
-        side, learned, count = from_labels(pooled, answers, text[there], settings), "labels", len(there)
+        side, learned, count = from_labels(pooled, answers, text[there], parts[there], settings), "labels", len(there)
     else:
         pooled, good = _pooled(backbone, [image.file or b"" for image, _ in data.pictures])
         if len(good) < LEAST_PICTURES:
@@ -135,11 +167,13 @@ def _with_pictures(
 
 def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
     """Features of the pictures that can be read, and which those are."""
-    if not files:
-        return np.zeros((0, PICTURE_DIM), np.float32), np.zeros(0, np.int64)
-    features = backbone.encode(files)
-    good = np.array([i for i, problem in enumerate(features.problems) if problem is None], np.int64)
-    return features.pooled[good], good
+    pooled = np.zeros((len(files), PICTURE_DIM), np.float32)
+    readable = np.zeros(len(files), np.bool_)
+    for start in range(0, len(files), PICTURES):  # a backbone gives more than is kept here
+        features = backbone.encode(files[start : start + PICTURES])
+        pooled[start : start + len(features)] = features.pooled
+        readable[start : start + len(features)] = [problem is None for problem in features.problems]
+    return pooled if readable.all() else pooled[readable], np.flatnonzero(readable)
 
 
 def _added(weights: RelationWeights, side: PictureSide) -> RelationWeights:
@@ -147,12 +181,15 @@ def _added(weights: RelationWeights, side: PictureSide) -> RelationWeights:
 
 
 def _told(side: PictureSide, relations: Sequence[str], learned: str, count: int) -> dict[str, Any]:
-    return {
+    told = {
         "learned_from": learned,
         "count": count,
         "correlation": dict(zip(relations, side.correlation, strict=True)),
         "kept": dict(zip(relations, side.kept, strict=True)),
     }
+    if not side.held_out:
+        return told
+    return {**told, "held_out": {name: each._asdict() for name, each in zip(relations, side.held_out, strict=True)}}
 
 
 def _figures(data: RelationData, logits: FloatMatrix, answers: NDArray[np.float32]) -> dict[str, Any]:

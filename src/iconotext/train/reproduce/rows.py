@@ -141,12 +141,21 @@ def table_rows(table: str, overrides: Sequence[str] = ()) -> tuple[Row, ...]:
         if key == "name" or (row is None and key in own):
             raise SettingError(f"--set {key}: each row of table {table} has its own, which is what the table compares")
     rows = _li_rows(table, overrides) if table in _LI else _hessel_rows(table, overrides)
+    check_patterns(rows, overrides)
+    return rows
+
+
+def check_patterns(rows: Sequence[Row], overrides: Sequence[str]) -> None:
+    """Raise where an override is for a row that there is not.
+
+    Raises:
+        SettingError: Names the rows that there are.
+    """
     for override in overrides:
         pattern = split_override(override)[0]
         if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
             trained = ", ".join(row.key for row in rows if row.recipe)
             raise SettingError(f"--set {override}: no row is called {pattern}; there are {trained}")
-    return rows
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:

@@ -18,7 +18,7 @@ from iconotext.train.reproduce.comparison import Reproduction
 from iconotext.train.reproduce.folder import PAGE, RESULTS, TABLE, check_state, claim, model_folder
 from iconotext.train.reproduce.page import report_page
 from iconotext.train.reproduce.pool import Watch, default_jobs, run_jobs
-from iconotext.train.reproduce.rows import Row, chosen_rows, given_overrides
+from iconotext.train.reproduce.rows import Row, check_patterns, chosen_rows, given_overrides
 from iconotext.train.reproduce.runs import ARRAYS, Run, runs_of
 from iconotext.train.reproduce.worker import Job
 from iconotext.train.run import finished
@@ -80,11 +80,12 @@ def reproduce_coherence(
     prepared = prepare(first, [corpus], folder / ARRAYS, report=report)
     _check(corpus, prepared)
     claim(folder, {**state, "prepared": prepared.meta["key"]})
+    every = coherence_rows("alikhani2021/5", prepared.labelled_relations, overrides)
+    check_patterns(every, overrides)
     rows = coherence_rows(table, prepared.labelled_relations, overrides)
     runs = [run for row in chosen_rows(rows, only) for run in runs_of(row, seeds)]
     to_train = [(run.key, _job(run, corpus, prepared, folder)) for run in runs if not _done(run, folder)]
     failed = run_jobs(to_train, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
-    every = coherence_rows("alikhani2021/5", prepared.labelled_relations, overrides)
     scores = _scores(every, prepared, folder, seeds, tell)
     dataset = dataset or data_set(prepared.labelled_relations)
     results: dict[str, Any] = {

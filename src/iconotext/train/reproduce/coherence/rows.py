@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iconotext.corpus.relations import CITE, CLUE, RELATIONS
+from iconotext.corpus.relations import CITE, CLUE, short_name
 from iconotext.errors import SettingError
 from iconotext.recipe import load_recipe
 from iconotext.train.reproduce.rows import Row, given_overrides, split_override
@@ -41,7 +41,7 @@ def coherence_rows(table: str, relations: Sequence[str], overrides: Sequence[str
     if wanted is None or "cmcm-c" in wanted:
         for relation in relations:
             one = f'objective.relations=["{relation}"]'
-            rows.append(_row(f"CMCM {relation}", f"cmcm-{short_name(relation)}", "alikhani2021/cmcm-c", overrides, one))
+            rows.append(_row(f"CMCM {relation}", f"cmcm-{_file_name(relation)}", "alikhani2021/cmcm-c", overrides, one))
     return tuple(rows)
 
 
@@ -51,10 +51,9 @@ def data_set(relations: Sequence[str]) -> str | None:
     return None if bool(cite) == bool(clue) else "CITE++" if cite else "Clue"
 
 
-def short_name(relation: str) -> str:
+def _file_name(relation: str) -> str:
     """What a relation is called in keys and file names."""
-    known = {each.name: each.short for each in RELATIONS}
-    return known.get(relation) or "".join(c if c.isalnum() else "-" for c in relation.lower())
+    return "".join(c if c.isalnum() else "-" for c in short_name(relation).lower())
 
 
 def _row(name: str, key: str, recipe: str, overrides: Sequence[str], *own: str) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,26 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from iconotext.embed.folder import load_model
+from iconotext.embed.folder import WEIGHTS, load_model
 from iconotext.evaluate.average_precision import relation_precisions
-from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.refinement_tuning import tune_refinement, write_tuning
-from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, of_relations, rank_pools, retrieval
+from iconotext.evaluate.retrieval import POOL, Draw, of_relations, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import (
     own_probabilities,
     pair_probabilities,
     refined,
     similarities,
 )
-from iconotext.retrieve.coherence import relation_probabilities
 from iconotext.retrieve.refinement import Refinement
-from iconotext.train.validate import encode_pairs
+from iconotext.train.pair_scores import split_pairs, told_by
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.embed.folder import StoredModel
     from iconotext.train.prepared import Prepared
 
     Floats = NDArray[np.floating]
@@ -39,7 +37,7 @@ PER_QUERY = (1, 10)
 
 
 def score_model(folder: Path, prepared: Prepared, path: Path) -> dict[str, Any]:
-    """Measure a model on the test pairs of a corpus, or read what was measured before.
+    """Measure a model on the test pairs of a corpus, or read what was measured of the same weights before.
 
     λ and T of the refinement are those that are best on the validation pairs; they go into the model's folder, with the
     plot of Fig. 3b.
@@ -53,18 +51,21 @@ def score_model(folder: Path, prepared: Prepared, path: Path) -> dict[str, Any]:
         ``retrieval``, ``relations`` (Table 7), ``queries`` (ids to R@1 and R@10), and for a model that tells relations
         ``refined`` and ``precision`` (Table 8).
     """
+    weights = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     if path.is_file():
         known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return known
-    stored = load_model(folder)
-    test = split_pairs(stored, prepared, "test")
+        if known.get("weights") == weights:
+            return known
+    stored, cpu = load_model(folder), torch.device("cpu")
+    test = split_pairs(stored.model, prepared, stored.recipe, "test", cpu)
     pool = min(POOL, len(test.images))
     plain = rank_pools(similarities(test), test.image_of, pool=pool)
     found: dict[str, Any] = {
+        "weights": weights,
         "pairs": len(test.ids),
         "images": len(test.images),
         "pool": pool,
-        "draws": DRAWS,
+        "draws": len(plain),
         "retrieval": _figures(plain),
         "relations": {
             name: None if each is None else each.as_dict()
@@ -73,15 +74,12 @@ def score_model(folder: Path, prepared: Prepared, path: Path) -> dict[str, Any]:
         "queries": _queries(plain, test.ids),
     }
     if stored.relations:
-
-        def probabilities(texts: Floats, images: Floats) -> Floats:
-            return relation_probabilities(stored, texts, images)
-
+        probabilities = told_by(stored.model)
         columns = [test.relations.index(name) for name in stored.relations]
         own = own_probabilities(test, probabilities)
         precisions = relation_precisions(own, test.labels[:, columns], stored.relations)
         found["precision"] = {each.relation: each.as_dict() for each in precisions}
-        validation = split_pairs(stored, prepared, "validation")
+        validation = split_pairs(stored.model, prepared, stored.recipe, "validation", cpu)
         tuning = tune_refinement(
             similarities(validation),
             pair_probabilities(validation, probabilities),
@@ -95,26 +93,6 @@ def score_model(folder: Path, prepared: Prepared, path: Path) -> dict[str, Any]:
         found["refined"] = _figures(rank_pools(score, test.image_of, pool=pool))
     write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n", force=True)
     return found
-
-
-def split_pairs(stored: StoredModel, prepared: Prepared, split: str) -> PairVectors:
-    """The pairs of a split as the model sees them, from the arrays that it was trained on."""
-    documents = prepared.documents(split)
-    texts, images = encode_pairs(stored.model, prepared, stored.recipe, documents, torch.device("cpu"))
-    rows = np.asarray(prepared.image_rows[prepared.image_offsets[documents]])
-    _, first, image_of = np.unique(rows, return_index=True, return_inverse=True)
-    relations = tuple(prepared.labelled_relations)
-    return PairVectors(
-        ids=tuple(prepared.ids[document] for document in documents.tolist()),
-        text=(),  # vectors are all that is measured
-        texts=texts,
-        images=images[first],
-        pictures=(),
-        image_of=image_of,
-        relations=relations,
-        labels=prepared.labels(documents, relations).astype(np.float64),
-        left_out=(),
-    )
 
 
 def _figures(draws: Sequence[Draw]) -> dict[str, Any]:

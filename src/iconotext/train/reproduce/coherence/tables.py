@@ -108,11 +108,12 @@ def _values(score: Mapping[str, Any], queries: Sequence[str]) -> np.ndarray[Any,
 def _retrieval(scores: Scores, dataset: str | None) -> Section:
     published = _PUBLISHED.get(dataset or "", {})
     compared = differences_to(scores)
+    several = max(map(len, scores.values())) > 1
     columns = ["", "MedR", "R@1", "R@5", "R@10", f"R@1 − {REFERENCE}", f"R@10 − {REFERENCE}"]
     columns += [f"published {name}" for name in ("MedR", "R@1", "R@5", "R@10")] if published else []
     rows = []
     for name in dict.fromkeys([*published, *scores]):
-        cells = _ours(scores[name], "retrieval") if name in scores else ["–"] * 4
+        cells = _ours(scores[name], "retrieval", over_seeds=several) if name in scores else ["–"] * 4
         difference = compared.get(name)
         cells += [_difference(difference[metric]) if difference else "–" for metric in ("r@1", "r@10")]
         if published:
@@ -120,11 +121,11 @@ def _retrieval(scores: Scores, dataset: str | None) -> Section:
         rows.append([name, *cells])
     some = next(iter(next(iter(scores.values())).values()))
     seeds = max(map(len, scores.values()))
-    spread = "over the seeds" if seeds > 1 else "over the draws"
+    spread = "over the seeds" if several else "over the draws"
     notes = [
         f"Median rank (± standard deviation {spread}) and R@K in percent, in pools of {some['pool']} of "
-        f"{some['images']:,} test images, {some['draws']} draws, {_count(seeds, 'seed')}. Differences in points, "
-        "paired query by query and seed by seed, with 95 % bootstrap intervals for which both are drawn anew."
+        f"{some['images']:,} test images, {_count(some['draws'], 'draw')}, {_count(seeds, 'seed')}. Differences in "
+        "points, paired query by query and seed by seed, with 95 % bootstrap intervals for which both are drawn anew."
     ]
     number = {"CITE++": "Table 4", "Clue": "Table 5"}.get(dataset or "", "Tables 4 and 5")
     return table_section(f"{number} of Alikhani et al. 2021: retrieval", columns, rows, notes)
@@ -158,7 +159,9 @@ def _of_relations(scores: Scores, dataset: str | None) -> Section:
             each = {seed: score["relations"].get(relation) for seed, score in by_seed.items()}
             good = {seed: {"of": found} for seed, found in each.items() if found is not None}
             cells = (
-                [f"{next(iter(good.values()))['of']['queries']:.0f}", *_ours(good, "of")] if good else ["0"] + ["–"] * 4
+                [f"{next(iter(good.values()))['of']['queries']:.0f}", *_ours(good, "of", over_seeds=len(good) > 1)]
+                if good
+                else ["0"] + ["–"] * 4
             )
             theirs = TABLE_7.get(name, {}).get(relation) if dataset else None
             cells += _theirs(theirs) if theirs else ["–"] * 4
@@ -201,11 +204,12 @@ def _rate(scores: Scores, relation: str) -> str:
     return "–"
 
 
-def _ours(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> list[str]:
-    """Median rank with its deviation, and three recalls."""
+def _ours(by_seed: Mapping[int, Mapping[str, Any]], kind: str, *, over_seeds: bool) -> list[str]:
+    """Median rank with its deviation, over the seeds or over the draws, and three recalls."""
     ranks = [each[kind]["median_rank"] for each in by_seed.values()]
-    first = next(iter(by_seed.values()))[kind]
-    spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else first["deviations"]["median_rank"]
+    spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else None
+    if not over_seeds:
+        spread = next(iter(by_seed.values()))[kind]["deviations"]["median_rank"]
     shown = f"{np.mean(ranks):.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
     return [shown, *(percent(_mean(by_seed, kind, f"r@{k}")) for k in (1, 5, 10))]
 

@@ -1,0 +1,84 @@
+"""What a model is worth on pairs of one text and one image: the rank of the right image, and the relations it tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.evaluate.average_precision import average_precision
+from iconotext.evaluate.pair_vectors import PairVectors
+from iconotext.evaluate.retrieval import POOL, rank_pools, retrieval
+from iconotext.evaluate.retrieval_scores import own_probabilities, similarities
+from iconotext.retrieve.coherence import layer_probabilities
+from iconotext.train.validate import encode_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import torch
+    from numpy.typing import NDArray
+
+    from iconotext.embed.model import JointModel
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+
+    Floats = NDArray[np.floating]
+
+
+def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
+    """The pairs of a split as the model sees them, from the arrays that it was trained on.
+
+    Args:
+        model: In evaluation mode.
+        prepared: The corpus; the documents of the split have one sentence and one image each.
+        recipe: Of the model.
+        split: ``validation`` or ``test``.
+        device: Where the model is.
+    """
+    documents = prepared.documents(split)
+    texts, images = encode_pairs(model, prepared, recipe, documents, device)
+    rows = np.asarray(prepared.image_rows[prepared.image_offsets[documents]])
+    _, first, image_of = np.unique(rows, return_index=True, return_inverse=True)
+    relations = tuple(prepared.labelled_relations)
+    return PairVectors(
+        ids=tuple(prepared.ids[document] for document in documents.tolist()),
+        text=(),  # vectors are all that is measured
+        texts=texts,
+        images=images[first],
+        pictures=(),
+        image_of=image_of,
+        relations=relations,
+        labels=prepared.labels(documents, relations).astype(np.float64),
+        left_out=(),
+    )
+
+
+def told_by(model: JointModel) -> Callable[[Floats, Floats], Floats]:
+    """(Q, dim) texts and (N, dim) images to (Q, N, R) probabilities of the relations that the model tells."""
+    layer = model.coherence
+    assert layer is not None
+    return lambda texts, images: layer_probabilities(layer, np.asarray(texts), np.asarray(images))
+
+
+def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
+    """Median rank and R@K in pools of 500 images, or all where there are fewer; average precision of the relations.
+
+    Args:
+        model: What encoded the pairs.
+        pairs: Of a split.
+        relations: That the model tells, in its order; none without a coherence module.
+    """
+    pool = min(POOL, len(pairs.images))
+    found = retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=pool))
+    assert found is not None  # every image of a pool has a pair that asks for it
+    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found.as_dict()}
+    if relations:
+        own = own_probabilities(pairs, told_by(model))
+        labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
+        figures["average_precision"] = {
+            name: average_precision(own[known, column], labels[known, column] == 1)
+            for column, name in enumerate(relations)
+            if len(known := np.flatnonzero(~np.isnan(labels[:, column])))
+        }
+    return figures
