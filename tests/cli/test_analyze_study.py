@@ -65,7 +65,7 @@ def test_known_errors_are_one_line(pairs, model, study, tmp_path):
     output = run("analyze", "study", model, model, pairs, "--relation", "love", "--output", new, status=1)
     assert "love: not among the relations that can be told here: visible (Visible), story (Story)" in output
     output = run("analyze", "study", model, model, pairs, "--relation", "meta", "--output", new, status=1)
-    assert "no pair has the relation Meta" in output
+    assert "meta: not among the relations that can be told here" in output
     assert not new.exists()
     assert "no such study" in run("analyze", "votes", new, status=1)
     assert "power" in run("analyze", "votes", study, "--set", "power=2", status=1)

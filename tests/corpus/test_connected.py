@@ -9,7 +9,8 @@ from iconotext.corpus.connected import connected, grouped
 def test_things_hang_together_over_others():
     assert len(set(connected(["ab", "c", "bd", "", "dc", "e", ""]))) == 4
     assert grouped(connected(["ab", "c", "bd", "", "dc", "e", ""])) == [[0, 1, 2, 4], [3], [5], [6]]
-    assert connected([]) == grouped([]) == []
+    assert connected([]) == []
+    assert grouped([]) == []
 
 
 def test_a_long_chain_is_no_trouble():

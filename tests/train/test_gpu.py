@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from iconotext.embed.folder import load_model
+from iconotext.recipe import load_recipe
+from iconotext.train import train
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
 from iconotext.train.start import new_model, prepared_vocabulary
+from tests.train.coherent import write_pairs
 from tests.train.synthetic import regional_recipe, write_regional
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")]
@@ -46,10 +50,28 @@ def test_a_step_on_regions_is_the_same_on_gpu_and_cpu(tmp_path, similarity, text
 
 @pytest.mark.parametrize("precision", ["32", "bf16"])
 def test_training_on_a_gpu_ends_with_a_model(tmp_path, precision):
-    from iconotext.embed.folder import load_model
-    from iconotext.train import train
-
     corpus = write_regional(tmp_path, 60)
     recipe = regional_recipe(tmp_path, training={"epochs": 2, "precision": precision})
     train(recipe, [corpus], tmp_path / "model")
     assert load_model(tmp_path / "model").recipe.training.precision == precision
+
+
+def test_a_step_that_tells_relations_is_the_same_on_gpu_and_cpu(tmp_path):
+    corpus = write_pairs(tmp_path)
+    settings = ["features.image=features.npy", "dim=16", "text.word_dim=12", "training.batch=16"]
+    recipe = load_recipe("alikhani2021/cmcm", settings)
+    prepared = prepare(recipe, [corpus], tmp_path / "prepared")
+    batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    found = {}
+    for device in ("cpu", "cuda"):
+        model, _ = new_model(recipe, prepared, prepared_vocabulary(prepared))
+        model.to(device).train()
+        losses, _, told = batch_loss(
+            model, batch.to(torch.device(device)), recipe, epoch=0, generator=torch.Generator()
+        )
+        losses.mean().backward()
+        found[device] = losses.detach().cpu(), told.detach().cpu(), model.text.lstm.weight_ih_l0.grad.cpu()
+    for on_gpu, on_cpu in zip(found["cuda"], found["cpu"], strict=True):
+        torch.testing.assert_close(on_gpu, on_cpu, atol=1e-3, rtol=1e-2)
+    train(recipe.model_copy(update={"name": "gpu"}), [corpus], tmp_path / "model")
+    assert load_model(tmp_path / "model").relations == ["Visible", "Action", "Story", "Meta"]

@@ -178,24 +178,30 @@ def show_votes(found: StudyResults) -> None:
 
     from iconotext.evaluate.human.results import OUTCOMES
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Relation")
-    for column in ("Pairs", *(outcome.capitalize() for outcome in OUTCOMES), "t", "p", "p (sign)", "d", "d seen from"):
-        table.add_column(column, justify="right", no_wrap=True)
+    tables = []
+    for columns in (("Pairs", *(outcome.capitalize() for outcome in OUTCOMES)), TESTS):
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column("Relation", no_wrap=True, min_width=max((len(row.relation) for row in found.rows), default=8))
+        for column in columns:
+            table.add_column(column, justify="right")
+        tables.append(table)
     for row in found.rows:
-        shares = [row.share(outcome) for outcome in OUTCOMES]
-        table.add_row(
-            Text(row.relation),
-            f"{row.pairs:,}",
-            *("–" if share is None else f"{100 * share:.0f} %" for share in shares),
-            *_tests(row.preference),
-        )
-    Console().print(table)
+        shares = ("–" if share is None else f"{100 * share:.0f} %" for share in map(row.share, OUTCOMES))
+        tables[0].add_row(Text(row.relation), f"{row.pairs:,}", *shares)
+        tables[1].add_row(Text(row.relation), *_tests(row.preference))
+    console = Console()
+    console.print(tables[0])
+    console.print()
+    console.print(tables[1])
     typer.echo(
         f"\n{found.about.first} against {found.about.second}, by majority of {found.about.raters}. d is the effect "
-        f"size; effects from the last column on are detected with a power of {100 * found.power:g} % at a significance "
-        f"level of {100 * found.significance:g} %."
+        f"size; effects as large as the last column says are detected with a power of {100 * found.power:g} % at a "
+        f"significance level of {100 * found.significance:g} %."
     )
+
+
+TESTS = ("t", "p", "p (sign)", "d", "d seen from")
+"""Columns of the second table."""
 
 
 def _tests(found: Preference | None) -> list[str]:
