@@ -78,6 +78,35 @@ def test_errors_are_one_line(photos, tmp_path):
     assert "vectors of two models do not compare" in run("library", "add", lib, "--model", "no-training", status=1)
 
 
+def test_settings_hold_for_later_runs_and_where_the_relation_model_is_is_none_of_them(photos, tmp_path):
+    lib = tmp_path / "lib"
+    (photos / "walk" / "walk.md").rename(photos / "walk.md")
+    text = (photos / "walk.md").read_text()
+    (photos / "walk.md").write_text(text.replace("(tram.png)", "(/tram.png)"))
+    output = run("library", "add", lib, photos / "walk.md", "--root", photos / "walk", "--set", "k=1")
+    assert "1 new picture, 1 document read" in output
+    assert "0 new pictures, 1 file unchanged\n" in run("library", "add", lib)
+    kept = json.loads((lib / "library.json").read_text())["asked"]
+    assert kept == {str(photos / "walk.md"): {"root": str(photos / "walk"), "k": 1}}
+    assert "1 file unchanged" in run("library", "add", lib, "--set", "relations=default")
+    assert "1 document read" in run("library", "add", lib, "--set", "k=2")
+    assert "(1 picture)" in run("library", "list", lib)
+
+
+def test_remove(photos, tmp_path):
+    lib = tmp_path / "lib"
+    run("library", "add", lib, photos)
+    photos.rename(tmp_path / "elsewhere")
+    output = run("library", "add", lib, status=1)
+    assert "no such file or folder; if it is gone for good: iconotext library remove" in output
+    assert "1 failed" in output
+    assert "nothing was added from there" in run("library", "remove", lib, tmp_path / "elsewhere", status=1)
+    assert f"{lib}: 4 pictures removed\n" in run("library", "remove", lib, photos)
+    assert json.loads(run("library", "list", lib, "--json"))["pictures"] == 0
+    run("library", "add", lib, tmp_path / "elsewhere" / "0.png")
+    assert json.loads(run("library", "remove", lib, tmp_path / "elsewhere", "--json"))["removed"] == 1
+
+
 def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
     (photos / "walk" / "broken.docx").write_bytes(b"PK nonsense")
     output = run("library", "add", tmp_path / "lib", photos, status=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,14 @@ def paint(path: Path, colour: Any = (255, 0, 0), *, size: tuple[int, int] = (80,
     return path
 
 
-def link_all(file: Path, folder: Path | None) -> Iterable[LinkedDocument | Failure]:
+def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Iterable[LinkedDocument | Failure]:
     """Links every sentence to every picture, each with less confidence than the one before."""
     from iconotext.errors import IconotextError
+    from iconotext.read import ReadSettings
 
     try:
-        document = read(file)
+        reading = {name: value for name, value in asked.items() if name in ReadSettings.model_fields}
+        document = read(file, ReadSettings(**reading))
     except IconotextError as error:
         yield Failure(file, error)
         return

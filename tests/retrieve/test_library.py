@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shutil
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -9,14 +12,23 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.errors import LibraryError
+from iconotext.errors import DocumentError, FeatureError, LibraryError, UnreachableError
+from iconotext.features import FeatureCache
+from iconotext.features.backbone import ImageFeatures
+from iconotext.read import Failure
 from iconotext.retrieve.items import Place, Said, places_from, places_text
 from iconotext.retrieve.library.describe import describe
+from iconotext.retrieve.library.encode import Encoder, default_pooled
 from iconotext.retrieve.library.files import picture_date
-from iconotext.retrieve.library.ledger import held_ledger
-from iconotext.retrieve.library.store import check_new, open_library, quoted
+from iconotext.retrieve.library.ledger import Ledger, held_ledger
+from iconotext.retrieve.library.store import Library, check_new, open_library, quoted
+from iconotext.retrieve.library.update import remove_from_library, update_library
 from iconotext.retrieve.search import Query, search
-from tests.retrieve.library_fakes import Colours, Relations, content, names, paint, update
+from iconotext.retrieve.space import load_space
+from tests.features.conftest import models, noise
+from tests.retrieve.library_fakes import Colours, Relations, content, link_all, names, paint, update
+
+__all__ = ["models", "noise"]
 
 
 @pytest.fixture
@@ -92,9 +104,312 @@ def test_a_folder_that_is_gone_is_an_error_and_costs_no_picture(photos, lib):
     photos.rename(photos.with_name("elsewhere"))
     with pytest.raises(LibraryError, match="no such file or folder"):
         update(lib, photos)
-    with pytest.raises(LibraryError, match="no such file or folder"):
-        update(lib)
     assert len(content(lib)) == 3
+
+
+def test_a_folder_that_is_gone_is_told_and_stops_nothing_else(photos, lib, tmp_path):
+    other = paint(tmp_path / "other" / "white.png", "white").parent
+    update(lib, photos, other)
+    photos.rename(tmp_path / "elsewhere")
+    paint(other / "yellow.png", "yellow")
+    report = update(lib)
+    assert (report.added, report.removed) == (1, 0)
+    [(where, why)] = report.failures
+    assert where == str(photos)
+    assert f"iconotext library remove {lib} {photos}" in why
+    assert len(content(lib)) == 5  # a disk that is not there today may come back
+    (tmp_path / "elsewhere").rename(photos)
+    assert update(lib).failures == []
+    photos.rename(tmp_path / "elsewhere")
+    assert remove_from_library(lib, [photos]).removed == 3
+    assert names(lib) == ["white.png", "yellow.png"]
+    assert open_library(lib).settings.roots == (str(other),)
+    assert update(lib).failures == []
+
+
+def test_what_is_taken_out_takes_only_its_own_places(photos, lib, article):
+    update(lib, photos, article, asked={"k": 2})
+    (lib / "ledger.sqlite").unlink()  # which costs nothing
+    assert remove_from_library(lib, [photos]).removed == 2
+    assert names(lib) == ["blue.png"]
+    settings = open_library(lib).settings
+    assert (settings.roots, dict(settings.asked)) == ((str(article),), {str(article): {"k": 2}})
+    assert update(lib, photos).added == 2
+    assert remove_from_library(lib, [photos.parent]).removed == 3  # all that was added below
+    assert (content(lib), open_library(lib).settings.roots) == ({}, ())
+
+
+def test_what_cannot_be_taken_out_is_told(photos, lib, tmp_path):
+    with pytest.raises(LibraryError, match="no library; make one"):
+        remove_from_library(lib, [photos])
+    assert not lib.exists()
+    update(lib, photos)
+    with pytest.raises(LibraryError, match="would come back with it"):
+        remove_from_library(lib, [photos / "red.png"])
+    with pytest.raises(LibraryError, match="nothing was added from there"):
+        remove_from_library(lib, [photos, tmp_path / "nothing"])
+    assert len(content(lib)) == 3
+
+
+def test_a_file_that_comes_back_after_a_kill_while_it_was_taken_out_is_looked_at(photos, lib, monkeypatch):
+    update(lib, photos)
+    (photos / "red.png").rename(photos / "hidden")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "forget", die)
+        with pytest.raises(KeyboardInterrupt):
+            update(lib)
+    (photos / "hidden").rename(photos / "red.png")
+    assert update(lib).added == 1
+    assert names(lib) == ["blue.png", "green.png", "red.png"]
+
+
+def test_what_was_asked_for_a_path_holds_in_later_runs(lib, article, tmp_path):
+    (tmp_path / "docs" / "deep").mkdir()
+    path = article.rename(tmp_path / "docs" / "deep" / "article.md")
+    path.write_text(path.read_text().replace("img/", "../img/"))
+    asked = {"root": str(tmp_path / "docs")}
+    assert update(lib, path).added == 0  # its picture lies outside of its folder
+    assert update(lib, path, asked=asked).added == 1
+    for paths in ((), (path,), (path.parent,), ()):
+        report = update(lib, *paths)
+        assert (report.removed, report.unchanged) == (0, 1)
+    assert update(lib, asked={"captions": True}).documents == 1
+    assert dict(open_library(lib).settings.asked[str(path)]) == asked | {"captions": True}
+    report = update(lib, asked={"root": None})
+    assert (report.documents, report.removed) == (1, 1)
+    (lib / "library.json").write_text((lib / "library.json").read_text().replace('"asked"', '"other"'))
+    with pytest.raises(LibraryError, match="damaged"):
+        open_library(lib)
+
+
+def test_what_was_deleted_while_there_was_no_ledger_is_taken_out(photos, lib, article):
+    update(lib, photos, article)
+    (lib / "ledger.sqlite").unlink()
+    (photos / "red.png").unlink()
+    article.write_text("No picture any more.\n")
+    colours = Colours()
+    report = update(lib, colours=colours)
+    assert (report.removed, report.added, colours.looked) == (1, 0, [])
+    assert names(lib) == ["blue.png", "green.png"]
+    assert update(lib).unchanged == 3
+
+
+def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, article, monkeypatch):
+    update(lib, photos, article, relations=Relations())
+    before = content(lib)
+
+    def fail(file, folder, asked):
+        yield Failure(file, DocumentError("the disk has gone to sleep"))
+
+    os.utime(photos / "red.png")
+
+    def asleep(picture):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("iconotext.retrieve.library.add.digest_of", asleep)
+        report = update(lib, link=fail, asked={"k": 1}, relations=Relations())
+    assert [Path(where).name for where, _ in report.left_out] == ["red.png"]
+    assert [Path(where).name for where, _ in report.failures] == ["article.md"]
+    assert (report.removed, content(lib)) == (0, before)
+    report = update(lib, relations=Relations())
+    assert (report.documents, report.unchanged, report.left_out, report.failures) == (1, 2, [], [])
+    assert content(lib) == before
+    with monkeypatch.context() as patch:
+        patch.setattr("iconotext.retrieve.library.add.digest_of", asleep)
+        report = update(lib, paint(photos.parent / "new.png", "white"))
+    assert (report.added, len(report.left_out)) == (0, 1)
+    assert update(lib).added == 1
+    article.unlink()
+    assert update(lib, article.parent).removed == 0  # the picture is in the photos, too
+    assert {place.document for item in open_library(lib).items(content(lib)).values() for place in item.places} == {
+        None
+    }
+
+
+def test_a_picture_that_cannot_be_encoded_at_present_stays(photos, lib):
+    update(lib, photos)
+
+    class Blind(Colours):
+        def look(self, files):
+            vectors, features = super().look(files)
+            return vectors * 0, ImageFeatures(features.pooled, problems=("no memory left",) * len(files))
+
+    report = update(lib, colours=Blind(), relations=Relations())
+    assert (report.removed, len(report.left_out)) == (0, 3)
+    assert names(lib) == ["blue.png", "green.png", "red.png"]
+    assert update(lib, relations=Relations()).encoded == 3
+    (photos / "red.png").unlink()
+    assert update(lib, relations=Relations()).removed == 1
+
+
+def test_a_picture_of_a_document_that_cannot_be_opened_at_present_stays(lib, article, monkeypatch):
+    update(lib, article)
+    article.write_text(article.read_text() + "\nMore.\n")
+    opened, picture = Path.open, article.parent / "img" / "blue.png"
+
+    def denied(self, *args, **more):
+        if self == picture:
+            raise PermissionError(13, "Permission denied")
+        return opened(self, *args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", denied)
+        report = update(lib)
+    assert (report.documents, report.removed, names(lib)) == (1, 0, ["blue.png"])
+    assert [why for _, why in report.left_out] == ["cannot be read: Permission denied"]
+    assert update(lib).documents == 1  # tried again
+    assert update(lib).unchanged == 1
+    picture.unlink()
+    assert update(lib).removed == 1  # gone is gone
+
+
+def test_a_picture_from_the_web_is_tried_again_and_stays_while_it_cannot_be_had(lib, article, monkeypatch):
+    article.write_text("Once we painted the wall.\n\n![A wall](https://example.org/a.png)\n")
+    data = (article.parent / "img" / "blue.png").read_bytes()
+    answers = []
+
+    def fetch(address):
+        answers.append(address)
+        if len(answers) != 2:
+            raise UnreachableError("not fetched: the network is down")
+        return data
+
+    monkeypatch.setattr(importlib.import_module("iconotext.read.fetch"), "fetch", fetch)
+    assert update(lib, article, paint(article.parents[1] / "white.png", "white")).added == 1
+    assert (update(lib).unchanged, answers) == (2, [])  # nobody wants it fetched
+    assert (update(lib, asked={"fetch": True}).added, len(answers)) == (0, 1)
+    assert (update(lib).added, len(answers)) == (1, 2)
+    assert (update(lib).unchanged, len(answers)) == (2, 2)
+    article.write_text(article.read_text() + "\nMore.\n")
+    for _ in range(2):
+        report = update(lib)
+        assert (report.removed, [why for _, why in report.left_out]) == (0, ["not fetched: the network is down"])
+    assert update(lib, asked={"fetch": False}).removed == 0
+    assert names(lib) == ["a.png", "white.png"]
+    article.write_text("No picture any more.\n")
+    assert update(lib).removed == 1
+
+
+def test_a_file_that_is_neither_picture_nor_document_is_refused(photos, lib):
+    notes = photos.parent / "notes.txt"
+    notes.write_text("nothing to see")
+    with pytest.raises(LibraryError, match="neither a document nor a picture"):
+        update(lib, photos, notes)
+    assert not lib.exists()
+    picture = (photos / "red.png").rename(photos.parent / "picture-without-suffix")
+    assert update(lib, picture).added == 1
+
+
+def test_documents_are_committed_from_time_to_time(lib, tmp_path, monkeypatch):
+    for number in range(4):
+        paint(tmp_path / "docs" / f"{number}.png", (60 * number, 90, 0))
+        (tmp_path / "docs" / f"{number}.md").write_text(f"![Picture]({number}.png)\n\nText.\n")
+    (tmp_path / "lib").mkdir()
+    now = iter(range(0, 10**6, 6))
+    monkeypatch.setattr("iconotext.retrieve.library.add.time.monotonic", lambda: next(now))
+    inserted = []
+    insert = Library.insert
+    monkeypatch.setattr(Library, "insert", lambda self, items: inserted.append(len(items)) or insert(self, items))
+    update(lib, *sorted((tmp_path / "docs").glob("*.md")))
+    assert [count for count in inserted if count] == [2, 2]  # every twelve seconds
+
+
+def test_a_library_without_its_table_says_what_to_do(photos, lib):
+    update(lib, photos)
+    shutil.rmtree(lib / "pictures.lance")
+    for work in (lambda: update(lib), lambda: search(open_library(lib), Query("red"), Colours().space())):
+        with pytest.raises(LibraryError, match=r"are gone; delete this folder and add them again"):
+            work()
+
+
+def test_errors_of_lancedb_are_one_short_line(photos, lib):
+    update(lib, photos)
+    library = open_library(lib)
+    with pytest.raises(LibraryError, match="cannot be read or written") as told:
+        library.count("nonsense(")
+    assert ".rs" not in str(told.value)
+    for file in (lib / "pictures.lance" / "data").iterdir():
+        file.write_bytes(b"broken")
+    with pytest.raises(LibraryError, match="cannot be read or written") as told:
+        list(library.vectors())
+    assert ".rs" not in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_what_cannot_be_read_of_a_library_is_told(photos, lib, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LibraryError, match="cannot be a library"):
+        check_new(tmp_path / "file")
+    with pytest.raises(LibraryError, match="no library"):
+        open_library(tmp_path / "file")
+    (tmp_path / "odd" / "library.json").mkdir(parents=True)
+    with pytest.raises(LibraryError, match="cannot be read"):
+        open_library(tmp_path / "odd")
+    with pytest.raises(LibraryError, match="cannot write"), held_ledger(tmp_path / "file"):
+        pass
+
+
+def test_a_model_that_was_moved_is_the_same(photos, lib, tmp_path, noise, models):
+    for name in ("one", "two"):
+        shutil.copytree(models / "clip", tmp_path / name)
+
+    def run(*paths, **more):
+        return update_library(lib, paths, link_all, **more)
+
+    assert run(photos, model=str(tmp_path / "one")).added == 3
+    shutil.rmtree(tmp_path / "one")
+    with pytest.raises(FeatureError, match=r"the model's folder is gone.*library add LIB --model FOLDER"):
+        run()
+    assert run(model=str(tmp_path / "two")).unchanged == 3
+    assert run().unchanged == 3
+    assert open_library(lib).settings.model == str(tmp_path / "two")
+    space = load_space(open_library(lib).settings.model)
+    assert len(search(open_library(lib), Query("a cat"), space)) == 3
+
+
+def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos, lib, models):
+    asked = []
+
+    class Told(Relations):
+        def picture_offsets(self, pooled):
+            asked.append(pooled.shape[1])
+            return np.zeros((len(pooled), 2), np.float32)
+
+    update_library(lib, [photos], link_all, model=str(models / "clip"), relation_model=Told())
+    assert set(asked) == {1280}
+    assert open_library(lib).settings.dim == 12
+    space = load_space(str(models / "clip"))
+    blind = Encoder(replace(space, look=None), link_all, relation_model=Told())
+    with pytest.raises(FeatureError, match="not those that the relation model knows"):
+        blind.encode([photos / "red.png"])
+    assert default_pooled(Colours().space()) is None
+    assert default_pooled(space).name == default_pooled(space, FeatureCache()).name
+
+
+def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib, monkeypatch):
+    for module in ("index", "update"):
+        monkeypatch.setattr(f"iconotext.retrieve.library.{module}.ABOVE", 300)
+    monkeypatch.setattr("iconotext.retrieve.library.index.QUERIES", 40)
+    monkeypatch.setattr("iconotext.retrieve.search.ABOVE", 300)
+    draw = np.random.default_rng(0)
+    for number in range(320):
+        paint(photos / "many" / f"{number}.png", tuple(draw.integers(0, 256, 3).tolist()))
+    told = []
+    update(lib, photos, say=told.append)
+    assert told == ["making the index of 323 pictures, and trying it out"]
+    index = open_library(lib).settings.index
+    assert (index.pictures, index.queries) == (323, 25)
+    assert index.recall > 0.9
+    assert len(search(open_library(lib), Query("red"), Colours().space())) == 10
+    for number in range(50):
+        (photos / "many" / f"{number}.png").unlink()
+    update(lib)
+    assert open_library(lib).settings.index is None
 
 
 def test_a_picture_in_several_places_is_kept_once_with_all_of_them(photos, lib, article):
@@ -157,8 +472,8 @@ def test_documents_are_read_again_when_they_or_their_pictures_or_the_settings_ch
     paint(article.parent / "img" / "blue.png", "red")
     report = update(lib, article)
     assert (report.documents, report.added, report.removed) == (1, 1, 1)
-    assert update(lib, article, link_settings="k=5").documents == 1
-    assert update(lib, article, link_settings="k=5").documents == 0
+    assert update(lib, article, asked={"k": 5}).documents == 1
+    assert update(lib, article, asked={"k": 5}).documents == 0
     article.write_text("No picture any more.\n")
     assert update(lib, article).removed == 1
     assert content(lib) == {}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from iconotext.retrieve.library import index as module
 from iconotext.retrieve.library.describe import describe
 from iconotext.retrieve.library.index import build_index, exact_nearest, needs_index
 from iconotext.retrieve.library.store import LibrarySettings, create_library, open_library
+from iconotext.retrieve.space import SearchSpace
 
 DIM = 64
 COUNT = 3000
@@ -100,3 +103,80 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     found = search._nearest(opened, query, search.Query("x", filters=where), 30)
     assert len(found) == 30  # as many as there are, far off as they may be
     assert {near.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
+
+
+@pytest.fixture
+def themed(tmp_path, monkeypatch):
+    """Two folders of pictures that have nothing in common."""
+    monkeypatch.setattr(module, "ABOVE", 1000)
+    monkeypatch.setattr(search, "ABOVE", 1000)
+    made = create_library(tmp_path / "themed", LibrarySettings("m", "s", DIM))
+    for seed, folder, side in ((1, "/dogs", 1), (2, "/cars", -1)):
+        many = items(3000, seed=seed, folder=folder)
+        rows = unit(np.stack([item.vector for item in many]) + side * np.eye(DIM, dtype=np.float32)[0])
+        made.insert([replace(item, vector=row) for item, row in zip(many, rows, strict=True)])
+    sentences = unit(queries(60) + np.eye(DIM, dtype=np.float32)[0])
+    index = build_index(made, sentences)
+    made.save(index=replace(index, probes=4))  # few, as in a library of many partitions
+    return open_library(made.path), sentences
+
+
+def share(library, asked, n, folder=None) -> float:
+    """The share of the n nearest that is found."""
+    shares, where = [], Filters(folder=folder)
+    for query in asked:
+        found = search._nearest(library, query, search.Query("x", filters=where), n)
+        exact = library.nearest(query, n, where=where.condition, exact=True)
+        assert len(found) == len(exact) == n
+        shares.append(len({near.digest for near in found} & {near.digest for near in exact}) / n)
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("n", [10, 200])
+def test_a_filter_finds_what_lies_far_from_the_question(themed, n):
+    library, sentences = themed
+    assert share(library, sentences[:20], n, "/cars") >= 0.95
+    assert share(library, sentences[:20], n, "/dogs") >= 0.95
+
+
+def test_more_results_are_looked_for_in_more_partitions(themed):
+    library, sentences = themed
+    assert share(library, sentences[:20], 200) >= 0.9
+    assert share(library, sentences[:10], 1000) >= 0.9
+
+
+def test_what_an_index_does_not_find_is_compared_exactly(themed):
+    library, sentences = themed
+    found = library.nearest(sentences[0], 2900)
+    assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 2900, exact=True)]
+
+
+def test_a_library_that_has_become_small_is_searched_exactly(themed):
+    library, sentences = themed
+    names = sorted(digest for some, _ in library.vectors() for digest in some)
+    library.remove(names[:5500])
+    assert library.settings.index is not None
+    found = search._nearest(library, sentences[0], search.Query("x"), 10)
+    assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 10, exact=True)]
+
+
+@pytest.mark.parametrize("dim", [12, 16])
+def test_an_index_of_vectors_of_any_length(tmp_path, dim):
+    made = create_library(tmp_path / "lib", LibrarySettings("m", "s", dim))
+    rows = unit(np.random.default_rng(0).standard_normal((500, dim)))
+    made.insert([Item(f"{n:03}", (Place(file=f"/{n}.jpg"),), None, row) for n, row in enumerate(rows)])
+    assert build_index(made, unit(rows[:40] + 0.1)).recall >= 0.95
+
+
+def test_an_index_is_tried_with_sentences_and_pictures(library):
+    def texts(given):
+        told.extend(given)
+        return np.full((len(given), DIM), DIM**-0.5, np.float32)
+
+    told: list[str] = []
+    asked = module.index_queries(library, SearchSpace("s", DIM, texts, lambda files: (np.zeros((0, DIM)), ())))
+    assert asked.shape == (200, DIM)
+    assert len(set(told)) == 160
+    assert all(text.startswith("A photograph of ") and "," not in text for text in told)
+    stored = {tuple(row) for _, rows in library.vectors() for row in rows.tolist()}
+    assert {tuple(row) for row in asked[160:].tolist()} <= stored

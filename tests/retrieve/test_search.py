@@ -53,7 +53,7 @@ def test_a_picture_counts_as_in_the_folder_of_the_document_that_shows_it_and_tha
         (tmp_path / "docs" / name).mkdir()
         (tmp_path / "docs" / name / "a.md").write_text(f"![{name}](../img/a.png)\n\nText {name}.\n")
 
-    def link(file, folder):
+    def link(file, folder, asked):
         from iconotext.read import ReadSettings, read
         from iconotext.types import LinkedDocument
 
@@ -97,9 +97,43 @@ def test_what_is_no_date_is_told(wrong):
 def test_the_end_comes_after_the_beginning():
     with pytest.raises(SettingError, match="the earlier date comes first"):
         make_filters(None, "2025", "2024")
-    with pytest.raises(SettingError, match="no date"):
-        make_filters(None, None, "9999-12-31")  # no calendar has the day after it
     assert Filters().condition is None
+
+
+@pytest.mark.parametrize("end", ["9999", "9999-12", "9999-12-31"])
+def test_the_last_year_of_the_calendar_is_a_date_and_so_is_an_early_one(tmp_path, lib, end):
+    update(lib, paint(tmp_path / "a.png", "green"))
+    assert found(lib, filters=make_filters(None, "0999", end)) == ["a.png"]
+    assert found(lib, filters=make_filters(None, "9999", end)) == []
+    assert make_filters(None, "0999").condition == "date >= TIMESTAMP '0999-01-01 00:00:00'"
+
+
+def test_of_equals_those_whose_names_sort_first(lib):
+    library = create_library(lib, LibrarySettings("m", "colours", 3))
+    for names in (range(39, 19, -1), range(20)):
+        library.insert([item(f"{name:02}", (0.1, 1, 0.1)) for name in names])
+    library.insert([item("far", (1, 0, 0)), item("near", (0, 1, 0))])
+    for top in (2, 5, 39, 41, 60):
+        expected = ["near", *(f"{name:02}" for name in range(40)), "far"][:top]
+        assert found(lib, top=top) == expected
+
+
+def test_the_place_that_is_shown_is_there(tmp_path, lib):
+    paint(tmp_path / "photos" / "a.png", "green")
+    gone = tmp_path / "docs"
+    paint(gone / "a.png", "green")
+    (gone / "a.md").write_text("![A meadow](a.png)\n\nIt is green.\n")
+    update(lib, tmp_path)
+
+    def shown() -> tuple[str, str | None]:
+        [result] = search(open_library(lib), Query("green"), Colours().space())
+        return result.image, result.alt
+
+    assert shown() == (str(gone / "a.png"), "A meadow")
+    gone.rename(tmp_path / "elsewhere")
+    assert shown() == (str(tmp_path / "photos" / "a.png"), None)
+    (tmp_path / "photos" / "a.png").unlink()
+    assert shown() == (str(gone / "a.png"), "A meadow")  # none is there
 
 
 # Search

@@ -1,9 +1,9 @@
-"""``iconotext library``: put pictures into a library, and see what is in it."""
+"""``iconotext library``: put pictures into a library, take them out, and see what is in it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,8 @@ from iconotext.cli.options import AllowOutside, Fetch, Json, Root
 from iconotext.errors import IconotextError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from iconotext.embed.relation_model import RelationModel
     from iconotext.features import FeatureCache
     from iconotext.pipeline import Linker, LinkSettings
@@ -57,7 +59,7 @@ def add(
         str | None,
         typer.Option(
             help="Model of a new library: default, no-training, the folder of a trained one, or a dual encoder such "
-            "as CLIP. A library keeps its model.",
+            "as CLIP. A library keeps its model; if that was moved, say where it is now.",
             show_default=False,
         ),
     ] = None,
@@ -79,7 +81,8 @@ def add(
 
     What has not changed is skipped, what was deleted is taken out, a picture that lies in several places is kept once.
     A picture of a document keeps its caption, its alternative text and the sentences that belong to it. Stop it when
-    you like: the same command goes on from there.
+    you like: the same command goes on from there. What --root, --allow-outside, --fetch and --set say of a path is
+    remembered for it, until something else is said (--set fetch=false).
 
     **Examples**
 
@@ -103,6 +106,33 @@ def add(
             _show_report(path, report)
         if report.failures:
             sys.exit(1)
+
+
+@library.command()
+def remove(
+    path: LibraryArgument,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Files and folders that were added.", show_default=False),
+    ],
+    json: Json = False,
+) -> None:
+    """Take out of a library what was added from there, and do not look there any more.
+
+    The files themselves are not touched; they may be gone already.
+
+    **Examples**
+
+    - `iconotext library remove lib old-photos/`
+    """
+    with known_errors():
+        from iconotext.retrieve.library.update import remove_from_library
+
+        report = remove_from_library(path, paths)
+        if json:
+            _print_json({"library": str(path), "removed": report.removed})
+        else:
+            typer.echo(f"{path}: {_counted(report.removed, 'picture')} removed")
 
 
 @library.command("list")
@@ -134,8 +164,8 @@ def add_to_library(
         path: Its folder.
         paths: Pictures, documents, folders.
         model: Of a new library; None takes ``default``, or that of the library which is there.
-        reading: How documents are read.
-        linking: How they are linked.
+        reading: How documents are read; what was set is remembered for these paths.
+        linking: How they are linked; the same.
     """
     from iconotext.features import FeatureCache
     from iconotext.retrieve.library.store import is_library, open_library
@@ -146,15 +176,14 @@ def add_to_library(
 
     cache = FeatureCache()
     there = open_library(path).settings if is_library(path) else None
-    linking_model = model or (there.model if there else "default")
     given = "relations" in linking.model_fields_set
     relations = linking.relations if given or there is None else there.relations_from
     return update_library(
         path,
         paths,
-        document_linker(linking_model, reading, linking),
+        document_linker(model or (there.model if there else "default")),
         model=model,
-        link_settings=f"{reading.model_dump_json()} {linking.model_dump_json()}",
+        asked=_asked(reading, linking),
         relation_model=named_relation_model(relations, cache),
         relations_from=relations,
         cache=cache,
@@ -170,25 +199,42 @@ def named_relation_model(name: str, cache: FeatureCache) -> RelationModel | None
     return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
 
 
-def document_linker(model: str, reading: ReadSettings, linking: LinkSettings) -> Link:
-    """What reads and links a document; the models are loaded when the first one comes."""
-    loaded: list[Linker] = []
+def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
+    """What was set, in words that mean the same from another folder; relations are the library's, not a document's."""
+    given = reading.model_dump(mode="json", exclude_unset=True)
+    given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
+    folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
+    return given | {name: str(Path(value).resolve()) for name, value in folders.items() if Path(value).exists()}
 
-    def link(file: Path, folder: Path | None) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.pipeline import Linker
-        from iconotext.read import Failure, read_documents
 
-        if not loaded:
-            # The library asks for relations itself, once for what a document says of a picture, not for each link.
-            loaded.append(Linker.load(model, linking.model_copy(update={"relations": "none"})))
+def document_linker(model: str) -> Link:
+    """What reads and links a document with given settings; the models are loaded when the first one comes."""
+    loaded: dict[LinkSettings, Linker] = {}
+
+    def link(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Iterator[LinkedDocument | Failure]:
+        from iconotext.pipeline import Linker, LinkSettings
+        from iconotext.read import Failure, ReadSettings, read_documents
+
+        def chosen(kind: type[BaseModel]) -> dict[str, object]:
+            return {name: value for name, value in asked.items() if name in kind.model_fields}
+
         try:
+            reading = make_settings(ReadSettings, chosen(ReadSettings))
+            # The library asks for relations itself, once for what a document says of a picture, not for each link.
+            linking = make_settings(LinkSettings, chosen(LinkSettings) | {"relations": "none"})
             documents = list(read_documents(file, reading, within=folder, identifier=file.stem))
         except IconotextError as error:
             yield Failure(file, error)
             return
-        yield from loaded[0].link_all(documents)
+        if linking not in loaded:
+            loaded[linking] = Linker.load(model, linking)
+        yield from loaded[linking].link_all(documents)
 
     return link
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def _report_json(path: Path, report: Report) -> dict[str, Any]:
@@ -207,11 +253,11 @@ def _show_report(path: Path, report: Report) -> None:
         complain(f"... and {len(report.left_out) - SHOWN} more pictures left out; --json names them all")
     for where, why in report.failures:
         complain(f"{readable(where)}: {readable(why)}")
-    parts = [f"{report.added:,} new picture{'s' if report.added != 1 else ''}"]
+    parts = [_counted(report.added, "new picture")]
     again = report.encoded - report.added
     parts += [f"{again:,} looked at again"] if again > 0 else []
-    parts += [f"{report.documents:,} document{'s' if report.documents != 1 else ''} read"] if report.documents else []
-    parts += [f"{report.unchanged:,} files unchanged"] if report.unchanged else []
+    parts += [f"{_counted(report.documents, 'document')} read"] if report.documents else []
+    parts += [f"{_counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
     parts += [f"{len(report.left_out):,} left out"] if report.left_out else []
     parts += [f"{len(report.failures):,} failed"] if report.failures else []
@@ -229,9 +275,9 @@ def _show_list(found: dict[str, Any]) -> None:
     rows = [
         ("pictures", f"{found['pictures']:,}"),
         ("documents", f"{found['documents']:,}"),
-        *[("added", f"{readable(f['path'])} ({f['pictures']:,} pictures)") for f in found["folders"][:SHOWN]],
+        *[("added", f"{readable(f['path'])} ({_counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
         *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
-        *[("", f"{found['single_pictures']:,} single pictures")][: found["single_pictures"]],
+        *[("", _counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],
         ("model", found["model"]),
         ("relations", ", ".join(found["relations"]) or "none"),
         ("size", f"{found['bytes'] / 2**20:,.1f} MiB"),

@@ -20,7 +20,7 @@ class Filters:
     Attributes:
         folder: It, or a document that shows it, lies in this folder or further down in it; absolute.
         since: It was taken then or later.
-        before: It was taken earlier than this.
+        before: It was taken earlier than this; None, too, for the end of the year 9999.
     """
 
     folder: str | None = None
@@ -34,9 +34,9 @@ class Filters:
         if self.folder is not None:
             parts.append(f"array_has(folders, {quoted(self.folder)})")
         if self.since is not None:
-            parts.append(f"date >= TIMESTAMP '{self.since:%Y-%m-%d %H:%M:%S}'")
+            parts.append(f"date >= TIMESTAMP '{self.since.isoformat(sep=' ')}'")
         if self.before is not None:
-            parts.append(f"date < TIMESTAMP '{self.before:%Y-%m-%d %H:%M:%S}'")
+            parts.append(f"date < TIMESTAMP '{self.before.isoformat(sep=' ')}'")
         return " AND ".join(parts) or None
 
 
@@ -58,8 +58,8 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     return Filters(None if folder is None else folder.resolve().as_posix(), begin, end)
 
 
-def _span(text: str, option: str) -> tuple[datetime, datetime]:
-    """The first moment of a year, month or day, and the first after it."""
+def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
+    """The first moment of a year, month or day, and the first after it; None where no calendar has that."""
     found = _DATE.fullmatch(text.strip())
     try:
         if found is None:
@@ -67,8 +67,11 @@ def _span(text: str, option: str) -> tuple[datetime, datetime]:
         year, month, day = (int(part) if part else None for part in found.groups())
         assert year is not None
         begin = datetime(year, month or 1, day or 1)
+    except ValueError:
+        raise SettingError(f"{option} {text}: no date; write a year, month or day: 2024, 2024-05, 2024-05-31") from None
+    try:
         if day:
             return begin, begin + timedelta(days=1)
         return begin, datetime(year + (month in (None, 12)), (month or 12) % 12 + 1, 1)
     except (ValueError, OverflowError):
-        raise SettingError(f"{option} {text}: no date; write a year, month or day: 2024, 2024-05, 2024-05-31") from None
+        return begin, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -71,7 +72,7 @@ class Result:
         alt: Its alternative text there.
         sentences: The sentences of the document that belong to it, most confident first.
         file: Where the picture is; None for one that came inside a document or from the network.
-        places: How many places it was found in.
+        places: How many places it was found in; a file and a document that shows it are one.
     """
 
     digest: str
@@ -276,7 +277,7 @@ def _coherent(space: SearchSpace) -> bool:
 def _nearest(library: Library, vector: FloatMatrix, query: Query, n: int, *, vectors: bool = False) -> list[Near]:
     """The nearest pictures that satisfy the filters, through the index where that is quicker."""
     where = query.filters.condition
-    exact = library.settings.index is None or (where is not None and library.count(where) <= ABOVE)
+    exact = library.settings.index is None or library.count(where) <= ABOVE
     return library.nearest(vector, n, where=where, exact=exact, vectors=vectors)
 
 
@@ -294,17 +295,26 @@ def _own(places: Sequence[Place], folder: str | None, wanted: int | None) -> tup
 
 
 def _shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
-    """The place to show: a document that says something before one that says nothing, and a document before a file."""
+    """The place to show: a document that says something before one that says nothing, and a document before a file.
+
+    One that is gone since the library was brought up to date comes after all that are there.
+    """
     allowed = _within(places, folder) or list(places)
 
-    def worth(place: Place) -> tuple[float, bool, bool]:
+    def worth(place: Place) -> tuple[bool, float, bool, bool]:
         odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        return float(odds), place.text is not None, place.document is not None
+        there = len(allowed) == 1 or _is_there(place)
+        return there, float(odds), place.text is not None, place.document is not None
 
     best = max(allowed, key=worth)  # the first of equals
     if best.file is None:
-        return replace(best, file=next((place.file for place in allowed if place.file is not None), None))
+        files = [place.file for place in allowed if place.file is not None]
+        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
     return best
+
+
+def _is_there(place: Place) -> bool:
+    return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
 
 
 def _result(found: Near, place: Place, score: float, known: dict[str, float]) -> Result:
@@ -320,5 +330,11 @@ def _result(found: Near, place: Place, score: float, known: dict[str, float]) ->
         alt=place.alt,
         sentences=place.sentences,
         file=place.file,
-        places=len(found.places),
+        places=_different(found.places),
     )
+
+
+def _different(places: Sequence[Place]) -> int:
+    """How many places there are; a file, and a document that shows that very file, are one."""
+    shown = {place.file for place in places if place.document is not None and place.file is not None}
+    return sum(place.document is not None or place.file not in shown for place in places)

@@ -7,8 +7,10 @@ taken away.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +30,8 @@ class SearchSpace:
     """A space of unit vectors; the product of a text's and a picture's is their similarity.
 
     Attributes:
-        name: Equal for equal vectors: it names the model and the weights of its backbones.
+        name: Equal for equal vectors: it names the model and the weights of its backbones, by their digests where
+            they lie in folders, so that a folder may be moved.
         dim: Length of the vectors.
         texts: n texts to (n, dim) float32 rows of length 1.
         pictures: n files to (n, dim) float32 rows of length 1, zeros for one that cannot be read, and the problem of
@@ -69,6 +72,11 @@ def load_space(model: str = "default", *, cache: FeatureCache | None = None) -> 
     )
     from iconotext.features.fingerprint import folder_name
 
+    if Path(model).is_absolute() and not Path(model).exists():
+        raise FeatureError(
+            f"{model}: the model's folder is gone; where it was moved, tell the library that was made with it:"
+            " iconotext library add LIB --model FOLDER"
+        )
     stored = None
     text: TextBackbone
     image: ImageBackbone | None
@@ -109,9 +117,14 @@ def model_space(name: str, text: TextBackbone, image: ImageBackbone, stored: Sto
         vectors, features = look(files)
         return vectors, features.problems
 
-    encoders = f"{text.name}+{image.name}"
+    names = [name, text.name, image.name][0 if stored else 1 :]
     dim = (0 if bridge == 1 else stored.recipe.dim if stored else text.dim) + (text.dim if bridge else 0)
-    return SearchSpace(f"{name}+{encoders}" if stored else encoders, dim, texts, pictures, stored, look, image.name)
+    return SearchSpace("+".join(map(_placeless, names)), dim, texts, pictures, stored, look, image.name)
+
+
+def _placeless(name: str) -> str:
+    """What ``features.fingerprint.folder_name`` gives, without the folder's name; another name as it is."""
+    return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)
 
 
 def _texts(stored: StoredModel | None, given: Sequence[str], vectors: FloatMatrix | None) -> FloatMatrix:

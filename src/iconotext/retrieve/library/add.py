@@ -8,7 +8,8 @@ ledger which files to look at again and in the library which pictures it need no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -30,7 +31,10 @@ from iconotext.retrieve.library.store import Library
 from iconotext.types import Image, LinkedDocument
 
 BATCH = 256
-"""Pictures between two commits, about what is lost when a run is killed: some seconds of work."""
+"""Pictures between two commits, about what is lost when a run is killed."""
+
+SECONDS = 10.0
+"""Time between two commits while documents are read, which takes longer than looking at pictures."""
 
 TIDY_AFTER = 100
 """Batches after which the pieces that their commits left are joined; then after twice as many each time, since joining
@@ -65,19 +69,22 @@ class Report:
 
 @dataclass(slots=True)
 class _Change:
-    """A file that is new, has changed or is gone.
+    """A file that is new or has changed.
 
     Attributes:
         path: The file.
         old: What the ledger knows of it.
-        new: What it will know; None for a file that is gone.
+        new: What it will know.
         arrivals: The pictures it brings in.
+        kept: Addresses of pictures, as the document writes them, that cannot be had at present: what the library has
+            of them stays.
     """
 
     path: str
     old: Entry | None
-    new: Entry | None
+    new: Entry
     arrivals: list[Arrival] = field(default_factory=list)
+    kept: frozenset[str] = frozenset()
 
 
 def add_files(
@@ -103,13 +110,14 @@ def add_files(
             pictures = [file for file in named if file.kind == "picture"]
             changes = pool.map(lambda file, old=old: _picture(file, old[file], encoder, report), pictures)
             waiting = [change for change in changes if change is not None]
+            due = time.monotonic() + SECONDS
             for file in named:
                 if file.kind == "document":
                     change = _document(file, old[file], encoder, report)
                     waiting += [change] if change is not None else []
-                if sum(len(change.arrivals) for change in waiting) >= BATCH:
+                if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
                     _commit(library, ledger, waiting, encoder, report)
-                    waiting = []
+                    waiting, due = [], time.monotonic() + SECONDS
             _commit(library, ledger, waiting, encoder, report)
             batches += 1
             if batches == tidy_after:
@@ -118,20 +126,57 @@ def add_files(
             yield from some
 
 
-def remove_gone(library: Library, ledger: Ledger, roots: Iterable[Path], encoder: Encoder, report: Report) -> None:
+def remove_gone(library: Library, ledger: Ledger, roots: Iterable[Path], report: Report) -> None:
     """Take out what files brought in that do not exist any more.
 
     Args:
         library: The library.
         ledger: Of this library, held by the caller.
         roots: Files and folders; nothing outside of them is touched.
-        encoder: As for ``add_files``.
         report: Is filled.
     """
     known = sorted({path for root in roots for path in ledger.below(str(root))})
-    gone = (path for path in known if not _exists(path))
-    while some := list(islice(gone, BATCH)):
-        _commit(library, ledger, [_Change(path, ledger.get(path), None) for path in some], encoder, report)
+    take_out(library, ledger, (path for path in known if not _exists(path)), report)
+
+
+def take_out(library: Library, ledger: Ledger, paths: Iterable[str], report: Report) -> None:
+    """Take out what files brought in, and forget them.
+
+    Args:
+        library: The library.
+        ledger: Of this library, held by the caller.
+        paths: Files that the ledger knows.
+        report: Is filled.
+    """
+    paths = iter(paths)
+    while some := set(islice(paths, BATCH)):
+        entries = [entry for path in some if (entry := ledger.get(path)) is not None]
+        # Should this run end before its last line, and a file come back, it must be looked at again.
+        ledger.put(replace(entry, state="", settings="") for entry in entries)
+        stored = library.items({digest for entry in entries for digest in entry.digests})
+        left = {
+            digest: tuple(place for place in item.places if place.owner not in some) for digest, item in stored.items()
+        }
+        library.update([replace(stored[digest], places=places) for digest, places in left.items() if places])
+        gone = [digest for digest, places in left.items() if not places]
+        library.remove(gone)
+        report.removed += len(gone)
+        ledger.forget(some)
+
+
+def restore_ledger(library: Library, ledger: Ledger) -> None:
+    """See that the ledger knows every file that the library has something of, though it be a new one.
+
+    What is known of a file again is only what it brought in: it is looked at in the next run, and found when deleted.
+    """
+    if library.count() == 0:
+        ledger.clear()  # the table was made anew, or nothing is lost by looking again
+    elif ledger.is_empty():
+        brought: dict[str, list[str]] = {}
+        for digest, places in library.places():
+            for owner in {place.owner for place in places}:
+                brought.setdefault(owner, []).append(digest)
+        ledger.put(Entry(owner, "", "", tuple(digests)) for owner, digests in brought.items())
 
 
 def _exists(path: str) -> bool:
@@ -154,16 +199,20 @@ def _has_text_name(file: Found, report: Report) -> bool:
 
 def _picture(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> _Change | None:
     """What has changed about a picture's file; None if nothing has."""
-    path, settings = str(file.path), encoder.looked_at("picture")
+    path, settings = str(file.path), encoder.looked_at(file)
     state = file_state(file.path) or ""
     if old is not None and old.problem is None and (old.state, old.settings) == (state, settings):
         report.unchanged += 1
         return None
-    (image,) = inspect([Image(path, file.path)])
     try:
-        digest = "" if image.problem else digest_of(file.path)
+        digest = digest_of(file.path)
     except OSError as error:
-        image = replace(image, problem=f"cannot be read: {error.strerror or error}")
+        problem = f"cannot be read: {error.strerror or error}"
+        report.left_out.append((path, problem))
+        if old is not None and old.digests:  # what it brought in stays until it can be read again, or is gone
+            return None
+        return _Change(path, old, Entry(path, state, settings, (), problem))
+    (image,) = inspect([Image(path, file.path)])
     if image.problem is not None:
         problem = image.problem.removeprefix(f"{path}: ")
         report.left_out.append((path, problem))
@@ -174,15 +223,16 @@ def _picture(file: Found, old: Entry | None, encoder: Encoder, report: Report) -
 
 def _document(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> _Change | None:
     """What has changed about a document; None if neither it nor a picture that it shows has."""
-    path, settings = str(file.path), encoder.looked_at("document")
+    path, settings, asked = str(file.path), encoder.looked_at(file), encoder.asked_of(file.path)
     if old is not None and old.problem is None and old.settings == settings and _is_current(file.path, old.state):
         report.unchanged += 1
         return None
     own_state = file_state(file.path)
     arrivals: list[Arrival] = []
     pictures: dict[str, str | None] = {}
+    kept: set[str] = set()
     missing, number, problem = False, 0, None
-    for linked in encoder.link(file.path, file.folder):
+    for linked in encoder.link(file.path, file.folder, asked):
         if isinstance(linked, Failure):
             problem = encodable(str(linked.error).removeprefix(f"{path}: "))
             report.failures.append((path, problem))
@@ -193,10 +243,32 @@ def _document(file: Found, old: Entry | None, encoder: Encoder, report: Report) 
             if isinstance(image.file, Path):
                 shown = encodable(str(image.file.resolve()))
                 pictures[shown] = file_state(image.file)
-            missing = missing or (image.file is None and not REMOTE.match(image.source))
+            remote = bool(REMOTE.match(image.source))
+            if (image.file is None and remote) or _cannot_be_opened(image.file):
+                kept.add(clean(image.source) or "")
+            if image.file is None and remote:
+                missing = missing or bool(asked.get("fetch"))
+            else:
+                missing = missing or image.file is None or _cannot_be_opened(image.file)
+    if problem is not None and old is not None and old.digests:
+        return None  # what it brought in stays until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
-    return _Change(path, old, Entry(path, state, settings, tuple(a.digest for a in arrivals), problem), arrivals)
+    new = Entry(path, state, settings, tuple(a.digest for a in arrivals), problem)
+    return _Change(path, old, new, arrivals, frozenset(kept - {a.places[0].source for a in arrivals}))
+
+
+def _cannot_be_opened(picture: Path | bytes | None) -> bool:
+    """Whether a picture's file is there and cannot be read: for now, perhaps."""
+    if not isinstance(picture, Path):
+        return False
+    try:
+        with picture.open("rb"):
+            return False
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 def _is_current(document: Path, state: str) -> bool:
@@ -257,13 +329,18 @@ def _commit(library: Library, ledger: Ledger, changes: Sequence[_Change], encode
     # Should this run end before its last line, the next one must find what it may have left in the library.
     ledger.put(Entry(change.path, "", "", _digests(change)) for change in changes)
     stored = library.items(before | set(arrivals))
-    problems = _write(library, stored, arrivals, {change.path for change in changes}, encoder, report)
-    ledger.forget(change.path for change in changes if change.new is None)
-    ledger.put(_settled(change.new, problems) for change in changes if change.new is not None)
+    kept = {change.path: change.kept for change in changes}
+    problems = _write(library, stored, arrivals, kept, encoder, report)
+    ledger.put(_settled(change, stored, problems) for change in changes)
 
 
 def _digests(change: _Change) -> tuple[str, ...]:
     return tuple(dict.fromkeys(digest for entry in (change.old, change.new) if entry for digest in entry.digests))
+
+
+def _stays(place: Place, kept: Mapping[str, Set[str]]) -> bool:
+    """Whether a place that the library has stays, where the files of ``kept`` have changed."""
+    return place.owner not in kept or (place.source or "") in kept[place.owner]
 
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
@@ -277,20 +354,27 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
     return found
 
 
-def _settled(entry: Entry, problems: dict[str, str]) -> Entry:
-    """The entry of a file, without the pictures that turned out to be unreadable."""
-    bad = [digest for digest in entry.digests if digest in problems]
-    if not bad:
-        return entry
-    good = tuple(digest for digest in entry.digests if digest not in problems)
-    return replace(entry, digests=good, problem=entry.problem or problems[bad[0]])
+def _settled(change: _Change, stored: dict[str, Item], problems: dict[str, str]) -> Entry:
+    """The new entry of a file: with the pictures that it keeps, without those that turned out to be unreadable."""
+    entry, kept = change.new, {change.path: change.kept}
+    had = [digest for digest in (change.old.digests if change.old else ()) if digest in stored]
+    staying = [
+        digest
+        for digest in had
+        if any(place.owner == change.path and _stays(place, kept) for place in stored[digest].places)
+    ]
+    digests = tuple(
+        digest for digest in dict.fromkeys([*entry.digests, *staying]) if digest not in problems or digest in stored
+    )
+    bad = [problems[digest] for digest in entry.digests if digest in problems]
+    return replace(entry, digests=digests, problem=entry.problem or next(iter(bad), None))
 
 
 def _write(
     library: Library,
     stored: dict[str, Item],
     arrivals: dict[str, Arrival],
-    owners: set[str],
+    kept: Mapping[str, Set[str]],
     encoder: Encoder,
     report: Report,
 ) -> dict[str, str]:
@@ -300,11 +384,12 @@ def _write(
         library: Where to.
         stored: What it has of the pictures in question.
         arrivals: What the files bring.
-        owners: The files: places that they brought in earlier are replaced.
+        kept: The files: places that they brought in earlier are replaced, but not those with these addresses.
         encoder: How to encode.
         report: Is filled.
     """
     stale = {digest for digest, item in stored.items() if item.relation_model != encoder.relation_name}
+    # A stale one that cannot be encoded at present stays as it is: it is in neither ``items`` nor ``fresh``.
     items = {digest: item for digest, item in stored.items() if digest not in arrivals or digest not in stale}
     fresh, problems = _encoded([a for digest, a in arrivals.items() if digest not in items], encoder)
     report.encoded += len(fresh)
@@ -315,7 +400,7 @@ def _write(
     for digest, item in items.items():
         arrival = arrivals.get(digest)
         was = stored[digest].places if digest in stored else ()
-        places = [place for place in was if place.owner not in owners]
+        places = [place for place in was if _stays(place, kept)]
         if arrival is not None:
             places += _related(arrival.places, item, encoder)
         now = replace(item, places=tuple(sorted(places, key=_order)))
@@ -330,7 +415,7 @@ def _write(
             update.append(now)
     library.insert(insert)
     library.update(update)
-    library.remove(remove + [digest for digest in problems if digest in stored])
+    library.remove(remove)
     report.added += len(insert)
     report.removed += len(remove)
     return problems

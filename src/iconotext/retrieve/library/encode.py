@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import FeatureError
 from iconotext.read import Failure
@@ -15,11 +15,13 @@ from iconotext.types import LinkedDocument
 if TYPE_CHECKING:
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone, Picture
+    from iconotext.retrieve.library.files import Found
     from iconotext.retrieve.relations import RelationModel
     from iconotext.retrieve.space import SearchSpace
     from iconotext.types import FloatMatrix
 
-    Link = Callable[[Path, Path | None], Iterable[LinkedDocument | Failure]]
+    Asked = Mapping[str, Any]
+    Link = Callable[[Path, Path | None, Asked], Iterable[LinkedDocument | Failure]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,15 +45,17 @@ class Encoder:
 
     Attributes:
         space: The space of the library.
-        link: Reads and links a document: its file, and the folder that was named, None where the file itself was.
-        link_settings: Names the settings of reading and linking; when they change, documents are read again.
+        link: Reads and links a document: its file, the folder that was named (None where the file itself was), and
+            the settings of reading and linking that were asked for.
+        asked: Those settings, by the path that they were asked for; they hold for what lies below, too. When they
+            change, documents are read again.
         relation_model: None stores no relations.
         pooled: The default image backbone, which the relation model knows; needed where the space has another one.
     """
 
     space: SearchSpace
     link: Link
-    link_settings: str = ""
+    asked: Mapping[str, Asked] = field(default_factory=dict)
     relation_model: RelationModel | None = None
     pooled: ImageBackbone | None = None
 
@@ -60,9 +64,14 @@ class Encoder:
         """Name of the relation model, empty without one."""
         return "" if self.relation_model is None else self.relation_model.name
 
-    def looked_at(self, kind: Literal["picture", "document"]) -> str:
+    def asked_of(self, document: Path) -> Asked:
+        """The settings of reading and linking that were asked for a document."""
+        return asked_of(self.asked, document)
+
+    def looked_at(self, file: Found) -> str:
         """Names how a file is looked at: what was looked at in another way must be looked at again."""
-        return json.dumps([self.relation_name] + [self.link_settings] * (kind == "document"))
+        asked = [dict(self.asked_of(file.path))] if file.kind == "document" else []
+        return json.dumps([self.relation_name, *asked], sort_keys=True)
 
     def encode(self, pictures: Sequence[Picture]) -> Encoded:
         """Encode pictures, files or bytes.
@@ -82,6 +91,11 @@ class Encoder:
             vectors, _ = space.pictures(pictures)
             features = self.pooled.encode(pictures)
         return Encoded(vectors, self.relation_model.picture_offsets(features.pooled), features.problems)
+
+
+def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
+    """The settings that were asked for a path, else for the nearest folder around it."""
+    return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
 
 
 def default_pooled(space: SearchSpace, cache: FeatureCache | None = None) -> ImageBackbone | None:

@@ -73,9 +73,9 @@ def find_files(paths: Iterable[Path], *, leave_out: Path, unread: list[tuple[Pat
     seen: set[Path] = set()
     for given in paths:
         path = given.resolve()
-        if path.is_file():
+        if os.path.isfile(path):  # False, too, where it may not be looked at
             found: Iterable[Found] = [Found(path, None, file_kind(path) or "picture")]
-        elif path.is_dir():
+        elif os.path.isdir(path):
             found = _within(path, leave_out.resolve(), unread)
         else:
             raise LibraryError(f"{given}: no such file or folder")

@@ -1,20 +1,20 @@
 """The approximate index of a large library: made when it is worth it, and tried out before it is used.
 
-It divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ). A search looks
-into the partitions nearest to the query, and compares the most promising pictures exactly. Into how many partitions
-and at how many pictures is chosen by trying, until enough of what exact search finds is found; how much that is on
-other queries is kept beside the library.
+It divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; all bits of vectors
+whose length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
+promising pictures exactly. Into how many partitions and at how many pictures is chosen by trying, until enough of what
+exact search finds is found; how much that is on other queries is kept beside the library.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.retrieve.library.store import IndexSettings, Library
+from iconotext.retrieve.library.store import TOP, IndexSettings, Library
 
 if TYPE_CHECKING:
     from iconotext.retrieve.space import SearchSpace
@@ -25,9 +25,6 @@ ABOVE = 50_000
 
 GROWN = 1.5
 """The index is made anew when the library has grown by this factor; until then new pictures join the old partitions."""
-
-TOP = 10
-"""Recall is the share of so many nearest pictures."""
 
 GOAL = 0.97
 """Recall that is aimed at with the queries that choose the settings, so that others reach 0.95, too."""
@@ -58,13 +55,19 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     Raises:
         LibraryError: The library cannot be written.
     """
-    from lancedb.index import BTree, IvfRq, LabelList
+    from lancedb.index import BTree, IvfFlat, IvfRq, LabelList
 
     count = library.count()
     partitions = max(1, round(math.sqrt(count)))
     # Ten rounds of k-means on 64 vectors a partition: more of either takes minutes and finds no more pictures.
-    config = IvfRq(distance_type="l2", num_partitions=partitions, num_bits=4, max_iterations=10, sample_rate=64)
-    library.create_index("vector", config)
+    rounds: dict[str, Any] = {
+        "distance_type": "l2",
+        "num_partitions": partitions,
+        "max_iterations": 10,
+        "sample_rate": 64,
+    }
+    by_bits = library.settings.dim % 8 == 0  # what RaBitQ asks for
+    library.create_index("vector", IvfRq(num_bits=4, **rounds) if by_bits else IvfFlat(**rounds))
     library.create_index("digest", BTree())
     library.create_index("date", BTree())
     library.create_index("folders", LabelList())

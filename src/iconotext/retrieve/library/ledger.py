@@ -59,6 +59,10 @@ class Ledger:
         rows = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchall()
         return _entry(rows[0]) if rows else None
 
+    def is_empty(self) -> bool:
+        """Whether it knows no file."""
+        return not self._connection.execute("SELECT EXISTS (SELECT 1 FROM files)").fetchone()[0]
+
     def put(self, entries: Iterable[Entry]) -> None:
         """Remember files; all of them or none."""
         rows = [(e.path, e.state, e.settings, json.dumps(e.digests), e.problem) for e in entries]
@@ -110,7 +114,9 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
                 raise LibraryError(f"{folder}: another process is adding to it; wait for it, or end it") from error
             raise LibraryError(f"cannot write {path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise LibraryError(f"{path}: damaged ({error}); delete this file and add the pictures again") from error
+            raise LibraryError(
+                f"{path}: damaged ({error}); delete this file; the next run looks at all files again"
+            ) from error
         yield Ledger(connection)
 
 

@@ -12,8 +12,10 @@ meanwhile and however it ends. There is one writer at a time; the ledger is its 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -38,6 +40,12 @@ LEDGER = "ledger.sqlite"
 
 KEEP_VERSIONS = timedelta(minutes=15)
 """How long a version stays after a newer one has come: longer than any search takes."""
+
+TOP = 10
+"""An index is tried out on so many nearest pictures: that is what its probes are for."""
+
+_INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
+"""What LanceDB's errors say of its own code: before the message, and behind it."""
 
 T = TypeVar("T")
 
@@ -75,6 +83,7 @@ class LibrarySettings:
         relations: Names of the relations, in the order of the offsets.
         relations_from: Where the relation model is: ``default``, a folder, or ``none``.
         roots: The files and folders that were added.
+        asked: The settings of reading and linking that were asked for, by the path that they were asked for.
         index: Of the approximate index; None while search is exact.
         format: Of the files.
     """
@@ -86,6 +95,7 @@ class LibrarySettings:
     relations: tuple[str, ...] = ()
     relations_from: str = "default"
     roots: tuple[str, ...] = ()
+    asked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     index: IndexSettings | None = None
     format: int = field(default=FORMAT)
 
@@ -126,6 +136,11 @@ class Library:
     @cached_property
     def table(self) -> Any:
         """The LanceDB table."""
+        if not (self.path / f"{TABLE}.lance").is_dir():
+            raise LibraryError(
+                f"{self.path}: its pictures ({TABLE}.lance) are gone; delete this folder and add them again with:"
+                f" iconotext library add {self.path} PATH... ({SETTINGS} in it names the paths as roots)"
+            )
         return self._attempt(lambda: _connect(self.path).open_table(TABLE))
 
     def save(self, **changes: Any) -> None:
@@ -178,17 +193,20 @@ class Library:
 
     def column(self, name: str, *, where: str | None = None) -> Iterator[list[Any]]:
         """One column of all pictures, a batch at a time."""
-        query = self.table.search().select([name])
-        if where:
-            query = query.where(where)
-        for batch in self._attempt(lambda: query.to_batches(4096)):
+        for batch in self._batches([name], where):
             yield batch.column(0).to_pylist()
 
     def vectors(self) -> Iterator[tuple[list[str], FloatMatrix]]:
         """Names and (n, dim) vectors of all pictures, a batch at a time."""
-        for batch in self._attempt(lambda: self.table.search().select(["digest", "vector"]).to_batches(4096)):
+        for batch in self._batches(["digest", "vector"]):
             flat = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
             yield batch.column("digest").to_pylist(), flat.reshape(len(batch), self.settings.dim)
+
+    def places(self) -> Iterator[tuple[str, tuple[Place, ...]]]:
+        """Names of all pictures, and where each was found."""
+        for batch in self._batches(["digest", "places"]):
+            for row in batch.to_pylist():
+                yield row["digest"], places_from(row["places"])
 
     def nearest(
         self,
@@ -207,21 +225,40 @@ class Library:
             n: At most so many.
             where: A condition in SQL, see ``search.condition``.
             exact: Compare with every picture, even where there is an index.
-            index: How the index is searched; by default as the settings say.
+            index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
+                more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
             vectors: Whether the vectors of what is found come along.
         """
         columns = ["digest", "places", "date", "relation_model", "offsets", "_distance"] + ["vector"] * vectors
-        query = self.table.search(vector, vector_column_name="vector").distance_type("l2").select(columns).limit(n)
+        query = self.table.search(vector, vector_column_name="vector").distance_type("l2").select(columns)
         if where:
             query = query.where(where, prefilter=True)
-        index = index or self.settings.index
-        if index is None or exact:  # an index that was not tried out yet may be there already
+        index = None if exact else index or self.settings.index
+        if index is None:  # an index that was not tried out yet may be there already
             query = query.bypass_vector_index()
         else:
-            query = query.nprobes(index.probes).refine_factor(index.refine)
-        rows = self._attempt(query.to_arrow).to_pylist()
-        near = [self._near(row) for row in rows]
-        return sorted(near, key=lambda found: (-found.similarity, found.digest))
+            probes = math.ceil(index.probes * math.sqrt(max(1, n / TOP)))
+            query = query.nprobes(index.partitions if where else min(probes, index.partitions))
+            query = query.refine_factor(index.refine)
+        rows, asked = [], n
+        while True:
+            rows = self._attempt(query.limit(asked + 1).to_arrow).sort_by("_distance")
+            distances = rows["_distance"].to_pylist()
+            if len(rows) <= asked or distances[-1] > distances[n - 1]:
+                break
+            asked *= 2  # LanceDB takes any of those that are equally near: see them all, and choose by name
+        if index is not None and len(rows) < n:
+            return self.nearest(vector, n, where=where, exact=True, vectors=vectors)
+        near = [self._near(row) for row in rows.to_pylist()]
+        return sorted(near, key=lambda found: (-found.similarity, found.digest))[:n]
+
+    def _batches(self, columns: list[str], where: str | None = None) -> Iterator[Any]:
+        query = self.table.search().select(columns)
+        if where:
+            query = query.where(where)
+        batches = iter(self._attempt(lambda: query.to_batches(4096)))
+        while (batch := self._attempt(lambda: next(batches, None))) is not None:
+            yield batch
 
     def _near(self, row: dict[str, Any]) -> Near:
         places, offsets = places_from(row["places"]), row["offsets"]
@@ -262,8 +299,8 @@ class Library:
         try:
             return work()
         except (OSError, RuntimeError, ValueError) as error:
-            line = next(iter(str(error).splitlines()), type(error).__name__)[:300]
-            raise LibraryError(f"{self.path}: the library cannot be read or written: {line}") from error
+            line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
+            raise LibraryError(f"{self.path}: the library cannot be read or written: {line[:300]}") from error
 
 
 def open_library(path: Path) -> Library:
