@@ -101,7 +101,7 @@ CONTRADICTIONS = {
     "training.labelled=0.5": 'training.labelled is for labelled-pairs; similarity.kind is "dense"',
     "training.warmup=1 training.warmup_steps=9": "one thing in two units",
     "training.warmup_steps=9 training.schedule=cosine": "training.warmup_steps is for plateau and constant",
-    "objective.kind=softmax objective.learn_scale=true objective.cross_document=0 objective.intra_document=1": "the intra-document objective has no scale",
+    "objective.kind=softmax objective.learn_scale=true objective.cross_document=0 objective.intra_document=1": "only cross_document and sub_document have a scale",
     "similarity.kind=top-k similarity.links=exactly": 'links is for assignment; kind is "top-k"',
 }
 

@@ -134,7 +134,7 @@ def test_a_recipe_runs_two_steps(name, corpus, pairs, models, tmp_path, monkeypa
     log = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
     assert [row["step"] for row in log] == ["2"]
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert (metrics["epochs"], metrics["test"]["documents"]) == (1, 1)
+    assert (metrics["epochs"], metrics["test"]["pairs" if corpus == pairs else "documents"]) == (1, 1)
     assert load_model(folder).name == recipe.name
 
 

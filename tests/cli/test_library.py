@@ -116,7 +116,12 @@ def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
 
 def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(relation_model, "load_relation_model", lambda folder, **_: asked.append(folder) or Told())
+
+    def load(folder, **_):
+        asked.append(folder)
+        return Told()
+
+    monkeypatch.setattr(relation_model, "load_relation_model", load)
     lib = tmp_path / "lib"
     run("library", "add", lib, photos, "--set", f"relations={tmp_path / 'mine'}")
     run("library", "add", lib)

@@ -314,7 +314,12 @@ def test_documents_are_committed_from_time_to_time(lib, tmp_path, monkeypatch):
     monkeypatch.setattr("iconotext.retrieve.library.add.time.monotonic", lambda: next(now))
     inserted = []
     insert = Library.insert
-    monkeypatch.setattr(Library, "insert", lambda self, items: inserted.append(len(items)) or insert(self, items))
+
+    def counted(self, items):
+        inserted.append(len(items))
+        insert(self, items)
+
+    monkeypatch.setattr(Library, "insert", counted)
     update(lib, *sorted((tmp_path / "docs").glob("*.md")))
     assert [count for count in inserted if count] == [2, 2]  # every twelve seconds
 
@@ -399,7 +404,7 @@ def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib,
     draw = np.random.default_rng(0)
     for number in range(320):
         paint(photos / "many" / f"{number}.png", tuple(draw.integers(0, 256, 3).tolist()))
-    told = []
+    told: list[str] = []
     update(lib, photos, say=told.append)
     assert told == ["making the index of 323 pictures, and trying it out"]
     index = open_library(lib).settings.index

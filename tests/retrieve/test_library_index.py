@@ -174,7 +174,9 @@ def test_an_index_is_tried_with_sentences_and_pictures(library):
         return np.full((len(given), DIM), DIM**-0.5, np.float32)
 
     told: list[str] = []
-    asked = module.index_queries(library, SearchSpace("s", DIM, texts, lambda files: (np.zeros((0, DIM)), ())))
+    asked = module.index_queries(
+        library, SearchSpace("s", DIM, texts, lambda files: (np.zeros((0, DIM), np.float32), ()))
+    )
     assert asked.shape == (200, DIM)
     assert len(set(told)) == 160
     assert all(text.startswith("A photograph of ") and "," not in text for text in told)
