@@ -13,8 +13,8 @@ from iconotext.errors import PictureError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.read import Failure, read
 from iconotext.read.images import decode
-from iconotext.retrieve.library.add import Report
 from iconotext.retrieve.library.encode import Encoder
+from iconotext.retrieve.library.report import Report
 from iconotext.retrieve.library.store import Library, open_library
 from iconotext.retrieve.library.update import update_library
 from iconotext.retrieve.space import SearchSpace

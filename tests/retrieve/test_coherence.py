@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.retrieve.coherence import relation_probabilities
@@ -18,9 +19,8 @@ def model(weight, bias, dim=2):
 def test_two_texts_and_two_pictures_by_hand():
     stored = model([[1.0, 0.0, 0.0, 2.0], [0.0, -1.0, 0.0, 0.0]], [0.5, 0.0])
     found = relation_probabilities(stored, np.eye(2, dtype=np.float32), np.array([[0, 1], [1, 0]], np.float32))
-    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
-    assert found[:, :, 0] == pytest.approx(sigmoid(np.array([[1 + 2 + 0.5, 1 + 0.5], [2 + 0.5, 0.5]])), abs=1e-6)
-    assert found[:, :, 1] == pytest.approx(sigmoid(np.array([[0, 0], [-1, -1]])), abs=1e-6)
+    assert found[:, :, 0] == pytest.approx(expit(np.array([[1 + 2 + 0.5, 1 + 0.5], [2 + 0.5, 0.5]])), abs=1e-6)
+    assert found[:, :, 1] == pytest.approx(expit(np.array([[0, 0], [-1, -1]])), abs=1e-6)
 
 
 def test_what_the_bridge_adds_behind_the_joint_space_does_not_count():

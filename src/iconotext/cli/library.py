@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from iconotext.features import FeatureCache
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.read import Failure, ReadSettings
-    from iconotext.retrieve.library.add import Report
     from iconotext.retrieve.library.encode import Link
     from iconotext.retrieve.library.files import Found
+    from iconotext.retrieve.library.report import Report
     from iconotext.types import LinkedDocument
 
 SHOWN = 20

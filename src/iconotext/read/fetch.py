@@ -195,7 +195,7 @@ def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[N
             with contextlib.suppress(OSError, AttributeError):  # not connected yet, or no longer
                 sock.shutdown(socket.SHUT_RDWR)
 
-    pool.ConnectionCls = remembered  # type: ignore[assignment]
+    pool.ConnectionCls = remembered  # type: ignore[assignment]  # urllib3 wants a class, and only calls it
     timer = threading.Timer(_left(deadline), cut)
     timer.daemon = True
     timer.start()

@@ -11,7 +11,7 @@ from iconotext.report.embedded import Embedded, embed
 from iconotext.report.page import filled
 from iconotext.report.readable import percent, readable, shortened
 from iconotext.retrieve.filters import Filters
-from iconotext.retrieve.library.add import THUMBNAIL
+from iconotext.retrieve.library.commit import THUMBNAIL
 from iconotext.retrieve.library.store import Library
 from iconotext.retrieve.search import Query, Result, shown_relations
 from iconotext.types import Image

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import LibraryError
 from iconotext.read.images import inspect
-from iconotext.retrieve.library.add import Report, add_files, remove_gone, restore_ledger, take_out
+from iconotext.retrieve.library.add import add_files, remove_gone, restore_ledger, take_out
 from iconotext.retrieve.library.encode import Encoder, asked_of, default_pooled
 from iconotext.retrieve.library.files import Found, file_kind, find_files
 from iconotext.retrieve.library.index import ABOVE, build_index, index_queries, needs_index
 from iconotext.retrieve.library.ledger import held_ledger
+from iconotext.retrieve.library.report import Report
 from iconotext.retrieve.library.store import (
     Library,
     LibrarySettings,

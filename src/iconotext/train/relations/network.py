@@ -58,7 +58,7 @@ def fit_network(
             if not torch.isfinite(loss):
                 raise TrainingError("the loss of the relation model is no number any more: lower its learning_rate")
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             optimizer.step()
             schedule.step()
     return tuple(
