@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from iconotext import read_corpus
 from iconotext.cli.app import app
 from iconotext.corpus.feature_table import load_feature_table
-from tests.read.test_epub import book
 
 
 def run(*arguments):
@@ -46,7 +45,7 @@ def test_without_a_command_there_is_help(command):
 
 
 @pytest.mark.parametrize(
-    "command", ["check", "stats", "convert", "split", "build captions", "build cite", "build clue", "build documents"]
+    "command", ["check", "stats", "convert", "split", "build captions", "build cite", "build clue", "build folder"]
 )
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
@@ -233,74 +232,6 @@ def test_build_says_what_it_cannot_do(tmp_path, album, options, message):
     assert result.exit_code == 1
     assert message in result.stderr
     assert not (tmp_path / "c.jsonl").exists()
-
-
-def test_build_documents(tmp_path, picture):
-    picture("site/static/img/a.png")
-    picture("site/static/img/icon.png", size=(8, 8))
-    icons = "".join(f"![](/img/icon.png?{i})\n\n" for i in range(5))
-    for i in range(9):
-        picture(f"site/pages/{i}.png", seed=i + 1)
-        (tmp_path / f"site/pages/{i}.md").write_text(f"# Page {i}\n\nA sentence.\n\n![]({i}.png)\n")
-    (tmp_path / "site/pages/root.md").write_text(f"A sentence.\n\n![](/img/a.png)\n\n{icons}")
-    (tmp_path / "site/pages/words.md").write_text("Only words.")
-    (tmp_path / "site/pages/broken.pdf").write_bytes(b"%PDF- nothing")
-    output = tmp_path / "out/c.parquet"
-    command = ["build", "documents", tmp_path / "site/pages", "-o", output, "--root", tmp_path / "site"]
-    result = run(*command, "--test", "0.2")
-    assert result.exit_code == 0, result.output
-    assert result.stdout == ""
-    assert "/img/a.png: not found" in result.stderr
-    result = run(*command[:-1], tmp_path / "site/static", "--allow-outside", "--test", "0.2", "--force")
-    assert result.exit_code == 0, result.output
-    lines = [line.removeprefix("iconotext: ") for line in result.stderr.splitlines()]
-    assert lines[0].startswith(f"{tmp_path}/site/pages/broken.pdf: ")
-    assert (
-        lines[1] == f"{tmp_path}/site/pages/root.md: /img/icon.png?0: smaller than 64 px (8 × 8): an icon or a spacer"
-    )
-    assert lines[4:] == [
-        "2 more pictures: smaller than … px (…): an icon or a spacer",
-        "left out: 1 documents that cannot be read, 1 documents without sentences or usable pictures, 5 pictures",
-        f"{output}: 10 documents (6 train, 2 validation, 2 test)",
-    ]
-    assert run("check", output).exit_code == 0
-    found = {document.id: document for document in read_corpus(output)}
-    assert found["root"].images[0].source == "../site/static/img/a.png"
-    assert {document.links for document in found.values()} == {None}
-    again = run(*command)
-    assert again.exit_code == 1
-    assert "--force" in again.stderr
-
-
-def test_build_documents_with_pictures_inside(tmp_path):
-    (tmp_path / "a.epub").write_bytes(book())
-    result = run("build", "documents", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--set", "language=de")
-    assert result.exit_code == 0, result.output
-    assert "c_images: 1 pictures that came inside documents; keep it beside the corpus" in result.stderr
-    (document,) = read_corpus(tmp_path / "c.jsonl")
-    assert (document.language, document.images[0].problem) == ("de", None)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["words.md", "-o", "c.jsonl"], "none of 1 documents has both sentences and a picture"),
-        (["gone.md", "-o", "c.jsonl"], "1 of 1 documents cannot be read"),
-        ([".", "-o", "c.csv"], "is .jsonl or .parquet"),
-        ([".", "-o", "folder"], "name a file .jsonl or .parquet"),
-        (["empty", "-o", "c.jsonl"], "no documents in empty"),
-        ([".", "-o", "c.jsonl", "--set", "colour=red"], "with one of the names"),
-        ([".", "-o", "c.jsonl", "--validation", "1"], "shares"),
-    ],
-)
-def test_build_documents_says_what_it_cannot_do(tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "words.md").write_text("Only words.")
-    (tmp_path / "empty").mkdir()
-    result = run("build", "documents", *arguments)
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "words.md"]
 
 
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):

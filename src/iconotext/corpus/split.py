@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from iconotext.corpus.connected import connected, grouped
@@ -54,7 +54,17 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
         CorpusError: There is no group of documents that is small enough for validation or test.
     """
     keys = PictureKeys()
-    groups = grouped(connected([keys.of(image) for image in document.images] for document in documents))
+    groups = connected([keys.of(image) for image in document.images] for document in documents)
+    return grouped_splits(groups, shares, seed=seed)
+
+
+def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
+    """As ``assign_splits``, from the number of the group of documents that each is in (``connected``).
+
+    Raises:
+        CorpusError: There is no group of documents that is small enough for validation or test.
+    """
+    groups = grouped(group_of)
     total = sum(map(len, groups))
     random.Random(f"split {seed}").shuffle(groups)
     room = shares.counts(total)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iconotext.corpus.distinct import Distinct
+from iconotext.corpus.row import SPLITS, Row
 from iconotext.types import Document
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many of something the documents have."""
+    """How many of something the documents have.
+
+    Attributes:
+        median: 0 where there are no documents, as the others.
+        mean: Arithmetic mean.
+        max: The most that a document has.
+        histogram: By number, ascending, how many documents have that many.
+    """
 
     median: float
     mean: float
     max: int
+    histogram: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,45 +99,97 @@ class CorpusStats:
                 name: {"positive": found.yes, "answered": found.known, "rate": found.rate}
                 for name, found in self.relations.items()
             },
+            "histograms": {
+                name: {str(size): count for size, count in sizes.histogram.items()}
+                for name, sizes in (("sentences", self.sentences), ("images", self.images))
+            },
         }
 
 
-def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
-    """Count; one document is in memory at a time, and 8 bytes of every image."""
-    splits: Counter[str] = Counter()
-    sentences: Counter[int] = Counter()
-    images: Counter[int] = Counter()
-    unique: set[bytes] = set()
-    links = possible = unknown = 0
-    densities: list[float] = []
-    answers: dict[str, Counter[bool | None]] = {}
-    for document in documents:
-        n, m = len(document.sentences), len(document.images)
-        splits[document.split or "none"] += 1
-        sentences[n] += 1
-        images[m] += 1
-        for image in document.images:
-            unique.add(hashlib.blake2b(image.source.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-        for name, answer in (document.meta.get("relations") or {}).items():
-            answers.setdefault(name, Counter())[answer] += 1
-        if document.links is None:
-            unknown += 1
+class Counting:
+    """Counts documents as they pass; what it keeps are sums, and 8 bytes of every different image."""
+
+    def __init__(self) -> None:
+        self._splits: Counter[str] = Counter()
+        self._sentences: Counter[int] = Counter()
+        self._images: Counter[int] = Counter()
+        self._unique = Distinct()
+        self._links = self._possible = self._unknown = self._known = 0
+        self._densities = 0.0
+        self._answers: dict[str, Counter[bool | None]] = {}
+
+    def add(
+        self,
+        split: str | None,
+        n: int,
+        m: int,
+        sources: Iterable[str],
+        links: Collection[tuple[int, int]] | None,
+        relations: Mapping[str, bool | None] | None,
+    ) -> None:
+        """One more document.
+
+        Args:
+            split: Its part of the corpus.
+            n: Number of its sentences.
+            m: Number of its images.
+            sources: Paths or ids of its images.
+            links: Its gold pairs (sentence, image); None where nobody knows them.
+            relations: Its coherence relations, if it is a pair that has any.
+        """
+        self._splits[split or "none"] += 1
+        self._sentences[n] += 1
+        self._images[m] += 1
+        self._unique.add(sources)
+        for name, answer in (relations or {}).items():
+            self._answers.setdefault(name, Counter())[answer] += 1
+        if links is None:
+            self._unknown += 1
         elif n and m:
-            found = len(set(document.links))
-            links += found
-            possible += n * m
-            densities.append(found / (n * m))
-    return CorpusStats(
-        splits={name: splits[name] for name in ("train", "validation", "test", "none") if splits[name]},
-        sentences=_sizes(sentences),
-        images=_sizes(images),
-        unique_images=len(unique),
-        links=links,
-        possible=possible,
-        mean_density=sum(densities) / len(densities) if densities else None,
-        unknown=unknown,
-        relations={name: Answered(found[True], found[True] + found[False]) for name, found in answers.items()},
-    )
+            found = len(set(links))
+            self._links += found
+            self._possible += n * m
+            self._densities += found / (n * m)
+            self._known += 1
+
+    def stats(self) -> CorpusStats:
+        """The numbers of the documents so far."""
+        return CorpusStats(
+            splits={name: self._splits[name] for name in (*SPLITS, "none") if self._splits[name]},
+            sentences=_sizes(self._sentences),
+            images=_sizes(self._images),
+            unique_images=len(self._unique),
+            links=self._links,
+            possible=self._possible,
+            mean_density=self._densities / self._known if self._known else None,
+            unknown=self._unknown,
+            relations={
+                name: Answered(found[True], found[True] + found[False]) for name, found in self._answers.items()
+            },
+        )
+
+
+def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
+    """Count; one document is in memory at a time."""
+    counting = Counting()
+    for document in documents:
+        counting.add(
+            document.split,
+            len(document.sentences),
+            len(document.images),
+            (image.source for image in document.images),
+            document.links,
+            document.meta.get("relations"),
+        )
+    return counting.stats()
+
+
+def row_stats(rows: Iterable[Row]) -> CorpusStats:
+    """Count rows of a corpus, as ``corpus_stats``; no picture is looked for."""
+    counting = Counting()
+    for row in rows:
+        counting.add(row.split, len(row.sentences), len(row.images), row.images, row.links, row.relations)
+    return counting.stats()
 
 
 def _sizes(counts: Counter[int]) -> Sizes:
@@ -143,4 +204,5 @@ def _sizes(counts: Counter[int]) -> Sizes:
         passed += counts[size]
         while len(found) < 2 and middle[len(found)] < passed:
             found.append(size)
-    return Sizes(sum(found) / 2, sum(size * n for size, n in counts.items()) / total, max(counts))
+    mean = sum(size * n for size, n in counts.items()) / total
+    return Sizes(sum(found) / 2, mean, max(counts), dict(sorted(counts.items())))

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from iconotext.corpus.document_row import Pictures, document_of, row_of
 from iconotext.corpus.json_lines import json_lines
-from iconotext.corpus.jsonl import count_jsonl, read_jsonl, write_jsonl
-from iconotext.corpus.mmc4 import looks_like_mmc4, read_mmc4, write_mmc4
-from iconotext.corpus.parquet import count_parquet, read_parquet, write_parquet
+from iconotext.corpus.jsonl import count_jsonl, jsonl_parts, read_jsonl, write_jsonl
+from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, read_mmc4, write_mmc4
+from iconotext.corpus.parquet import count_parquet, parquet_parts, read_parquet, write_parquet
 from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, read_released, write_released
-from iconotext.corpus.row import SPLITS, Problem, Record, Row
+from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document
 
@@ -37,6 +37,8 @@ class Format:
         count: Number of documents, found quickly.
         keeps: Fields of a document that survive, besides sentences, images, links and id.
         files: Whether the images it reads are files, not ids.
+        parts: What ``read`` gives, in parts that other processes can read; None where it must be read as a whole.
+        has_ids: Whether ids come from the file, so that two may be the same; else reading makes them.
     """
 
     read: Callable[[Path], Iterator[Record]]
@@ -44,15 +46,19 @@ class Format:
     count: Callable[[Path], int]
     keeps: frozenset[str]
     files: bool = True
+    parts: Callable[[Path], Iterator[Part]] | None = None
+    has_ids: bool = True
 
 
 EVERYTHING = frozenset({"split", "blocks", "positions", "captions", "alts", "relations", "meta"})
 
 FORMATS: dict[FormatName, Format] = {
-    "jsonl": Format(read_jsonl, write_jsonl, count_jsonl, EVERYTHING),
-    "parquet": Format(read_parquet, write_parquet, count_parquet, EVERYTHING),
-    "released": Format(read_released, write_released, count_released, frozenset({"split"}), files=False),
-    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset()),
+    "jsonl": Format(read_jsonl, write_jsonl, count_jsonl, EVERYTHING, parts=jsonl_parts),
+    "parquet": Format(read_parquet, write_parquet, count_parquet, EVERYTHING, parts=parquet_parts),
+    "released": Format(
+        read_released, write_released, count_released, frozenset({"split"}), files=False, has_ids=False
+    ),
+    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset(), parts=mmc4_parts, has_ids=False),
 }
 
 
@@ -78,11 +84,21 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
 
 def _documents(path: Path, format_: Format, split: str | None) -> Iterator[Document]:
     pictures = Pictures(corpus_folder(path), files=format_.files)
+    for row in read_rows(path):
+        if split is None or row.split == split:
+            yield document_of(row, pictures)
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the pictures.
+
+    Raises:
+        CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
+    """
     for record in read_records(path):
         if record.problems or record.row is None:
             raise CorpusError(f"{path}, {record.problems[0]}")
-        if split is None or record.row.split == split:
-            yield document_of(record.row, pictures)
+        yield record.row
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -92,15 +108,19 @@ def read_records(path: Path) -> Iterator[Record]:
         CorpusError: The file is missing, or so damaged that nothing after a place can be read.
     """
     seen: dict[str, str] = {}
-    for record in FORMATS[format_of(path)].read(path):
-        if record.row is None:
-            yield record
-            continue
-        first = seen.setdefault(record.row.id, record.place)
-        if first != record.place:
-            problem = Problem(record.place, "id", f"{record.row.id!r} is also the id of {first}")
-            record = replace(record, problems=(*record.problems, problem))
+    format_ = FORMATS[format_of(path)]
+    for record in format_.read(path):
+        if record.row is not None and format_.has_ids:
+            first = seen.setdefault(record.row.id, record.place)
+            if first != record.place:
+                problem = repeated_id(record.place, record.row.id, first)
+                record = replace(record, problems=(*record.problems, problem))
         yield record
+
+
+def repeated_id(place: str, name: str, first: str) -> Problem:
+    """That a document has the id of an earlier one, at the place ``first``."""
+    return Problem(place, "id", f"{name!r} is also the id of {first}")
 
 
 def count_documents(path: Path) -> int:
@@ -131,18 +151,39 @@ def write_corpus(
         OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
     """
     path = Path(path)
-    format_ = FORMATS[to or target_format(path)]
-    target = documents_file(path) if format_ is FORMATS["released"] else path
-    return format_.write(_rows(documents, target.parent), target, force=force)
+    folder = (documents_file(path) if (to or target_format(path)) == "released" else path).parent
+    return write_rows((row_of(document, folder) for document in documents), path, force=force, to=to)
 
 
-def _rows(documents: Iterable[Document], folder: Path) -> Iterator[Row]:
+def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
+    """Write rows as a corpus, whole or not at all; as ``write_corpus``, with paths of pictures as the rows have them.
+
+    Args:
+        rows: May be a generator; some hundred are in memory at most.
+        path: A file, or for the released format a folder.
+        force: Replace a file that is there.
+        to: Format; None: as the name of the path says, see ``target_format``.
+
+    Returns:
+        The number of documents.
+
+    Raises:
+        CorpusError: A row does not fit the format, or two have the same id.
+        OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
+    """
+    path = Path(path)
+    name = to or target_format(path)
+    target = documents_file(path) if name == "released" else path
+    return FORMATS[name].write(_unique(rows), target, force=force)
+
+
+def _unique(rows: Iterable[Row]) -> Iterator[Row]:
     seen: set[str] = set()
-    for document in documents:
-        if document.id in seen:
-            raise CorpusError(f"document {document.id!r}: there are two of this id")
-        seen.add(document.id)
-        yield row_of(document, folder)
+    for row in rows:
+        if row.id in seen:
+            raise CorpusError(f"document {row.id!r}: there are two of this id")
+        seen.add(row.id)
+        yield row
 
 
 def format_of(path: Path) -> FormatName:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,26 +91,21 @@ def find_documents(paths: Iterable[Path | str]) -> Iterator[tuple[Path, Path | N
     In a folder every file with a suffix we know counts, hidden folders and ``node_modules`` left out, in order of
     name. A file that is named itself is always meant, whatever its suffix.
     """
-    seen: set[Path] = set()
+    seen: set[bytes] = set()  # digests, since there may be millions
     for path in map(Path, paths):
-        if not path.is_dir():
-            inside: list[tuple[Path, Path | None]] = [(path, None)]
-        else:
-            walk = sorted((Path(top), names) for top, names in _walk(path))
-            inside = [
-                (top / n, path) for top, names in walk for n in sorted(names) if Path(n).suffix.lower() in SUFFIXES
-            ]
-        for file, folder in inside:
-            resolved = file.resolve()
-            if resolved not in seen:
-                seen.add(resolved)
+        for file, folder in _inside(path) if path.is_dir() else [(path, None)]:
+            key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
+            if key not in seen:
+                seen.add(key)
                 yield file, folder
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+def _inside(folder: Path) -> Iterator[tuple[Path, Path]]:
     for top, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
-        yield top, files
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        for name in sorted(files):
+            if os.path.splitext(name)[1].lower() in SUFFIXES:
+                yield Path(top, name), folder
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:

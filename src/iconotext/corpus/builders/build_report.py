@@ -1,150 +1,118 @@
-"""What became of every row of a source: used, used with a note, or left out for a reason."""
+"""What became of everything that a builder read: counts beside the paper's, and every item dropped and why."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.annotation_table import Table
-
-UNSOUGHT = "not looked for"
-"""Why a picture is missing where nobody named a folder; such pictures are not listed."""
+from iconotext.corpus.stats import CorpusStats
 
 
-@dataclass(slots=True)
-class SourceReport:
-    """What became of the rows of one file.
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of something there are.
 
     Attributes:
-        table: The file and how it is written.
-        used: Rows that became documents.
-        left_out: Number of the line, and why, of every other row.
-        notes: Number of the line, and what to know, of rows that were used.
+        what: Of what.
+        found: Here.
+        published: In the paper; None where it says nothing.
+        rounding: To what the paper rounds it: 1000 where it says 13K.
     """
 
-    table: Table
-    used: int = 0
-    left_out: list[tuple[int, str]] = field(default_factory=list)
-    notes: list[tuple[int, str]] = field(default_factory=list)
+    what: str
+    found: int
+    published: int | None = None
+    rounding: int = 1
 
     @property
-    def rows(self) -> int:
-        """All of them."""
-        return self.used + len(self.left_out)
-
-    def reasons(self) -> Counter[str]:
-        """How many rows were left out for each reason; what differs from row to row stands apart from it."""
-        return Counter(reason.partition(":")[0] for _, reason in self.left_out)
+    def fits(self) -> bool | None:
+        """Whether the two are the same, as far as the paper's figure goes; None where it says nothing."""
+        if self.published is None:
+            return None
+        return self.found == self.published or abs(self.found - self.published) * 2 < self.rounding
 
     def as_json(self) -> dict[str, Any]:
         """The same as an object of JSON."""
-        table = self.table
-        return {
-            "file": table.path.name,
-            "encoding": table.encoding,
-            **({"lines_in_other_encoding": {table.fallback: table.odd_lines}} if table.fallback else {}),
-            "separator": table.separator,
-            "rows": self.rows,
-            "used": self.used,
-            "left_out": dict(self.reasons().most_common()),
-            "rows_left_out": [{"line": line, "reason": reason} for line, reason in self.left_out],
-            "rows_with_notes": [{"line": line, "note": note} for line, note in self.notes],
-        }
-
-
-@dataclass(slots=True)
-class Answers:
-    """How a relation was judged.
-
-    Attributes:
-        yes: Pairs that have it.
-        no: Pairs that do not.
-        none: Pairs of which nobody said.
-    """
-
-    yes: int = 0
-    no: int = 0
-    none: int = 0
-
-    def add(self, answer: bool | None) -> None:
-        """Count one more."""
-        if answer is None:
-            self.none += 1
-        elif answer:
-            self.yes += 1
-        else:
-            self.no += 1
-
-    @property
-    def rate(self) -> float | None:
-        """Share of the pairs that have it among those that were judged, 0 to 1; None where there are none."""
-        return self.yes / (self.yes + self.no) if self.yes + self.no else None
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as an object of JSON."""
-        return {"yes": self.yes, "no": self.no, "unanswered": self.none, "positive_rate": self.rate}
+        value: dict[str, Any] = {"what": self.what, "found": self.found}
+        if self.published is not None:
+            value |= {"published": self.published, "rounded_to": self.rounding, "fits": self.fits}
+        return value
 
 
 @dataclass(slots=True)
 class BuildReport:
-    """All that is to be known of a build; the same for the same sources, pictures and settings.
+    """All that is to be known of a build; the same for the same sources and settings.
 
     Attributes:
-        builder: Name of the builder.
+        builder: Its name.
         settings: What it was asked for.
-        published: What the paper says the data set has, to be compared.
-        sources: By file, in their order.
-        splits: Documents of each.
-        answers: By relation.
-        repeats: Documents whose text and picture an earlier document has too.
-        pictures: Different pictures that documents name.
-        missing: Those without a file, and why.
-        shared: Pairs of validation and test that share a picture, a text, or either with a pair of training.
+        sources: Files and folders, as the user names them.
+        tell: Gets every item that is dropped: rule, item, reason.
+        counts: In the order of the rules.
+        dropped: Number of items by rule, in the order in which rules first dropped one.
+        first: By rule, the first item that it dropped, and why.
+        notes: What a user should know.
+        stats: Of the corpus that was written; None before.
     """
 
     builder: str
     settings: dict[str, Any]
-    published: Mapping[str, Any]
-    sources: list[SourceReport] = field(default_factory=list)
-    splits: Counter[str] = field(default_factory=Counter)
-    answers: dict[str, Answers] = field(default_factory=dict)
-    repeats: int = 0
-    pictures: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
-    shared: dict[str, int] = field(default_factory=dict)
+    sources: list[str]
+    tell: Callable[[str, str, str], None] = lambda rule, item, reason: None
+    counts: list[Count] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stats: CorpusStats | None = None
 
-    @property
-    def documents(self) -> int:
-        """Number of documents."""
-        return self.splits.total()
+    def count(self, what: str, found: int, published: int | None = None, *, rounding: int = 1) -> None:
+        """Add a count.
+
+        Args:
+            what: Of what: ``recipes with two images and two steps``.
+            found: How many.
+            published: How many the paper has.
+            rounding: To what the paper rounds: 1000 where it says 13K.
+        """
+        self.counts.append(Count(what, found, published, rounding))
+
+    def drop(self, rule: str, item: str, reason: str = "") -> None:
+        """One item is left out.
+
+        Args:
+            rule: Why, in words that are the same for many: ``picture missing``.
+            item: Which: an id, or file and line.
+            reason: What is particular about this one.
+        """
+        self.dropped[rule] += 1
+        self.first.setdefault(rule, f"{item}: {reason}" if reason else item)
+        self.tell(rule, item, reason)
+
+    def note(self, text: str) -> None:
+        """Something a user should know of the sources, or of how the rules were read."""
+        self.notes.append(text)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as an object of JSON."""
+        """The same as an object of JSON; what was dropped stands in a file of its own."""
         return {
             "builder": self.builder,
             "settings": self.settings,
-            "rows": sum(source.rows for source in self.sources),
-            "used": sum(source.used for source in self.sources),
-            "left_out": sum(len(source.left_out) for source in self.sources),
-            "documents": self.documents,
-            "splits": {name: self.splits[name] for name in ("train", "validation", "test")},
-            "published": dict(self.published),
-            "repeated_pairs": self.repeats,
-            "shared_with_training": self.shared,
-            "relations": {name: answers.as_json() for name, answers in self.answers.items()},
-            "pictures": {
-                "named": self.pictures,
-                "there": self.pictures - len(self.missing),
-                "missing": len(self.missing),
-            },
-            "sources": [source.as_json() for source in self.sources],
-            "missing_pictures": {name: why for name, why in self.missing.items() if why != UNSOUGHT},
+            "sources": self.sources,
+            "counts": [count.as_json() for count in self.counts],
+            "dropped": dict(self.dropped),
+            "notes": self.notes,
+            **({} if self.stats is None else self.stats.as_json()),
         }
 
 
 def report_path(output: Path) -> Path:
-    """Where the report of a corpus lies: ``cite.report.json`` beside ``cite.jsonl``."""
+    """Where the report of a corpus lies: ``rqa.report.json`` beside ``rqa.jsonl``."""
     return output.with_suffix(".report.json")
+
+
+def dropped_path(output: Path) -> Path:
+    """Where the table of dropped items lies, with the columns rule, item, reason: ``rqa.dropped.tsv``."""
+    return output.with_suffix(".dropped.tsv")

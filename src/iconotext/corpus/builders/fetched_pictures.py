@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from iconotext.corpus.builders.documents import SIGNATURES
+from iconotext.corpus.builders.saved_picture import SUFFIXES, suffix_of
 from iconotext.corpus.json_lines import json_lines
 from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import OutputError, PictureError, UnreachableError
@@ -188,8 +188,7 @@ def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
     problem = inspect([Image(address, data)], min_side=1)[0].problem
     if problem is not None:
         return Fetched(address, None, problem)
-    suffix = next((suffix for start, mark, suffix in SIGNATURES if data.startswith(mark, start)), ".img")
-    path = folder / f"{name_of(address)}{suffix}"
+    path = folder / f"{name_of(address)}{suffix_of(data)}"
     write_bytes(path, data, force=True)
     return Fetched(address, path)
 
@@ -197,6 +196,12 @@ def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
 def name_of(address: str) -> str:
     """The name of a fetched picture's file, without its suffix."""
     return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def fetched_file(address: str, folder: Path) -> Path | None:
+    """The file of an address in a folder that pictures were fetched into; None where there is none."""
+    stem = folder / name_of(address)
+    return next((file for suffix in SUFFIXES if (file := stem.with_suffix(suffix)).is_file()), None)
 
 
 def _known(folder: Path) -> Callable[[str], Fetched | None]:

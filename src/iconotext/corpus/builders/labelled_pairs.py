@@ -15,7 +15,7 @@ from typing import Any
 
 from iconotext.corpus.builders.annotation_table import TableRow, open_table, table_rows
 from iconotext.corpus.builders.answers import parse_answer
-from iconotext.corpus.builders.build_report import Answers, BuildReport, SourceReport
+from iconotext.corpus.builders.labelled_report import Answers, LabelledReport, SourceReport
 from iconotext.corpus.builders.found_pictures import FoundPictures
 from iconotext.corpus.builders.pair_splits import leaks, split_pairs
 from iconotext.corpus.row import Split
@@ -81,7 +81,7 @@ class Survey:
         usable: For every row, whether it can be used.
     """
 
-    report: BuildReport
+    report: LabelledReport
     pictures: list[str] = field(default_factory=list)
     picture_of: list[int] = field(default_factory=list)
     texts: list[bytes] = field(default_factory=list)
@@ -99,7 +99,7 @@ def survey_tables(data_set: DataSet, sources: Sequence[Path], *, once: bool = Fa
     Raises:
         CorpusError: A file cannot be read, is no such table, or is named twice; or no row can be used.
     """
-    report = BuildReport(data_set.name, {"once": once}, data_set.published)
+    report = LabelledReport(data_set.name, {"once": once}, data_set.published)
     survey = Survey(report)
     number_of: dict[str, int] = {}
     first: dict[tuple[int, bytes], str] = {}

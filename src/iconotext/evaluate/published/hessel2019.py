@@ -1,11 +1,45 @@
-"""The results tables of Hessel 2019 and its supplement, as published; in percent.
+"""The tables of Hessel 2019 and its supplement, as published: sizes of the data sets, and results in percent.
 
 Copied from the text of both by a script, and compared with the published PDF's text number by number.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from iconotext.evaluate.published.figures import Table
+
+
+class DataSetSizes(NamedTuple):
+    """A row of Table 1; where the supplement has more, its §1.
+
+    Attributes:
+        documents: Of training, validation and test, to the nearest thousand.
+        median: Of sentences and images of a document.
+        images: Different ones, to the nearest thousand.
+        density: Gold links over possible links, in percent; None where there are no gold links.
+        mean: Of sentences and images (supplement); None where it says nothing.
+        max: Likewise.
+    """
+
+    documents: tuple[int, int, int]
+    median: tuple[int, int]
+    images: int
+    density: int | None
+    mean: tuple[float, float] | None = None
+    max: tuple[int, int] | None = None
+
+
+TABLE_1 = {
+    "MSCOCO": DataSetSizes((25_000, 2_000, 2_000), (10, 10), 83_000, 5),
+    "Story-DII": DataSetSizes((22_000, 3_000, 3_000), (5, 5), 47_000, 20),
+    "Story-SIS": DataSetSizes((37_000, 5_000, 5_000), (5, 5), 76_000, 20),
+    "DII-Stress": DataSetSizes((22_000, 3_000, 3_000), (50, 5), 47_000, 2),
+    "DIY": DataSetSizes((7_000, 1_000, 1_000), (15, 16), 154_000, 8, (16.4, 17.4), (40, 40)),
+    "RQA": DataSetSizes((7_000, 1_000, 1_000), (6, 8), 88_000, 17, (7, 11), (20, 93)),
+    "WIKI": DataSetSizes((14_000, 1_000, 1_000), (86, 5), 92_000, None, (72, 6), (100, 108)),
+}
+"""Data set to its sizes."""
 
 # "hard" is hard-negative mining; "½k" allows ⌈½ min(n, m)⌉ links, otherwise min(n, m). Tables 2 and 3 have b = 10
 # negatives, and hard ones in every row but NoStruct (the supplement's NoStruct without mining agrees with theirs).
@@ -259,8 +293,8 @@ TABLES: dict[str, Table] = {
 NEGATIVES = {"2": 10, "3": 10, "S1": 20, "S2": 30, "S3": 20, "S4": 30}
 """Number of the table to b, the number of negatives on each side."""
 
-DENSITY = {"MSCOCO": 5, "Story-DII": 20, "Story-SIS": 20, "DII-Stress": 2, "DIY": 8, "RQA": 17}
-"""Table 1: gold links over possible links, in percent."""
+DENSITY = {name: sizes.density for name, sizes in TABLE_1.items() if sizes.density is not None}
+"""Table 1: gold links over possible links, in percent, of the data sets that have gold links."""
 
 EXPLAINED = {"Story-DII": (42, 52), "Story-SIS": (23, 35), "DII-Stress": (16, 38), "RQA": (2, 18), "DIY": (1, 13)}
 """Sections 4.1 and 5: share of the variance of AP's AUC that spread, and spread with content, explain, in percent."""

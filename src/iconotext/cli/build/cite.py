@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from iconotext.cli.build.labelled import Group, Once, OnlyFound, build_labelled
 from iconotext.cli.common import known_errors
-from iconotext.cli.corpus_labelled import Group, Once, OnlyFound, build_labelled
 from iconotext.cli.options import CorpusOutput, Force, Seed
 
 

@@ -1,0 +1,97 @@
+"""What the commands share that run a builder: progress while it works, and the comparison with the paper at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from iconotext.cli.common import progress
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.build import Build, Values
+    from iconotext.corpus.builders.build_report import BuildReport, Count
+
+RULES = 12
+"""Rules by which items were dropped that are told; the report has all."""
+
+
+def run_build(
+    builder: str,
+    rows: Callable[[Build], Iterator[Values]],
+    output: Path,
+    *,
+    sources: Sequence[Path],
+    settings: Mapping[str, Any],
+    seed: int,
+    workers: int | None,
+    force: bool,
+) -> BuildReport:
+    """Run a builder with a progress bar, and say on stderr what came out and how it compares."""
+    from iconotext.corpus.builders.build import build_corpus
+
+    report = build_corpus(
+        builder,
+        rows,
+        output,
+        sources=sources,
+        settings=settings,
+        seed=seed,
+        workers=workers,
+        force=force,
+        watcher=progress,
+    )
+    tell(report, output)
+    return report
+
+
+def tell(report: BuildReport, output: Path) -> None:
+    """Counts beside the published ones, what was dropped, and the corpus, on stderr."""
+    from iconotext.corpus.builders.build_report import dropped_path, report_path
+
+    _show_counts(report.counts)
+    for note in report.notes:
+        typer.echo(f"note: {note}", err=True)
+    if report.dropped:
+        typer.echo("dropped:", err=True)
+        for rule, number in report.dropped.most_common(RULES):
+            typer.echo(f"  {number:>9,}  {rule}", err=True)
+            typer.echo(f"             {'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
+        if len(report.dropped) > RULES:
+            typer.echo(f"  ... and by {len(report.dropped) - RULES} more rules, see the report", err=True)
+    if report.stats is not None:
+        stats = report.stats
+        parts = [f"{stats.splits[name]:,} {name}" for name in ("train", "validation", "test") if name in stats.splits]
+        typer.echo(f"{output}: {stats.documents:,} documents" + (f" ({', '.join(parts)})" if parts else ""), err=True)
+    also = f", and {dropped_path(output)}: every item that was dropped" if report.dropped else ""
+    typer.echo(f"{report_path(output)}: the counts{also}", err=True)
+
+
+def _show_counts(counts: Sequence[Count]) -> None:
+    """A table: what, found here, published."""
+    if not counts:
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    table.add_column("here", justify="right", no_wrap=True)
+    published = any(count.published is not None for count in counts)
+    if published:
+        table.add_column("published", justify="right", no_wrap=True)
+    for count in counts:
+        cells: list[str | Text] = [Text(count.what), f"{count.found:,}"]
+        if published:
+            cells.append("" if count.published is None else _published(count))
+        table.add_row(*cells)
+    Console(stderr=True).print(table)
+
+
+def _published(count: Count) -> str:
+    about = "about " if count.rounding > 1 else ""
+    return f"{about}{count.published:,}"

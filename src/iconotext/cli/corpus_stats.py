@@ -1,0 +1,226 @@
+"""``iconotext corpus stats``: corpora in numbers, beside those of the papers, and how large their documents are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.corpus_progress import total
+from iconotext.cli.options import Force, Json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from iconotext.corpus.histogram import Bin
+    from iconotext.corpus.stats import CorpusStats
+
+Found = list[tuple[Path, "CorpusStats"]]
+
+ROWS = 10
+"""Bars of a histogram on the terminal, at most."""
+
+BAR = 24
+"""Characters of the longest bar."""
+
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def stats(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Corpora, each a row of the table.", show_default=False)
+    ],
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the rows of Table 1 as published below, to compare.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the histograms of sentences and images per document into a .svg, .png or .pdf.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Count documents, sentences, images and links: the columns of Table 1 of Hessel 2019.
+
+    n is the number of sentences of a document, m that of its images. Density is the number of gold links divided by
+    the number of possible links, over the documents whose links are known. Where documents have coherence relations, a
+    second table has the share of each, as Tables 1 and 2 of Alikhani 2021. Below, a histogram of n and one of m.
+
+    **Examples**
+
+    - `iconotext corpus stats corpus.jsonl`
+    - `iconotext corpus stats mscoco.jsonl dii.jsonl --published --plot sizes.svg`
+    - `iconotext corpus stats mscoco/ dii/ diy/ --json`
+    """
+    with known_errors():
+        from iconotext.corpus.stats import row_stats
+        from iconotext.corpus.store import read_rows
+
+        if plot is not None:
+            from iconotext.evaluate.drawing import check_figure
+
+            check_figure(plot, force=force)
+        found = [
+            (path, row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")))
+            for path in paths
+        ]
+        if json:
+            _print_json(found, published=published)
+        else:
+            _show(found, published=published)
+        if plot is not None:
+            from iconotext.evaluate.corpus_sizes import write_sizes
+
+            write_sizes(dict(zip(_names(paths), (numbers for _, numbers in found), strict=True)), plot, force=force)
+            typer.echo(f"{plot}: histograms of {len(found)} corpora", err=True)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """What the corpora are called: by as much of the ends of their paths as tells them apart."""
+    for length in range(1, max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-length:]) for path in paths]
+        if len(set(names)) == len(names) and all(names):
+            return names
+    return [str(path) for path in paths]
+
+
+def _print_json(found: Found, *, published: bool) -> None:
+    from iconotext.corpus.strict_json import dump_json
+    from iconotext.evaluate.published.hessel2019 import TABLE_1
+
+    values: list[dict[str, object]] = [{"corpus": str(path), **numbers.as_json()} for path, numbers in found]
+    if published:
+        values += [{"published": name, **sizes._asdict()} for name, sizes in TABLE_1.items()]
+    typer.echo(dump_json(values))
+
+
+def _show(found: Found, *, published: bool) -> None:
+    """A row for each corpus, as Table 1 of the paper has it; relations; histograms."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("corpus", overflow="fold", min_width=10)
+    for name in ("train/val/test", "median\nn/m", "mean\nn/m", "max\nn/m", "images", "density"):
+        table.add_column(name, justify="right", no_wrap=True)
+    titles = [Text(name) for name in _names([path for path, _ in found])]
+    for title, (_, numbers) in zip(titles, found, strict=True):
+        n, m = numbers.sentences, numbers.images
+        table.add_row(
+            title,
+            _splits(numbers),
+            f"{n.median:g}/{m.median:g}",
+            f"{n.mean:.1f}/{m.mean:.1f}",
+            f"{n.max}/{m.max}",
+            f"{numbers.unique_images:,}",
+            "N/A" if numbers.density is None else f"{numbers.density:.1%}",
+        )
+    if published:
+        table.caption = "below the line: as published, rounded (Hessel 2019, Table 1 and supplement)"
+        table.caption_justify = "left"
+        table.add_section()
+        for row in _published():
+            table.add_row(*row, style="dim")
+    console.print(table)
+    _show_relations(found, titles)
+    for path, numbers in found:
+        if numbers.unknown:
+            typer.echo(f"{path}: nobody knows the links of {numbers.unknown:,} of {numbers.documents:,} documents")
+    for title, (_, numbers) in zip(titles, found, strict=True):
+        if numbers.documents:
+            _show_histograms(numbers, title)
+
+
+def _published() -> list[tuple[str, ...]]:
+    """The rows of Table 1, with mean and maximum where the supplement has them."""
+    from iconotext.evaluate.published.hessel2019 import TABLE_1
+
+    return [
+        (
+            name,
+            "/".join(f"{documents // 1000}K" for documents in sizes.documents),
+            "/".join(map(str, sizes.median)),
+            "/".join(f"{mean:g}" for mean in sizes.mean or ()),
+            "/".join(map(str, sizes.max or ())),
+            f"{sizes.images // 1000}K",
+            "N/A" if sizes.density is None else f"{sizes.density}%",
+        )
+        for name, sizes in TABLE_1.items()
+    ]
+
+
+def _show_relations(found: Found, names: list[Text]) -> None:
+    """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from iconotext.evaluate.published.alikhani2021 import TABLE_1, TABLE_2
+
+    having = [(name, numbers) for name, (_, numbers) in zip(names, found, strict=True) if numbers.relations]
+    if not having:
+        return
+    published = TABLE_1 | TABLE_2
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("relation", no_wrap=True)
+    for name, _ in having:
+        table.add_column(name, justify="right", overflow="fold", min_width=10)
+    table.add_column("published", justify="right", no_wrap=True)
+    for relation in dict.fromkeys(relation for _, numbers in having for relation in numbers.relations):
+        cells = []
+        for _, numbers in having:
+            answered = numbers.relations.get(relation)
+            rate = answered.rate if answered is not None else None
+            cells.append("" if answered is None or rate is None else f"{rate:.1%} of {answered.known:,}")
+        table.add_row(relation, *cells, f"{published[relation]:.1f}%" if relation in published else "")
+    Console().print(table)
+
+
+def _show_histograms(numbers: CorpusStats, name: Text) -> None:
+    """Two bar charts side by side: documents by their number of sentences, and of images."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from iconotext.corpus.histogram import bins
+
+    console = Console()
+    chart = Table(box=None, pad_edge=False, title=name, title_justify="left", title_style="bold")
+    columns = []
+    for what, sizes in (("sentences", numbers.sentences), ("images", numbers.images)):
+        chart.add_column(what, justify="right", no_wrap=True)
+        chart.add_column("documents", no_wrap=True)
+        columns.append(_bars(bins(sizes.histogram, ROWS), plain=console.options.ascii_only))
+    left, right = columns
+    for i in range(max(len(left), len(right))):
+        chart.add_row(*(left[i] if i < len(left) else ("", "")), *(right[i] if i < len(right) else ("", "")))
+    console.print(chart)
+
+
+def _bars(found: list[Bin], *, plain: bool) -> list[tuple[str, str]]:
+    """Label, and bar with its number, of each bin; the longest bar stands for the largest number."""
+    largest = max(each.count for each in found)
+    rows = []
+    for each in found:
+        eighths = -(-each.count * BAR * 8 // largest)  # rounded up: one document is to be seen
+        whole, part = divmod(eighths, 8)
+        bar = "#" * -(-eighths // 8) if plain else "█" * whole + EIGHTHS[part].strip()
+        rows.append((each.label.replace("–", "-") if plain else each.label, f"{bar} {each.count:,}".lstrip()))
+    return rows
+
+
+def _splits(numbers: CorpusStats) -> str:
+    """Documents of each split, or their number where there are no splits."""
+    if set(numbers.splits) <= {"none"}:
+        return f"{numbers.documents:,}"
+    parts = "/".join(f"{numbers.splits.get(name, 0):,}" for name in ("train", "validation", "test"))
+    rest = numbers.splits.get("none", 0)
+    return f"{parts} + {rest:,}" if rest else parts

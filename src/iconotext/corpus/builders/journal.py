@@ -1,0 +1,166 @@
+"""Work on many items on all cores, whose results are kept on disk as they come.
+
+Items go to worker processes some at a time. What comes back is written as one line, in the order of the items, so a
+file of results is the same whatever the number of workers, and a run that was killed goes on after its last whole line.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from iconotext.corpus.strict_json import dump_json, parse_json
+from iconotext.errors import CorpusError, IconotextError, OutputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+CHUNK = 64
+"""Items that go to a worker together; the work of one chunk is lost when the program is killed."""
+
+AHEAD = 3
+"""Chunks for each worker that wait or are worked on: so much of the items is in memory."""
+
+
+def journalled(
+    items: Iterable[Item],
+    work: Callable[[Item], Result],
+    path: Path,
+    *,
+    workers: int,
+    chunk: int = CHUNK,
+) -> Generator[Result, None, None]:
+    """The result of work on each item, in their order.
+
+    Args:
+        items: The same ones in the same order in every run that goes on with a journal.
+        work: A function that can be sent to another process; its results are what JSON can hold.
+        path: The journal. Results that stand in it are not computed again.
+        workers: Processes; with 1, or with few items, the work is done in this one.
+        chunk: Items of a line of the journal; the same in every run that goes on with it.
+
+    Raises:
+        CorpusError: The journal is of other items, or a result cannot be written as JSON.
+        IconotextError: A worker died.
+        OutputError: The journal cannot be written.
+    """
+    chunks = _chunks(items, chunk)
+    with _opened(path) as file:
+        for results in _whole_lines(file):
+            if len(next(chunks, ())) != len(results):
+                raise CorpusError(f"{path}: is of another source: remove it and begin anew")
+            yield from results
+        first = list(islice(chunks, 2))
+        rest = chain(first, chunks)
+        lines = _in_processes(rest, work, workers) if workers > 1 and len(first) > 1 else _in_process(rest, work)
+        for line in lines:
+            with _output_errors(path):
+                file.write(line)
+                file.flush()
+            # what is handed out is what a later run would read: the same whether it was computed now or before
+            yield from parse_json(line.decode())
+
+
+def kept_results(path: Path) -> Iterator[Any]:
+    """The results of a journal that is complete, in their order.
+
+    Raises:
+        OutputError: It cannot be read.
+    """
+    with _output_errors(path), path.open("rb") as file:
+        for line in file:
+            yield from parse_json(line.decode())
+
+
+def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    iterator = iter(items)
+    while some := list(islice(iterator, size)):
+        yield some
+
+
+def _line(work: Callable[[Item], Result], items: list[Item]) -> bytes:
+    """The results of a chunk as a line of the journal."""
+    results = [work(item) for item in items]
+    try:
+        return f"{dump_json(results)}\n".encode()
+    except ValueError as error:
+        raise CorpusError(f"a result of {getattr(work, '__name__', work)} cannot be kept: {error}") from error
+
+
+def _in_process(chunks: Iterable[list[Item]], work: Callable[[Item], Result]) -> Iterator[bytes]:
+    for some in chunks:
+        yield _line(work, some)
+
+
+def _in_processes(chunks: Iterator[list[Item]], work: Callable[[Item], Result], workers: int) -> Iterator[bytes]:
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
+    waiting: deque[Future[bytes]] = deque()
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+        try:
+            for some in islice(chunks, AHEAD * workers):
+                waiting.append(pool.submit(_line, work, some))
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(_line, work, some) for some in islice(chunks, 1))
+        except BrokenProcessPool as error:
+            raise IconotextError(
+                "a worker process died, perhaps for want of memory: run the same command again, which goes on from "
+                "there, with fewer --workers"
+            ) from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the program is killed, which could not tell its workers so."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    with _output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b")
+    with file:
+        yield file
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[list[Any]]:
+    """Results of the lines that are whole; what a kill left of another is cut off, and the file stands at its end."""
+    file.seek(0)
+    end = 0
+    for line in file:
+        if not line.endswith(b"\n"):
+            break
+        try:
+            results = parse_json(line.decode())
+        except ValueError:  # a power cut may leave blanks where a line was to come
+            break
+        end += len(line)
+        yield results
+    file.truncate(end)
+    file.seek(0, os.SEEK_END)
+
+
+@contextmanager
+def _output_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext import read_corpus
+from iconotext.cli.app import app
+from tests.read.test_epub import book
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["corpus", "build", "folder", *map(str, arguments)])
+
+
+def test_a_site_becomes_a_corpus(tmp_path, picture):
+    picture("site/static/img/a.png")
+    picture("site/static/img/icon.png", size=(8, 8))
+    icons = "".join(f"![](/img/icon.png?{i})\n\n" for i in range(5))
+    for i in range(9):
+        picture(f"site/pages/{i}.png", seed=i + 1)
+        (tmp_path / f"site/pages/{i}.md").write_text(f"# Page {i}\n\nA sentence.\n\n![]({i}.png)\n")
+    (tmp_path / "site/pages/root.md").write_text(f"A sentence.\n\n![](/img/a.png)\n\n{icons}")
+    (tmp_path / "site/pages/words.md").write_text("Only words.")
+    (tmp_path / "site/pages/broken.pdf").write_bytes(b"%PDF- nothing")
+    output = tmp_path / "out/c.parquet"
+    command = ["--source", tmp_path / "site/pages", "-o", output, "--root", tmp_path / "site", "--test", "0.2"]
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "picture: not found in no parent folder" in result.stderr
+    command[5] = tmp_path / "site/static"
+    result = run(*command, "--allow-outside", "--force")
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+    assert lines[-9:] == [
+        "dropped:",
+        "5  picture: smaller than … px (…): an icon or a spacer",
+        f"e.g. {tmp_path}/site/pages/root.md: /img/icon.png?0: smaller than 64 px (8 × 8): an icon or a spacer",
+        "1  document that cannot be read",
+        lines[-5],
+        "1  document without sentences or usable pictures",
+        f"{tmp_path}/site/pages/words.md: no picture that can be used",
+        f"{output}: 10 documents (6 train, 2 validation, 2 test)",
+        f"{tmp_path}/out/c.report.json: the counts, and {tmp_path}/out/c.dropped.tsv: every item that was dropped",
+    ]
+    assert lines[-5].startswith(f"{tmp_path}/site/pages/broken.pdf: ")
+    table = [line.split("\t") for line in (tmp_path / "out/c.dropped.tsv").read_text().splitlines()]
+    assert table[0] == ["rule", "item", "reason"]
+    assert len(table) == 8
+    report = json.loads((tmp_path / "out/c.report.json").read_text())
+    assert report["counts"] == [{"what": "files", "found": 12}]
+    assert sum(report["dropped"].values()) == 7
+    assert report["settings"]["validation"] == 0.1
+    found = {document.id: document for document in read_corpus(output)}
+    assert found["root"].images[0].source == "../site/static/img/a.png"
+    assert {document.links for document in found.values()} == {None}
+    again = run(*command)
+    assert again.exit_code == 1
+    assert "--force" in again.stderr
+
+
+def test_pictures_inside_documents(tmp_path):
+    (tmp_path / "a.epub").write_bytes(book())
+    result = run("--source", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--set", "language=de")
+    assert result.exit_code == 0, result.output
+    said = f"{tmp_path}/c_images has 1 pictures that came inside documents, or from the web: keep it beside the corpus"
+    assert f"note: {said}" in result.stderr
+    (document,) = read_corpus(tmp_path / "c.jsonl")
+    assert (document.language, document.images[0].problem) == ("de", None)
+
+
+def test_links_on_request(tmp_path, picture):
+    picture("a.png")
+    (tmp_path / "a.md").write_text("1. Cut the wood.\n2. Sand it.\n\n   ![](a.png)\n")
+    result = run("--source", tmp_path / "a.md", "-o", tmp_path / "c.jsonl", "--links", "step", "--validation", 0)
+    assert result.exit_code == 0, result.output
+    (document,) = read_corpus(tmp_path / "c.jsonl")
+    assert [document.sentences[s].text for s, _ in document.links] == ["Sand it."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["words.md", "-o", "c.jsonl"],
+            "none of 1 documents has both sentences and a picture that can be used (dropped: 1 document without "
+            "sentences or usable pictures, such as words.md: no picture that can be used)",
+        ),
+        (["gone.md", "-o", "c.jsonl"], "gone.md: no such file or folder"),
+        (["words.md", "-o", "c.csv"], "is .jsonl or .parquet"),
+        (["words.md", "-o", "folder"], "name a file .jsonl or .parquet"),
+        (["empty", "-o", "c.jsonl"], "no documents in empty"),
+        (["words.md", "-o", "c.jsonl", "--set", "colour=red"], "with one of the names"),
+        (["words.md", "-o", "c.jsonl", "--validation", "1"], "validation"),
+        (["words.md", "-o", "c.jsonl", "--validation", "0.6", "--test", "0.5"], "give shares from 0 that leave some"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.md").write_text("Only words.")
+    (tmp_path / "empty").mkdir()
+    result = run("--source", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "words.md"]
