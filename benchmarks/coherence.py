@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iconotext.corpus.builders.captions import read_photos
+from iconotext.corpus.builders.photos import read_photos
 from iconotext.corpus.relations import CLUE
 from iconotext.corpus.store import write_corpus
 from iconotext.embed.relation_model import load_relation_model
@@ -35,7 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("where is the data? --data FOLDER, or set ICONOTEXT_DATA")
-    photos = read_photos(arguments.data / "captions" / "flickr8k" / "captions.jsonl")
+    photos = list(read_photos(arguments.data / "captions" / "flickr8k" / "captions.jsonl"))
     texts = [photo.captions[0] for photo in photos]
     cache = FeatureCache()
     model = load_relation_model(cache=cache)

@@ -23,15 +23,10 @@ from typing import Any
 
 from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
-from iconotext.corpus.builders.captions import (
-    RULES,
-    CaptionSettings,
-    Photo,
-    build_captions,
-    read_photos,
-    share_out,
-    validation_as_test,
-)
+from iconotext.corpus.builders.caption_documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.caption_splits import share_out, validation_as_test
+from iconotext.corpus.builders.captions import RULES
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.evaluate import Evaluation, Scored, evaluate
@@ -75,7 +70,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
     work, seeds = arguments.work, range(arguments.seeds)
-    photos = share_out(validation_as_test(read_photos(arguments.data / SOURCES["flickr8k"])), Shares(0.08, 0))
+    photos = list(read_photos(arguments.data / SOURCES["flickr8k"]))
+    splits = share_out(validation_as_test([photo.split for photo in photos]), Shares(0.08, 0))
+    photos = [replace(photo, split=split) for photo, split in zip(photos, splits, strict=True)]
     vectors = looked_at(photos)
     cohesive = list(build_captions(photos, CaptionSettings(**RULES["dii"], evaluation_shuffles=5), vectors=vectors))
     corpora = training_corpora(arguments.data, work, photos, cohesive)

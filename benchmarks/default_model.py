@@ -19,20 +19,16 @@ import argparse
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.corpus.builders.captions import (
-    RULES,
-    CaptionSettings,
-    Photo,
-    build_captions,
-    read_photos,
-    validation_as_test,
-)
+from iconotext.corpus.builders.caption_documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.builders.pairs import build_pairs
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.embed.folder import default_folder, load_model, save_model
 from iconotext.embed.model import Inputs
@@ -123,9 +119,10 @@ def report_captions(data: Path) -> None:
     photos = [photo for photo in read_photos(data / SOURCES["flickr8k"]) if photo.split == "validation"]
     mixed = build_captions(photos, CaptionSettings(evaluation_shuffles=5))
     alike = CaptionSettings(**RULES["dii"], evaluation_shuffles=5)
+    test = [replace(photo, split="test") for photo in photos]
     kinds = {
         "ten at random": list(mixed),
-        "five that look alike": list(build_captions(validation_as_test(photos), alike, vectors=looked_at(photos))),
+        "five that look alike": list(build_captions(test, alike, vectors=looked_at(photos))),
     }
     print("\n1. Captions\n\n| photographs of a document (documents) | model | AUC | p@1 | p@5 |\n|---|---|---|---|---|")
     for kind, documents in kinds.items():

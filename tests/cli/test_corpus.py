@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,16 +24,6 @@ def corpus(path, *rows):
 
 def row(name, *images, **more):
     return {"id": name, "sentences": ["A.", "B."], "images": list(images), "links": [[0, 0]], **more}
-
-
-@pytest.fixture
-def album(tmp_path, picture):
-    """Forty photographs of noise with three captions each."""
-    lines = []
-    for i in range(40):
-        picture(f"photos/{i}.png", seed=i, size=(16, 16))
-        lines.append({"image": f"photos/{i}.png", "captions": [f"Picture {i}.", f"Number {i}.", f"Image {i}."]})
-    return corpus(tmp_path / "captions.jsonl", *lines)
 
 
 @pytest.mark.parametrize("command", [[], ["build"]])
@@ -190,50 +179,6 @@ def test_split(tmp_path, picture):
     assert run("split", path, "--output", tmp_path / "x.jsonl", "--validation", "1").exit_code == 1
 
 
-def test_build_captions(tmp_path, album):
-    output = tmp_path / "out/c.jsonl"
-    result = run("build", "captions", album, "--output", output, "--validation", "0.3", "--test", "0.3")
-    assert result.exit_code == 0, result.output
-    assert "5 documents out of 40 photographs" in result.stderr  # 3 versions of one, 1, 1
-    first = json.loads(output.read_text().splitlines()[0])
-    assert first["id"] == "train-0-00000-0"
-    assert all(name.startswith("../photos/") for name in first["images"])
-    assert run("check", output).exit_code == 0
-    other = tmp_path / "out/d.jsonl"
-    assert run("build", "captions", album, "-o", other, "--validation", "0.3", "--test", "0.3").exit_code == 0
-    assert other.read_text() == output.read_text()
-
-
-def test_build_topical_captions(tmp_path, album):
-    output = tmp_path / "c.parquet"
-    result = run("build", "captions", album, "-o", output, "--rule", "dii", "--set", "pairs=4", "--set", "versions=1")
-    assert result.exit_code == 0, result.output
-    assert {(len(d.sentences), len(d.images)) for d in read_corpus(output)} == {(4, 4)}
-    (tmp_path / "photos/3.png").write_text("no picture")
-    result = run("build", "captions", album, "-o", tmp_path / "d.jsonl", "--rule", "dii")
-    assert result.exit_code == 1
-    assert "3.png" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--set", "pairs=0"], "pairs: input should be greater"),
-        (["--set", "colour=red"], "with one of the names"),
-        (["--rule", "dii-stress", "--set", "topical=false"], "45 distractor captions"),
-        (["--validation", "0.1"], "validation has 4 photographs"),
-        (["--validation", "0.6", "--test", "0.5"], "shares"),
-    ],
-)
-def test_build_says_what_it_cannot_do(tmp_path, album, options, message):
-    if options[1] == "dii-stress":
-        album.write_text("\n".join(album.read_text().splitlines()[:10]))
-    result = run("build", "captions", album, "-o", tmp_path / "c.jsonl", *options)
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert not (tmp_path / "c.jsonl").exists()
-
-
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
     path = corpus(tmp_path / "c.jsonl", row("a", "x"))
     assert run("stats", path).stderr == ""
@@ -242,22 +187,3 @@ def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
     assert total(path) == 0
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert total(path) == 1
-
-
-def test_photographs_for_validation_may_be_the_test(tmp_path, album):
-    lines = [json.loads(line) for line in album.read_text().splitlines()]
-    for i, line in enumerate(lines):
-        line["split"] = "validation" if i < 20 else "train"
-    corpus(album, *lines)
-    arguments = ["build", "captions", album, "--output", tmp_path / "c.jsonl", "--set", "pairs=1"]
-    arguments += ["--set", "distractor_images=1", "--set", "distractor_captions=1", "--test-on-validation"]
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert "say how many, as --validation 0.1" in result.stderr
-    result = run(*arguments, "--validation", "0.2")
-    assert result.exit_code == 0, result.output
-    numbers = json.loads(run("stats", tmp_path / "c.jsonl", "--json").stdout)
-    assert numbers[0]["splits"] == {"train": 24, "validation": 2, "test": 10}  # 8 of them in 3 versions
-    own = {Path(line["image"]).name for line in lines[:20]}
-    for document in read_corpus(tmp_path / "c.jsonl"):
-        assert ({Path(image.source).name for image in document.images} <= own) == (document.split == "test")

@@ -6,7 +6,7 @@ import pytest
 
 from iconotext import read_corpus
 from iconotext.corpus.builders.build import build_corpus, work_folder
-from iconotext.corpus.builders.build_report import BuildReport, Count
+from iconotext.corpus.builders.build_report import OTHER, RULES, BuildReport, Count
 from iconotext.errors import CorpusError, OutputError, SettingError
 
 
@@ -227,3 +227,12 @@ def test_the_first_item_of_a_rule_is_remembered():
     report.drop("r", "a", "because")
     report.drop("r", "b")
     assert (report.first, report.dropped["r"]) == ({"r": "a: because"}, 2)
+
+
+def test_no_source_makes_a_report_endless():
+    report = BuildReport("x", {}, [])
+    for number in range(1000):
+        report.drop(f"rule {number % 500}", "a", "b" if number % 2 else "")
+    assert len(report.dropped) == RULES + 1
+    assert report.dropped[OTHER] == 1000 - 2 * RULES
+    assert report.first[OTHER] == f"a: rule {RULES}"

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from iconotext.corpus import check, json_lines, parquet
 from iconotext.corpus.check import check_corpus
+from iconotext.corpus.jsonl import read_jsonl
+from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
 
 
@@ -138,3 +144,127 @@ def test_a_picture_of_labelled_pairs_in_two_splits_is_noted(tmp_path, picture):
     checked = check_corpus(path)
     assert [problem.place for problem in checked.problems] == ["line 4"]
     assert checked.notes[0].startswith("1 pictures of pairs with relations are in two splits")
+
+
+def slowly(path):
+    """What is wrong with a corpus of one line a document, as plainly as it can be said; the oracle."""
+    ids: dict[str, str] = {}
+    first_with: dict[bytes | str, tuple[str, str, bool]] = {}
+    told, seen, leaks = [], set(), set()
+    for number, record in enumerate(read_jsonl(path), start=1):
+        place, document = f"line {number}", record.row
+        told += [(problem.place, problem.field, problem.message) for problem in record.problems]
+        if document is None:
+            continue
+        if document.id in ids:
+            told.append((place, "id", f"{document.id!r} is also the id of {ids[document.id]}"))
+        ids.setdefault(document.id, place)
+        for i, source in enumerate(document.images):
+            file = path.parent / source
+            if source not in seen:
+                seen.add(source)
+                if not file.is_file() and not source.startswith("http:"):
+                    told.append((place, f"images.{i}", f"not found: {file}"))
+        for i, source in enumerate(document.images):
+            file = path.parent / source
+            key = file.read_bytes() if file.is_file() else source
+            split, where, pair = first_with.setdefault(
+                key, (document.split, place, document.relations is not None)
+            ) if document.split else (None, None, None)  # fmt: skip
+            both = pair and document.relations is not None
+            if split is not None and split != document.split and not both and (key, document.split) not in leaks:
+                leaks.add((key, document.split))
+                there = f"{source} is in {document.split} here and in {split} at {where}"
+                told.append((place, f"images.{i}", there))
+    return told
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from("abcdefghijkl"),
+        "split": st.sampled_from([None, "train", "validation", "test"]),
+        "sentences": st.lists(st.just("A."), max_size=2),
+        "images": st.lists(
+            st.sampled_from(["a.png", "copy.png", "b.png", "gone.png", "lost/x.png", "http://x.example/1", "http:y"]),
+            max_size=4,
+        ),
+        "links": st.none() | st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=2),
+        "relations": st.none() | st.just({"Visible": True}),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(ROWS | st.just("{") | st.just('{"id": 1}'), max_size=12), block=st.sampled_from([1, 200, 10**6]))
+def test_against_a_slow_check(tmp_path, picture, rows, block):
+    if not (tmp_path / "copy.png").exists():
+        (tmp_path / "copy.png").write_bytes(picture("a.png").read_bytes())
+        picture("b.png", seed=1)
+    path = corpus(tmp_path, *rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "BLOCK", block)
+        checked = check_corpus(path)
+    assert [(problem.place, problem.field, problem.message) for problem in checked.problems] == slowly(path)
+    assert checked.documents == len(rows)
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+def test_workers_find_the_same_in_the_same_order(tmp_path, picture, monkeypatch, name):
+    picture("0.png")
+    many = [row(f"d{i % 37}", f"{i % 5}.png", "http://x/1", split=("train", "test")[i % 2]) for i in range(60)]
+    path = corpus(tmp_path, *many)
+    if name == "c.parquet":
+        monkeypatch.setattr(parquet, "ROWS_IN_GROUP", 7)
+        monkeypatch.setattr(parquet, "ROWS_AT_ONCE", 7)
+        unique = [each | {"id": f"d{i}"} for i, each in enumerate(many)]
+        write_corpus(read_corpus(corpus(tmp_path, *unique)), tmp_path / name)
+        path = tmp_path / name
+    monkeypatch.setattr(json_lines, "BLOCK", 500)
+    monkeypatch.setattr(check, "FEW", 1)
+    alone = check_corpus(path, workers=1)
+    assert len(alone.problems) >= 8
+    assert check_corpus(path, workers=2) == alone
+
+
+def test_problems_beyond_what_is_listed_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "LISTED", 6)
+    monkeypatch.setattr(json_lines, "BLOCK", 1)
+    rows = [row(f"d{i // 2}", f"{i}.png", "x.png", split=("train", "test")[i % 2]) for i in range(20)]
+    checked = check_corpus(corpus(tmp_path, *rows))
+    monkeypatch.setattr(check, "LISTED", 10**6)
+    everything = check_corpus(tmp_path / "c.jsonl")
+    assert checked.problems == everything.problems[:6]
+    assert (len(everything.problems), everything.unlisted) == (20 + 1 + 10 + 1, 0)
+    assert checked.unlisted == len(everything.problems) - 6
+
+
+def test_a_check_sees_what_has_changed_since_the_last_one(tmp_path, picture):
+    path = corpus(tmp_path, row("a", "a.png"))
+    assert found(path) == [("line 1", "images.0")]
+    picture("a.png")
+    assert found(path) == []
+
+
+def test_damage_in_an_archive_keeps_what_was_found_before(tmp_path):
+    path = tmp_path / "shard.jsonl.zip"
+    shard = {"text_list": ["A."], "image_info": [{"image_name": "a.png", "matched_text_index": 7}]}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("shard.jsonl", "".join(f"{json.dumps(shard)}\n" for _ in range(3000)))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1  # a letter in the middle, which shows in the check sum at the end
+    path.write_bytes(bytes(data))
+    checked = check_corpus(path)
+    assert checked.problems[-1].place == "what follows"
+    assert checked.documents > 1000
+
+
+def test_parts_are_shown_as_they_come(tmp_path):
+    seen = []
+
+    def watch(parts):
+        for part in parts:
+            seen.append(part.documents)
+            yield part
+
+    check_corpus(corpus(tmp_path, row("a"), "{", row("b")), watch=watch)
+    assert seen == [3]

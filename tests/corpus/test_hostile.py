@@ -249,6 +249,40 @@ def test_streaming_reads_what_json_reads(value, piece, indent):
     assert list(elements(Small(json.dumps(value, indent=indent)))) == wanted
 
 
+@settings(max_examples=60, deadline=None)
+@given(value=st.dictionaries(st.text(max_size=3), JSON, max_size=4), piece=st.integers(1, 9))
+def test_streaming_passes_over_what_is_no_array_only_if_it_may(value, piece):
+    class Small(io.StringIO):
+        def read(self, size=-1):
+            return super().read(min(size, piece))
+
+    wanted = [
+        (key, index, item)
+        for key, items in value.items()
+        if isinstance(items, list)
+        for index, item in enumerate(items)
+    ]
+    assert list(elements(Small(json.dumps(value)), others=True)) == wanted
+    if not all(isinstance(items, list) for items in value.values()):
+        with pytest.raises(ValueError, match=r"'\[' is needed"):
+            list(elements(Small(json.dumps(value))))
+
+
+def test_streaming_does_not_read_on_where_a_number_is_broken():
+    """A stream that never ends: what follows a number is looked at only as long as it may belong to it."""
+
+    class Endless(io.StringIO):
+        asked = 0
+
+        def read(self, size=-1):
+            self.asked += 1
+            assert self.asked < 5
+            return '{"a": [' if self.asked == 1 else "1-, " * (size // 4)
+
+    with pytest.raises(ValueError, match="is needed"):
+        list(elements(Endless()))
+
+
 def test_features_never_run_code(tmp_path):
     from iconotext.corpus.feature_table import load_feature_table
 

@@ -4,8 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from iconotext import read_corpus
+from iconotext.corpus.row import Row, parse_json_row, parse_row
+from iconotext.corpus.store import read_rows, write_rows
+from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import CorpusError
 
 GOOD: dict[str, Any] = {
@@ -91,3 +96,60 @@ def test_one_split(tmp_path):
     assert list(read_corpus(path, split="train")) == []
     with pytest.raises(CorpusError, match="split 'dev': there are train, validation, test"):
         read_corpus(path, split="dev")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    change=st.dictionaries(st.sampled_from([*Row.model_fields, "colour"]), JSON, max_size=3),
+    drop=st.sampled_from([None, "id", "sentences"]),
+    escaped=st.booleans(),
+    cut=st.none() | st.integers(0, 200),
+)
+def test_the_quick_way_to_read_a_line_finds_what_the_careful_one_does(change, drop, escaped, cut):
+    values = {name: value for name, value in (GOOD | change).items() if name != drop}
+    line = json.dumps(values, ensure_ascii=escaped).encode("utf-8", "surrogatepass")[:cut]
+    try:
+        careful = parse_row(parse_json(line.decode()), "line 2")
+    except ValueError:
+        assert parse_json_row(line, "line 2") is None
+        return
+    quick = parse_json_row(line, "line 2")
+    if careful.row is None:
+        assert quick is None
+    elif quick is not None:
+        assert quick == careful
+
+
+@pytest.mark.parametrize(
+    ("meta", "quick"),
+    [
+        ('{"x": NaN}', False), ('{"x": -Infinity}', False), ('{"x": "NaN"}', False), ('{"x": "\\ud800"}', False),
+        ('{"x": 1e400}', True), (f'{{"x": {"9" * 5000}}}', False), (f'{{"x": {"[" * 300 + "]" * 300}}}', False),
+        ('{"x": 1, "x": 2}', True), ('{"x": 12345678901234567890123}', True), ('{"x": 0.1234567890123456789}', True),
+    ],
+)  # fmt: skip
+def test_lines_that_need_care(meta, quick):
+    line = f'{{"id": "a", "sentences": [], "images": [], "meta": {meta}}}'
+    found = parse_json_row(line.encode(), "line 1")
+    assert (found is not None) == quick
+    if found is not None:
+        assert found == parse_row(parse_json(line), "line 1")
+
+
+def test_rows_are_written_as_documents_are(tmp_path):
+    rows = [Row(id="a", sentences=["A."], images=["x.png"]), Row(id="b", split="test", sentences=[], images=[])]
+    for name in ("c.jsonl", "c.parquet"):
+        assert write_rows(iter(rows), tmp_path / name) == 2
+        assert list(read_rows(tmp_path / name)) == rows
+    with pytest.raises(CorpusError, match="'a': there are two of this id"):
+        write_rows([rows[0], rows[0]], tmp_path / "d.jsonl")
+    assert not (tmp_path / "d.jsonl").exists()
+    with pytest.raises(CorpusError, match="'a': has no split"):
+        write_rows(rows, tmp_path / "released")

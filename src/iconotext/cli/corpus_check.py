@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +18,7 @@ from iconotext.cli.options import Json
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
+    from iconotext.corpus.check_part import PartSummary
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
@@ -45,17 +50,30 @@ def check(
     """
     with known_errors():
         from iconotext.corpus.check import check_corpus
-        from iconotext.corpus.store import read_records
         from iconotext.corpus.strict_json import dump_json
 
-        records = progress(read_records(path), total=total(path), label="Checking")
-        checked = check_corpus(path, records, decode_pictures=pictures)
+        workers = os.cpu_count() or 1
+        watch = partial(_watched, documents=total(path))
+        checked = check_corpus(path, decode_pictures=pictures, workers=workers, watch=watch)
         if json:
             typer.echo(dump_json(_checked_json(checked)))
         else:
             _show_checked(checked)
         if checked.problems:
             sys.exit(1)
+
+
+def _watched(parts: Iterable[PartSummary], documents: int) -> Iterator[PartSummary]:
+    """Pass parts of the corpus on and show how many documents have come."""
+
+    def each() -> Iterator[PartSummary | None]:
+        for part in parts:
+            yield part
+            yield from repeat(None, part.documents - 1)
+
+    for part in progress(each(), total=documents, label="Checking"):
+        if part is not None:
+            yield part
 
 
 def _checked_json(checked: CheckedCorpus) -> dict[str, object]:
@@ -66,6 +84,7 @@ def _checked_json(checked: CheckedCorpus) -> dict[str, object]:
         "problems": [
             {"place": problem.place, "field": problem.field, "message": problem.message} for problem in checked.problems
         ],
+        "unlisted": checked.unlisted,
         "notes": list(checked.notes),
     }
 
@@ -73,11 +92,13 @@ def _checked_json(checked: CheckedCorpus) -> dict[str, object]:
 def _show_checked(checked: CheckedCorpus) -> None:
     for problem in checked.problems[:SHOWN]:
         typer.echo(f"{checked.path}, {problem}")
-    hidden = len(checked.problems) - SHOWN
+    count = len(checked.problems) + checked.unlisted
+    hidden = count - SHOWN
     if hidden > 0:
-        typer.echo(f"... and {hidden} more; --json gives all")
+        typer.echo(
+            f"... and {hidden} more; --json gives " + (f"{len(checked.problems):,}" if checked.unlisted else "all")
+        )
     for note in checked.notes:
         typer.echo(f"note: {note}")
-    count = len(checked.problems)
     verdict = "nothing wrong" if not count else "1 problem" if count == 1 else f"{count} problems"
     typer.echo(f"{checked.path} ({checked.format}): {checked.documents} documents, {verdict}")

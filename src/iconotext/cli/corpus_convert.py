@@ -24,6 +24,7 @@ class To(StrEnum):
     PARQUET = "parquet"
     RELEASED = "released"
     MMC4 = "mmc4"
+    OBELICS = "obelics"
 
 
 def convert(
@@ -51,6 +52,7 @@ def convert(
     - `iconotext corpus convert mscoco/ mscoco.jsonl`
     - `iconotext corpus convert corpus.jsonl for-released-code/ --features efficientnet-lite0`
     - `iconotext corpus convert shard.jsonl.zip shard.parquet`
+    - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
     """
     with known_errors():
         convert_corpus(source, target, to, features, force=force)

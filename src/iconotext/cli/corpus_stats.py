@@ -91,12 +91,14 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _print_json(found: Found, *, published: bool) -> None:
+    from iconotext.corpus.published_sizes import TABLE_1
     from iconotext.corpus.strict_json import dump_json
-    from iconotext.evaluate.published.hessel2019 import TABLE_1
+
+    from dataclasses import asdict
 
     values: list[dict[str, object]] = [{"corpus": str(path), **numbers.as_json()} for path, numbers in found]
     if published:
-        values += [{"published": name, **sizes._asdict()} for name, sizes in TABLE_1.items()]
+        values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
     typer.echo(dump_json(values))
 
 
@@ -110,7 +112,8 @@ def _show(found: Found, *, published: bool) -> None:
     console = Console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("corpus", overflow="fold", min_width=10)
-    for name in ("train/val/test", "median\nn/m", "mean\nn/m", "max\nn/m", "images", "density"):
+    table.add_column("train/val/test", justify="right", overflow="fold", min_width=10)
+    for name in ("median\nn/m", "mean\nn/m", "max\nn/m", "images", "density"):
         table.add_column(name, justify="right", no_wrap=True)
     titles = [Text(name) for name in _names([path for path, _ in found])]
     for title, (_, numbers) in zip(titles, found, strict=True):
@@ -142,7 +145,7 @@ def _show(found: Found, *, published: bool) -> None:
 
 def _published() -> list[tuple[str, ...]]:
     """The rows of Table 1, with mean and maximum where the supplement has them."""
-    from iconotext.evaluate.published.hessel2019 import TABLE_1
+    from iconotext.corpus.published_sizes import TABLE_1
 
     return [
         (
@@ -198,19 +201,23 @@ def _show_histograms(numbers: CorpusStats, name: Text) -> None:
     for what, sizes in (("sentences", numbers.sentences), ("images", numbers.images)):
         chart.add_column(what, justify="right", no_wrap=True)
         chart.add_column("documents", no_wrap=True)
-        columns.append(_bars(bins(sizes.histogram, ROWS), plain=console.options.ascii_only))
+        found = bins(sizes.histogram, ROWS)
+        label = max(len(what), *(len(each.label) for each in found))
+        number = max(len(f"{each.count:,}") for each in found)
+        room = console.width // 2 - label - number - 6
+        columns.append(_bars(found, min(max(room, 4), BAR), plain=console.options.ascii_only))
     left, right = columns
     for i in range(max(len(left), len(right))):
         chart.add_row(*(left[i] if i < len(left) else ("", "")), *(right[i] if i < len(right) else ("", "")))
     console.print(chart)
 
 
-def _bars(found: list[Bin], *, plain: bool) -> list[tuple[str, str]]:
-    """Label, and bar with its number, of each bin; the longest bar stands for the largest number."""
+def _bars(found: list[Bin], width: int, *, plain: bool) -> list[tuple[str, str]]:
+    """Label, and bar with its number, of each bin; the longest, of ``width`` characters, has the largest number."""
     largest = max(each.count for each in found)
     rows = []
     for each in found:
-        eighths = -(-each.count * BAR * 8 // largest)  # rounded up: one document is to be seen
+        eighths = -(-each.count * width * 8 // largest)  # rounded up: one document is to be seen
         whole, part = divmod(eighths, 8)
         bar = "#" * -(-eighths // 8) if plain else "█" * whole + EIGHTHS[part].strip()
         rows.append((each.label.replace("–", "-") if plain else each.label, f"{bar} {each.count:,}".lstrip()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from enum import IntEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,22 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
 
 
+class Whereabouts(IntEnum):
+    """Where a picture is.
+
+    Attributes:
+        FILE: In a file.
+        NOWHERE: It needs none: its features are there, or the format has no files.
+        WEB: At an address, not at hand.
+        LOST: Its file is not there.
+    """
+
+    FILE = 0
+    NOWHERE = 1
+    WEB = 2
+    LOST = 3
+
+
 class Pictures:
     """Finds the pictures that a corpus names.
 
@@ -41,6 +58,8 @@ class Pictures:
     def __init__(self, folder: Path, *, files: bool = True) -> None:
         self.folder = folder
         self.files = files
+        self._start = str(folder)
+        self._schemes: dict[str, bool] = {}
 
     @cached_property
     def _in_table(self) -> frozenset[str]:
@@ -48,24 +67,41 @@ class Pictures:
         path = self.folder / ROWS_FILE
         return frozenset(read_rows(path)) if path.is_file() else frozenset()
 
-    def find(self, source: str) -> tuple[Path | None, str | None]:
-        """The file of an image, and why there is none where there should be one.
+    def whereabouts(self, source: str) -> Whereabouts:
+        """Where the picture of an image is.
 
         An image whose features lie beside the corpus needs no file. One that is named by an address is not at hand,
         unless a file has this very name.
         """
         if not self.files:
-            return None, None
-        file = self.folder / source
-        try:
-            there = file.is_file()
-        except (OSError, ValueError):  # a name too long for the system, a NUL in it
-            there = False
-        if there:
-            return file, None
+            return Whereabouts.NOWHERE
+        address = named_by_address(source)
+        # A file may have a name like an address; most often there is not even a folder named "https:" to look into.
+        if not (address and self._no_folder(source)) and os.path.isfile(os.path.join(self._start, source)):
+            return Whereabouts.FILE
         if source in self._in_table:
-            return None, None
-        return None, f"not at hand: {source} is an address" if named_by_address(source) else f"not found: {file}"
+            return Whereabouts.NOWHERE
+        return Whereabouts.WEB if address else Whereabouts.LOST
+
+    def _no_folder(self, address: str) -> bool:
+        """Whether the folder is not there whose name an address would begin with, were it a path."""
+        scheme, slash, _ = address.partition("/")
+        if not slash:
+            return False
+        if scheme not in self._schemes:
+            self._schemes[scheme] = not os.path.isdir(os.path.join(self._start, scheme))
+        return self._schemes[scheme]
+
+    def find(self, source: str) -> tuple[Path | None, str | None]:
+        """The file of an image, and why there is none where there should be one."""
+        match self.whereabouts(source):
+            case Whereabouts.FILE:
+                return self.folder / source, None
+            case Whereabouts.WEB:
+                return None, f"not at hand: {source} is an address"
+            case Whereabouts.LOST:
+                return None, f"not found: {self.folder / source}"
+        return None, None
 
 
 def named_by_address(source: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +11,9 @@ from typing import IO, Any
 from iconotext.corpus.row import Problem
 from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import CorpusError
+
+BLOCK = 1 << 20
+"""Bytes of the lines that are handed on together, about."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
@@ -20,17 +23,46 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
         CorpusError: The file cannot be read.
     """
     with lines_of(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except UnicodeDecodeError:
-                yield number, None, Problem(f"line {number}", None, "not UTF-8 text; a corpus is JSON lines in UTF-8")
-            except ValueError as error:
-                yield number, None, Problem(f"line {number}", None, str(error))
-            else:
-                yield number, value, None
+        yield from parse_lines(1, lines)
+
+
+def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, Problem | None]]:
+    """Number and value of each line that is not blank, or its problem; ``first`` is the number of the first line."""
+    for number, line in enumerate(lines, start=first):
+        if line.isspace():
+            continue
+        try:
+            value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError:
+            yield number, None, Problem(f"line {number}", None, "not UTF-8 text; a corpus is JSON lines in UTF-8")
+        except ValueError as error:
+            yield number, None, Problem(f"line {number}", None, str(error))
+        else:
+            yield number, value, None
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Lines, about a megabyte together, with the number of the first.
+
+    Raises:
+        CorpusError: The file cannot be read; the lines before the place where that shows come first.
+    """
+    with lines_of(path) as lines:
+        first, size = 1, 0
+        block: list[bytes] = []
+        try:
+            for line in lines:
+                block.append(line)
+                size += len(line)
+                if size >= BLOCK:
+                    yield first, block
+                    first, size, block = first + len(block), 0, []
+        except Exception:
+            if block:
+                yield first, block
+            raise
+        if block:
+            yield first, block
 
 
 def count_lines(path: Path) -> int:
@@ -40,7 +72,7 @@ def count_lines(path: Path) -> int:
         CorpusError: The file cannot be read.
     """
     with lines_of(path) as lines:
-        return sum(1 for line in lines if line.strip())
+        return sum(1 for line in lines if not line.isspace())
 
 
 @contextmanager

@@ -12,8 +12,12 @@ PIECE = 1 << 16
 IN_NUMBERS = "0123456789.eE+-"
 
 
-def elements(stream: TextIO) -> Iterator[tuple[str, int, Any]]:
+def elements(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, int, Any]]:
     """Key, index (from 0) and value of every element of ``{"key": [value, value, ...], ...}``, as they come.
+
+    Args:
+        stream: What to read.
+        others: Whether the object may also have values that are no arrays, which are passed over.
 
     Raises:
         ValueError: It is not such an object; the message says after how many characters.
@@ -28,8 +32,11 @@ def elements(stream: TextIO) -> Iterator[tuple[str, int, Any]]:
             if not isinstance(key, str):
                 text.fail("a key in quotation marks is needed")
             text.take(":")
-            for index, value in enumerate(_array(text)):
-                yield key, index, value
+            if others and text.peek() != "[":
+                text.value()
+            else:
+                for index, value in enumerate(_array(text)):
+                    yield key, index, value
             if text.peek() != ",":
                 break
             text.take(",")
@@ -96,7 +103,8 @@ class _Text:
                 self.fail("nested too deeply")
             except ValueError as error:  # a constant that we refuse, an integer of thousands of digits
                 self.fail(str(error))
-            if not self._text[end:].strip(IN_NUMBERS) and self._more(size):  # 1 may become 1.5
+            in_number = self._text[end : end + 1] in IN_NUMBERS  # also at the end of what we have; 1 may become 1.5
+            if in_number and not self._text[end:].strip(IN_NUMBERS) and self._more(size):
                 continue
             self._at = end
             return value

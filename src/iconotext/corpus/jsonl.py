@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-from iconotext.corpus.json_lines import count_lines, json_lines
-from iconotext.corpus.row import Record, Row, parse_row
+from iconotext.corpus.json_lines import count_lines, line_blocks, lines_of, parse_lines
+from iconotext.corpus.row import Part, Record, Row, parse_json_row, parse_row
 from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import CorpusError
 from iconotext.write import opened
@@ -20,9 +21,30 @@ def read_jsonl(path: Path) -> Iterator[Record]:
     Raises:
         CorpusError: The file cannot be read.
     """
-    for number, value, problem in json_lines(path):
-        place = f"line {number}"
-        yield parse_row(value, place) if problem is None else Record(place, None, (problem,))
+    with lines_of(path) as lines:
+        yield from line_records(1, lines)
+
+
+def line_records(first: int, lines: Iterable[bytes]) -> Iterator[Record]:
+    """What each line holds that is not blank; ``first`` is the number of the first line."""
+    for number, line in enumerate(lines, start=first):
+        if not line.isspace():
+            yield parse_json_row(line, f"line {number}") or _carefully(number, line)
+
+
+def jsonl_parts(path: Path) -> Iterator[Part]:
+    """The same in parts of about a megabyte.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    return (partial(line_records, first, lines) for first, lines in line_blocks(path))
+
+
+def _carefully(number: int, line: bytes) -> Record:
+    """The record of a line that something may be wrong with."""
+    ((_, value, problem),) = parse_lines(number, [line])
+    return parse_row(value, f"line {number}") if problem is None else Record(f"line {number}", None, (problem,))
 
 
 def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:

@@ -6,13 +6,14 @@ The links are the data set's own guesses, an assignment over CLIP similarities, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from iconotext.corpus.json_lines import json_lines
-from iconotext.corpus.row import Problem, Record, Row, parse_row, problems_of
+from iconotext.corpus.json_lines import line_blocks, lines_of, parse_lines
+from iconotext.corpus.row import Part, Problem, Record, Row, parse_row, problems_of
 from iconotext.corpus.strict_json import dump_json
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
@@ -58,12 +59,34 @@ def read_mmc4(path: Path) -> Iterator[Record]:
     Raises:
         CorpusError: The file cannot be read.
     """
-    shard = path.name.removesuffix(".zip").removesuffix(".jsonl")
-    folder = f"{shard}_images/" if (path.parent / f"{shard}_images").is_dir() else ""
     ids = UniqueIds()
-    for number, value, problem in json_lines(path):
+    with lines_of(path) as lines:
+        for record in _records(1, lines, _folder(path)):
+            if record.row is not None:
+                record.row.id = ids.take(record.row.id)
+            yield record
+
+
+def mmc4_parts(path: Path) -> Iterator[Part]:
+    """The same in parts of about a megabyte; ids are the addresses of the pages, of which several may have the same.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    folder = _folder(path)
+    return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))
+
+
+def _folder(path: Path) -> str:
+    """What the names of a shard's images begin with: the folder that they were fetched into, if it is there."""
+    shard = path.name.removesuffix(".zip").removesuffix(".jsonl")
+    return f"{shard}_images/" if (path.parent / f"{shard}_images").is_dir() else ""
+
+
+def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record]:
+    for number, value, problem in parse_lines(first, lines):
         place = f"line {number}"
-        yield _record(value, place, number, folder, ids) if problem is None else Record(place, None, (problem,))
+        yield _record(value, place, number, folder) if problem is None else Record(place, None, (problem,))
 
 
 def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
@@ -81,7 +104,7 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     return number
 
 
-def _record(value: object, place: str, number: int, folder: str, ids: UniqueIds) -> Record:
+def _record(value: object, place: str, number: int, folder: str) -> Record:
     try:
         shard = Shard.model_validate(value)
     except ValidationError as error:
@@ -92,7 +115,7 @@ def _record(value: object, place: str, number: int, folder: str, ids: UniqueIds)
     matched = [image.matched_text_index for image in shard.image_info]
     known = any(index is not None for index in matched)
     values = {
-        "id": ids.take(shard.url or f"line-{number}"),
+        "id": shard.url or f"line-{number}",
         "sentences": shard.text_list,
         "images": [folder + image.image_name for image in shard.image_info],
         "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if known else None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.row import Problem, Record, Row, parse_row
+from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
 from iconotext.corpus.strict_json import dump_json, parse_json
 from iconotext.errors import CorpusError
 from iconotext.write import opened
@@ -27,14 +29,65 @@ def read_parquet(path: Path) -> Iterator[Record]:
     Raises:
         CorpusError: The file cannot be read, or its columns are not those of a corpus; names the column.
     """
-    with _table(path) as table:
-        columns = table.schema_arrow.names
-        _check_columns(columns, path)
-        number = 0
-        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
+    for part in parquet_parts(path):
+        yield from part()
+
+
+def parquet_parts(path: Path) -> Iterator[Part]:
+    """The same in parts, a row group each.
+
+    Raises:
+        CorpusError: As ``read_parquet``.
+    """
+    _check_columns(parquet_columns(path), path)
+    return parquet_groups(path, _record)
+
+
+def parquet_groups(
+    path: Path, record: Callable[[dict[str, Any], str], Record], columns: Sequence[str] | None = None
+) -> Iterator[Part]:
+    """Parts of a table, a row group each.
+
+    Args:
+        path: The table.
+        record: What is made of each row: of its columns, and its place.
+        columns: Those that are read; None: all.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with parquet_table(path) as table:
+        sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
+    before = accumulate(sizes, initial=0)
+    return (
+        partial(_group, path, i, first, record, columns) for i, first in zip(range(len(sizes)), before, strict=False)
+    )
+
+
+def _group(
+    path: Path,
+    group: int,
+    before: int,
+    record: Callable[[dict[str, Any], str], Record],
+    columns: Sequence[str] | None,
+) -> Iterator[Record]:
+    number = before
+    with parquet_table(path) as table:
+        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=[group], columns=columns):
             for values in _rows_of(batch, path, number):
                 number += 1
-                yield _record(values, f"row {number}")
+                yield record(values, f"row {number}")
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """Names of the columns, in their order.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with parquet_table(path) as table:
+        names: list[str] = table.schema_arrow.names
+    return names
 
 
 def count_parquet(path: Path) -> int:
@@ -43,7 +96,7 @@ def count_parquet(path: Path) -> int:
     Raises:
         CorpusError: The file cannot be read.
     """
-    with _table(path) as table:
+    with parquet_table(path) as table:
         return int(table.metadata.num_rows)
 
 
@@ -55,7 +108,6 @@ def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
         OutputError: The file exists, or cannot be written.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     schema = pa.schema(
         [
@@ -72,12 +124,34 @@ def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
             ("meta", pa.string()),
         ]
     )
+    return write_table(((row.id, _values(row)) for row in rows), schema, path, force=force)
+
+
+def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
+    """Write the columns of documents as a table.
+
+    Args:
+        rows: Of each document its id, for errors, and its columns.
+        schema: A schema of pyarrow.
+        path: The table.
+        force: Replace a file that is there.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        CorpusError: A row holds what the table cannot.
+        OutputError: The file exists, or cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     number = 0
     with opened(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        waiting: list[dict[str, Any]] = []
+        waiting: list[tuple[str, dict[str, Any]]] = []
         group: list[Any] = []
         for number, row in enumerate(rows, start=1):
-            waiting.append(_values(row))
+            waiting.append(row)
             if len(waiting) == ROWS_AT_ONCE:  # Python objects are large: make them columns before there are many
                 group.append(_arrow_table(waiting, schema))
                 waiting = []
@@ -92,7 +166,7 @@ def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 @contextmanager
-def _table(path: Path) -> Iterator[Any]:
+def parquet_table(path: Path) -> Iterator[Any]:
     """The opened file; what pyarrow raises while it is read becomes a CorpusError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -153,13 +227,13 @@ def _values(row: Row) -> dict[str, Any]:
     return values | {"meta": meta, "relations": relations}
 
 
-def _arrow_table(rows: list[dict[str, Any]], schema: Any) -> Any:
+def _arrow_table(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
     import pyarrow as pa
 
     try:
-        return pa.Table.from_pylist(rows, schema=schema)
+        return pa.Table.from_pylist([values for _, values in rows], schema=schema)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-        names = f"documents {rows[0]['id']!r} to {rows[-1]['id']!r}"
+        names = f"documents {rows[0][0]!r} to {rows[-1][0]!r}"
         raise CorpusError(f"{names}: cannot be written as Parquet: {_one_line(error)}") from error
 
 

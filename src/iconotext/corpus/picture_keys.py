@@ -21,9 +21,15 @@ class PictureKeys:
         if image.file is None:
             return f"source {image.source}".encode("utf-8", "surrogatepass")
         if image.file not in self._of_file:
-            try:
-                with image.file.open("rb") as stream:
-                    self._of_file[image.file] = hashlib.file_digest(stream, "sha256").digest()
-            except OSError:
-                self._of_file[image.file] = f"source {image.source}".encode("utf-8", "surrogatepass")
+            source = f"source {image.source}".encode("utf-8", "surrogatepass")
+            self._of_file[image.file] = content_key(image.file) or source
         return self._of_file[image.file]
+
+
+def content_key(file: Path) -> bytes | None:
+    """A digest of the bytes of a file; None where it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    except OSError:
+        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -85,6 +85,10 @@ class Record:
     problems: tuple[Problem, ...] = ()
 
 
+Part = Callable[[], Iterator[Record]]
+"""Some neighbouring rows of a corpus, read when it is called, again every time; can be sent to another process."""
+
+
 def parse_row(value: object, place: str) -> Record:
     """Check the columns of a document: their types, their lengths, the range of every index.
 
@@ -96,7 +100,26 @@ def parse_row(value: object, place: str) -> Record:
         row = Row.model_validate(value)
     except ValidationError as error:
         return Record(place, None, problems_of(error, place))
-    return Record(place, row, tuple(Problem(place, field, message) for field, message in _misfits(row)))
+    problems = [Problem(place, name, message) for name, message in (*_not_text(row), *_misfits(row))]
+    return Record(place, row, tuple(problems))
+
+
+def parse_json_row(line: bytes, place: str) -> Record | None:
+    """Parse a line of JSON and check its columns as ``parse_row`` does, in a third of the time.
+
+    Returns:
+        None where something is wrong with the JSON or with a type, or might be: the careful way finds out what.
+    """
+    if b"NaN" in line or b"Infinity" in line:  # pydantic would take them for numbers
+        return None
+    try:
+        row: Row = _PARSER.validate_json(line)
+    except ValidationError:
+        return None
+    return Record(place, row, tuple(Problem(place, name, message) for name, message in _misfits(row)))
+
+
+_PARSER = Row.__pydantic_validator__
 
 
 def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
@@ -109,25 +132,35 @@ def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
 
 def _misfits(row: Row) -> Iterator[tuple[str, str]]:
     """Field and message of everything in a row that is well typed and does not fit the rest."""
-    yield from _not_text(row)
     n, m = len(row.sentences), len(row.images)
-    for name, wanted in (("blocks", n), ("positions", m), ("captions", m), ("alts", m)):
-        value = getattr(row, name)
+    for name, value, wanted in (
+        ("blocks", row.blocks, n),
+        ("positions", row.positions, m),
+        ("captions", row.captions, m),
+        ("alts", row.alts, m),
+    ):
         if value is not None and len(value) != wanted:
             yield name, f"{name} has {len(value)} entries where {wanted} are needed"
     for sentence, image in row.links or ():
         if sentence >= n or image >= m:
             yield "links", f"links has [{sentence}, {image}] in a document of {n} sentences and {m} images"
-    for position in row.positions or ():
-        if position > n:
-            yield "positions", f"positions has {position} in a document of {n} sentences"
-    kinds = row.meta.get("sentence_kind")
+    if row.positions and max(row.positions) > n:
+        for position in row.positions:
+            if position > n:
+                yield "positions", f"positions has {position} in a document of {n} sentences"
+    if row.meta:
+        yield from _odd_meta(row.meta, n)
+
+
+def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
+    """What is wrong with the entries of ``meta`` that are understood; n is the number of sentences."""
+    kinds = meta.get("sentence_kind")
     if kinds is not None and not (
         isinstance(kinds, list) and len(kinds) == n and all(isinstance(k, str) for k in kinds)
     ):
         yield "meta.sentence_kind", f"sentence_kind must be a list of {n} texts, one for each sentence"
     for name in ("title", "language"):
-        if not isinstance(row.meta.get(name, ""), str | None):
+        if not isinstance(meta.get(name, ""), str | None):
             yield f"meta.{name}", f"{name} must be a text"
 
 

@@ -11,13 +11,20 @@ from iconotext.corpus.document_row import Pictures, document_of, row_of
 from iconotext.corpus.json_lines import json_lines
 from iconotext.corpus.jsonl import count_jsonl, jsonl_parts, read_jsonl, write_jsonl
 from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, read_mmc4, write_mmc4
-from iconotext.corpus.parquet import count_parquet, parquet_parts, read_parquet, write_parquet
+from iconotext.corpus.obelics import (
+    count_obelics,
+    has_obelics_columns,
+    obelics_parts,
+    read_obelics,
+    write_obelics,
+)
+from iconotext.corpus.parquet import count_parquet, parquet_columns, parquet_parts, read_parquet, write_parquet
 from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, read_released, write_released
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document
 
-FormatName = Literal["jsonl", "parquet", "released", "mmc4"]
+FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics"]
 
 
 class Writer(Protocol):
@@ -35,7 +42,7 @@ class Format:
         read: What the file holds, place by place.
         write: The reverse; images and sentences in their order, one row in memory at a time.
         count: Number of documents, found quickly.
-        keeps: Fields of a document that survive, besides sentences, images, links and id.
+        keeps: Fields of a document that survive, besides sentences, images and id.
         files: Whether the images it reads are files, not ids.
         parts: What ``read`` gives, in parts that other processes can read; None where it must be read as a whole.
         has_ids: Whether ids come from the file, so that two may be the same; else reading makes them.
@@ -50,15 +57,23 @@ class Format:
     has_ids: bool = True
 
 
-EVERYTHING = frozenset({"split", "blocks", "positions", "captions", "alts", "relations", "meta"})
+EVERYTHING = frozenset({"links", "split", "blocks", "positions", "captions", "alts", "relations", "meta"})
 
 FORMATS: dict[FormatName, Format] = {
     "jsonl": Format(read_jsonl, write_jsonl, count_jsonl, EVERYTHING, parts=jsonl_parts),
     "parquet": Format(read_parquet, write_parquet, count_parquet, EVERYTHING, parts=parquet_parts),
     "released": Format(
-        read_released, write_released, count_released, frozenset({"split"}), files=False, has_ids=False
+        read_released, write_released, count_released, frozenset({"links", "split"}), files=False, has_ids=False
     ),
-    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset(), parts=mmc4_parts, has_ids=False),
+    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset({"links"}), parts=mmc4_parts, has_ids=False),
+    "obelics": Format(
+        read_obelics,
+        write_obelics,
+        count_obelics,
+        frozenset({"blocks", "positions", "alts"}),
+        parts=obelics_parts,
+        has_ids=False,
+    ),
 }
 
 
@@ -69,8 +84,8 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
     lie beside the corpus (``features.npy``, ``id2row.json``).
 
     Args:
-        path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet``; or the released format
-            of Hessel 2019: a folder with ``docs.json``, or that file.
+        path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet`` (ours, or a table of
+            OBELICS); or the released format of Hessel 2019: a folder with ``docs.json``, or that file.
         split: Only the documents of this split: train, validation or test. All are checked nevertheless.
 
     Raises:
@@ -198,7 +213,7 @@ def format_of(path: Path) -> FormatName:
         return "released"
     match path.suffix.lower():
         case ".parquet" | ".pq":
-            return "parquet"
+            return "obelics" if has_obelics_columns(parquet_columns(path)) else "parquet"
         case ".json":
             return "released"
     _, first, _ = next(json_lines(path), (0, None, None))
@@ -231,9 +246,9 @@ def corpus_folder(path: Path) -> Path:
 def left_out(document: Document, to: FormatName) -> set[str]:
     """Fields of a document that a format has no place for."""
     meta = set(document.meta) - {"relations"}
-    if to == "mmc4":
-        meta -= {"mmc4", "image_info"}
+    meta -= {"mmc4": {"mmc4", "image_info"}, "obelics": {"obelics"}}.get(to, set())
     has = {
+        "links": document.links is not None,
         "split": document.split is not None,
         "blocks": any(sentence.block is not None for sentence in document.sentences),
         "positions": any(image.position is not None for image in document.images),

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iconotext.cli.build.options import Images, Settings, Workers
+from iconotext.cli.build.run import run_build
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.corpus_progress import encoded
 from iconotext.cli.options import CorpusOutput, Force, Seed
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.captions import Photo
     from iconotext.types import FloatMatrix
+
+
+class CaptionsFormat(StrEnum):
+    """Formats that captions come in."""
+
+    AUTO = "auto"
+    JSONL = "jsonl"
+    FLICKR = "flickr"
+    COCO = "coco"
+    PASCAL = "pascal"
 
 
 class Rule(StrEnum):
@@ -27,9 +40,20 @@ class Rule(StrEnum):
 
 def captions(
     source: Annotated[
-        Path, typer.Argument(help='JSON lines, {"image": ..., "captions": [...], "split": ...}.', show_default=False)
+        Path,
+        typer.Option(
+            "--source",
+            "-s",
+            help='File of captions, or folder with one: JSON lines {"image": ..., "captions": [...]}, Flickr8k, '
+            "Flickr30k, COCO, or Pascal sentences.",
+            show_default=False,
+        ),
     ],
     output: CorpusOutput,
+    format_: Annotated[
+        CaptionsFormat, typer.Option("--format", help="Of the captions; auto: as the files look.")
+    ] = CaptionsFormat.AUTO,
+    images: Images = None,
     rule: Annotated[
         Rule,
         typer.Option(
@@ -48,17 +72,10 @@ def captions(
             help="The photographs for validation are for test, and --validation takes its share of those for training.",
         ),
     ] = False,
-    seed: Seed = 0,
     backbone: Annotated[str, typer.Option(help="What says which images are similar.")] = "efficientnet-lite0",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="pairs, distractor_images, distractor_captions, versions, shuffles, evaluation_shuffles, topical.",
-            show_default=False,
-        ),
-    ] = None,
+    seed: Seed = 0,
+    workers: Workers = None,
+    set_: Settings = None,
     force: Force = False,
 ) -> None:
     """Make documents out of photographs with captions, by the rules of Hessel 2019 (supplement §1).
@@ -68,41 +85,32 @@ def captions(
 
     **Examples**
 
-    - `iconotext corpus build captions captions.jsonl --output corpus.jsonl --validation 0.1 --test 0.1`
-    - `iconotext corpus build captions flickr8k/captions.jsonl -o benchmark.jsonl --set evaluation_shuffles=5`
-    - `iconotext corpus build captions flickr8k/captions.jsonl -o three.jsonl --validation 0.1 --test-on-validation`
-    - `iconotext corpus build captions captions.jsonl -o dii.parquet --rule dii`
+    - `iconotext corpus build captions --source captions.jsonl -o corpus.jsonl --validation 0.1 --test 0.1`
+    - `iconotext corpus build captions --source Flickr8k/ -o benchmark.jsonl --set evaluation_shuffles=5`
+    - `iconotext corpus build captions --source results_20130124.token --images flickr30k-images -o flickr30k.parquet`
+    - `iconotext corpus build captions --source flickr8k/captions.jsonl -o dii.parquet --rule dii`
     """
     with known_errors():
         from iconotext.corpus.builders import captions as builder
-        from iconotext.corpus.split import Shares
-        from iconotext.corpus.store import write_corpus
-        from iconotext.errors import SettingError
-        from iconotext.write import refuse
 
-        (given,) = parse_settings(set_ or [], builder.CaptionSettings)
-        settings = make_settings(builder.CaptionSettings, {**builder.RULES[rule.value], "seed": seed, **given})
-        shares = Shares(validation, test)
-        refuse(output, force)
-        photos = builder.read_photos(source)
-        if test_on_validation:
-            if not validation:
-                raise SettingError("--test-on-validation leaves none to validate on: say how many, as --validation 0.1")
-            photos = builder.validation_as_test(photos)
-        if validation or test:
-            photos = builder.share_out(photos, shares, seed=seed)
-        vectors = _vectors(photos, backbone) if settings.topical else None
-        documents = builder.build_captions(photos, settings, vectors=vectors)
-        written = write_corpus(documents, output, force=force)
-        typer.echo(f"{output}: {written} documents out of {len(photos)} photographs", err=True)
+        (given,) = parse_settings(set_ or [], builder.CaptionsSettings)
+        options = {"format": format_.value, "images": images, "validation": validation, "test": test}
+        options |= {"test_on_validation": test_on_validation}
+        settings = make_settings(builder.CaptionsSettings, {**options, **builder.RULES[rule.value], **given})
+        run_build(
+            "captions",
+            partial(builder.captions_rows, source=source, settings=settings, look=partial(_look, backbone)),
+            output,
+            sources=[source],
+            settings={**settings.model_dump(mode="json"), **({"backbone": backbone} if settings.topical else {})},
+            seed=seed,
+            workers=workers,
+            force=force,
+        )
 
 
-def _vectors(photos: list[Photo], backbone: str) -> FloatMatrix:
-    """(photos, dim) features of photographs."""
-    import numpy as np
-
+def _look(backbone: str, files: Sequence[Path]) -> Iterator[FloatMatrix]:
+    """(pictures, dim) features of pictures, some after the other."""
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
-    encoder = cached_image(load_image_backbone(backbone), FeatureCache())
-    chunks = encoded(encoder, [photo.file for photo in photos], "Looking at photographs")
-    return np.concatenate([np.zeros((0, encoder.dim), np.float32), *chunks])
+    yield from encoded(cached_image(load_image_backbone(backbone), FeatureCache()), files, "Looking at photographs")

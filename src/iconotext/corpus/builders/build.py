@@ -39,7 +39,7 @@ BUILDING = ".building"
 KEY = "build.json"
 """In the folder of a build: what it is a build of."""
 
-PICTURES = frozenset((".jpg .jpeg .png .gif .webp .bmp .tif .tiff .avif .jp2 .svg").split())
+PICTURES = frozenset((".jpg .jpeg .png .gif .webp .bmp .tif .tiff .avif .jp2 .svg .img").split())
 """Suffixes of files that may come and go without making a build another one: pictures are fetched by and by."""
 
 

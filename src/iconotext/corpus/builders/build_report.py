@@ -10,6 +10,11 @@ from typing import Any
 
 from iconotext.corpus.stats import CorpusStats
 
+RULES = 100
+"""Rules that are told apart; what others drop counts together, so that no source can make the report endless."""
+
+OTHER = "other reasons"
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -87,6 +92,8 @@ class BuildReport:
             item: Which: an id, or file and line.
             reason: What is particular about this one.
         """
+        if rule not in self.dropped and len(self.dropped) >= RULES:
+            rule, reason = OTHER, f"{rule}: {reason}" if reason else rule
         self.dropped[rule] += 1
         self.first.setdefault(rule, f"{item}: {reason}" if reason else item)
         self.tell(rule, item, reason)

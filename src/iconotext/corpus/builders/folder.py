@@ -42,8 +42,8 @@ BARE = "document without sentences or usable pictures"
 FILES = 8
 """Files that are read, and kept, together."""
 
-NUMBERS = re.compile(r"(?<![\w-])\d+( × \d+)?")
-"""What differs between pictures that have the same problem."""
+PARTICULARS = re.compile(r"(?<![\w-])\d+( × \d+)?|\S+/(?= )")
+"""Numbers and folders: what differs between pictures that have the same problem."""
 
 
 class FolderSettings(BaseModel):
@@ -217,7 +217,7 @@ def _ready(document: Document, folder: Path, pictures: Path, told: list[tuple[st
     for image in document.images:
         problem = image.problem or _unwritable(image, folder)
         if problem is not None:
-            alike = NUMBERS.sub("…", problem)
+            alike = PARTICULARS.sub("…", problem)
             told.append((f"picture: {alike}", f"{place}: {image.source}", problem if alike != problem else ""))
         elif isinstance(image.file, bytes):
             images.append(replace(image, file=saved_picture(image.file, pictures)))

@@ -6,29 +6,23 @@ file of results is the same whatever the number of workers, and a run that was k
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from iconotext.corpus.in_order import in_order
 from iconotext.corpus.strict_json import dump_json, parse_json
-from iconotext.errors import CorpusError, IconotextError, OutputError
+from iconotext.errors import CorpusError, OutputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 CHUNK = 64
 """Items that go to a worker together; the work of one chunk is lost when the program is killed."""
-
-AHEAD = 3
-"""Chunks for each worker that wait or are worked on: so much of the items is in memory."""
 
 
 def journalled(
@@ -59,10 +53,7 @@ def journalled(
             if len(next(chunks, ())) != len(results):
                 raise CorpusError(f"{path}: is of another source: remove it and begin anew")
             yield from results
-        first = list(islice(chunks, 2))
-        rest = chain(first, chunks)
-        lines = _in_processes(rest, work, workers) if workers > 1 and len(first) > 1 else _in_process(rest, work)
-        for line in lines:
+        for _, line in in_order(chunks, partial(_line, work), workers):
             with _output_errors(path):
                 file.write(line)
                 file.flush()
@@ -94,42 +85,6 @@ def _line(work: Callable[[Item], Result], items: list[Item]) -> bytes:
         return f"{dump_json(results)}\n".encode()
     except ValueError as error:
         raise CorpusError(f"a result of {getattr(work, '__name__', work)} cannot be kept: {error}") from error
-
-
-def _in_process(chunks: Iterable[list[Item]], work: Callable[[Item], Result]) -> Iterator[bytes]:
-    for some in chunks:
-        yield _line(work, some)
-
-
-def _in_processes(chunks: Iterator[list[Item]], work: Callable[[Item], Result], workers: int) -> Iterator[bytes]:
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
-    waiting: deque[Future[bytes]] = deque()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
-        try:
-            for some in islice(chunks, AHEAD * workers):
-                waiting.append(pool.submit(_line, work, some))
-            while waiting:
-                yield waiting.popleft().result()
-                waiting.extend(pool.submit(_line, work, some) for some in islice(chunks, 1))
-        except BrokenProcessPool as error:
-            raise IconotextError(
-                "a worker process died, perhaps for want of memory: run the same command again, which goes on from "
-                "there, with fewer --workers"
-            ) from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """In a worker: end when the program is killed, which could not tell its workers so."""
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from typing import Any
 
 from iconotext.corpus.builders.annotation_table import TableRow, open_table, table_rows
 from iconotext.corpus.builders.answers import parse_answer
-from iconotext.corpus.builders.labelled_report import Answers, LabelledReport, SourceReport
 from iconotext.corpus.builders.found_pictures import FoundPictures
+from iconotext.corpus.builders.labelled_report import Answers, LabelledReport, SourceReport
 from iconotext.corpus.builders.pair_splits import leaks, split_pairs
 from iconotext.corpus.row import Split
 from iconotext.corpus.unique_id import UniqueIds

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from iconotext.corpus.builders.captions import Photo, read_photos
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.row import Split
 from iconotext.corpus.store import read_corpus
 from iconotext.types import Document, Image, Sentence

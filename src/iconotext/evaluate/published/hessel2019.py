@@ -1,44 +1,13 @@
-"""The tables of Hessel 2019 and its supplement, as published: sizes of the data sets, and results in percent.
+"""The tables of Hessel 2019 and its supplement, as published; in percent.
 
 Copied from the text of both by a script, and compared with the published PDF's text number by number.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.evaluate.published.figures import Table
 
-
-class DataSetSizes(NamedTuple):
-    """A row of Table 1; where the supplement has more, its §1.
-
-    Attributes:
-        documents: Of training, validation and test, to the nearest thousand.
-        median: Of sentences and images of a document.
-        images: Different ones, to the nearest thousand.
-        density: Gold links over possible links, in percent; None where there are no gold links.
-        mean: Of sentences and images (supplement); None where it says nothing.
-        max: Likewise.
-    """
-
-    documents: tuple[int, int, int]
-    median: tuple[int, int]
-    images: int
-    density: int | None
-    mean: tuple[float, float] | None = None
-    max: tuple[int, int] | None = None
-
-
-TABLE_1 = {
-    "MSCOCO": DataSetSizes((25_000, 2_000, 2_000), (10, 10), 83_000, 5),
-    "Story-DII": DataSetSizes((22_000, 3_000, 3_000), (5, 5), 47_000, 20),
-    "Story-SIS": DataSetSizes((37_000, 5_000, 5_000), (5, 5), 76_000, 20),
-    "DII-Stress": DataSetSizes((22_000, 3_000, 3_000), (50, 5), 47_000, 2),
-    "DIY": DataSetSizes((7_000, 1_000, 1_000), (15, 16), 154_000, 8, (16.4, 17.4), (40, 40)),
-    "RQA": DataSetSizes((7_000, 1_000, 1_000), (6, 8), 88_000, 17, (7, 11), (20, 93)),
-    "WIKI": DataSetSizes((14_000, 1_000, 1_000), (86, 5), 92_000, None, (72, 6), (100, 108)),
-}
 """Data set to its sizes."""
 
 # "hard" is hard-negative mining; "½k" allows ⌈½ min(n, m)⌉ links, otherwise min(n, m). Tables 2 and 3 have b = 10

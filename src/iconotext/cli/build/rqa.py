@@ -1,0 +1,45 @@
+"""``iconotext corpus build rqa``: recipes whose steps have pictures."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iconotext.cli.build.options import Images, Settings, Source, Workers
+from iconotext.cli.build.run import run_build
+from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.options import CorpusOutput, Force, Seed
+
+
+def rqa(
+    source: Source,
+    output: CorpusOutput,
+    images: Images = None,
+    seed: Seed = 0,
+    workers: Workers = None,
+    set_: Settings = None,
+    force: Force = False,
+) -> None:
+    """Make RQA (Hessel 2019) of RecipeQA: a document for each recipe, a sentence for each step, linked to its pictures.
+
+    Needs `train.json` and `val.json`, which becomes the test split, and the pictures, in any folders. Settings:
+    `validation=0.127` (share of the training recipes), `pictures=names` (no files, images are named `recipeqa:NAME`),
+    `verify=false` (do not decode pictures).
+
+    **Example**
+
+    - `iconotext corpus build rqa --source recipeqa --output rqa.jsonl`
+    """
+    with known_errors():
+        from iconotext.corpus.builders.rqa import RqaSettings, rqa_rows
+
+        settings = make_settings(RqaSettings, parse_settings(set_ or [], RqaSettings)[0])
+        run_build(
+            "rqa",
+            partial(rqa_rows, source=source, settings=settings, images=images),
+            output,
+            sources=[source] if images is None else [source, images],
+            settings=settings.model_dump(mode="json"),
+            seed=seed,
+            workers=workers,
+            force=force,
+        )

@@ -1,0 +1,45 @@
+"""``iconotext corpus build story-dii``: captions of photographs of one album, each seen alone."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iconotext.cli.build.options import Images, Settings, Source, Workers
+from iconotext.cli.build.run import run_build
+from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.options import CorpusOutput, Force
+
+
+def story_dii(
+    source: Source,
+    output: CorpusOutput,
+    images: Images = None,
+    workers: Workers = None,
+    set_: Settings = None,
+    force: Force = False,
+) -> None:
+    """Make Story-DII (Hessel 2019) of the Visual Storytelling Dataset: five photographs, five captions.
+
+    Needs `{train,val,test}.description-in-isolation.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped. Settings: `text=text` (in tokens, without names), `verify=false` (do not decode
+    photographs).
+
+    **Example**
+
+    - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
+    """
+    with known_errors():
+        from iconotext.corpus.builders.story import StorySettings
+        from iconotext.corpus.builders.story_dii import story_dii_rows
+
+        settings = make_settings(StorySettings, parse_settings(set_ or [], StorySettings)[0])
+        run_build(
+            "story-dii",
+            partial(story_dii_rows, source=source, settings=settings, images=images),
+            output,
+            sources=[source] if images is None else [source, images],
+            settings=settings.model_dump(mode="json"),
+            seed=0,
+            workers=workers,
+            force=force,
+        )

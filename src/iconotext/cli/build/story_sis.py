@@ -1,0 +1,45 @@
+"""``iconotext corpus build story-sis``: stories about photographs of one album."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iconotext.cli.build.options import Images, Settings, Source, Workers
+from iconotext.cli.build.run import run_build
+from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.options import CorpusOutput, Force
+
+
+def story_sis(
+    source: Source,
+    output: CorpusOutput,
+    images: Images = None,
+    workers: Workers = None,
+    set_: Settings = None,
+    force: Force = False,
+) -> None:
+    """Make Story-SIS (Hessel 2019) of the Visual Storytelling Dataset: five photographs, a story of five sentences.
+
+    Needs `{train,val,test}.story-in-sequence.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped. Settings: `text=text` (in tokens, without names), `verify=false` (do not decode
+    photographs).
+
+    **Example**
+
+    - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
+    """
+    with known_errors():
+        from iconotext.corpus.builders.story import StorySettings
+        from iconotext.corpus.builders.story_sis import story_sis_rows
+
+        settings = make_settings(StorySettings, parse_settings(set_ or [], StorySettings)[0])
+        run_build(
+            "story-sis",
+            partial(story_sis_rows, source=source, settings=settings, images=images),
+            output,
+            sources=[source] if images is None else [source, images],
+            settings=settings.model_dump(mode="json"),
+            seed=0,
+            workers=workers,
+            force=force,
+        )

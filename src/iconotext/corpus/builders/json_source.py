@@ -1,0 +1,68 @@
+"""A large JSON file of a data set: one object of lists, of which one element at a time is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from iconotext.corpus.json_stream import elements
+from iconotext.errors import CorpusError
+
+
+def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tuple[str, int, Any]]:
+    """Key, index (from 0) and value of every element of some lists of a file, as they come.
+
+    Args:
+        path: The file.
+        keys: Of the lists; whatever else the object has is passed over. The first must be there, if only empty.
+        about: What the file is and where it comes from, for the error.
+
+    Raises:
+        CorpusError: The file cannot be read, is no such object, or ends too early.
+    """
+    needed, seen = next(iter(keys)), False
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            for key, index, value in elements(stream, others=True):
+                seen = seen or key == needed
+                if key in keys:
+                    yield key, index, value
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}; it should be {about}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 text; it should be {about}") from error
+    except ValueError as error:
+        raise CorpusError(f"{path}: not whole, or not JSON as expected: {error}; it should be {about}") from error
+    if not seen and not _mentions(path, f'"{needed}"'):
+        raise CorpusError(f'{path}: has no list "{needed}"; it should be {about}')
+
+
+def _mentions(path: Path, words: str) -> bool:
+    """Whether a text stands somewhere in a file, of which a small part at a time is in memory."""
+    tail = ""
+    with path.open(encoding="utf-8-sig") as stream:
+        while piece := stream.read(1 << 20):
+            if words in tail + piece:
+                return True
+            tail = piece[-len(words) :]
+    return False
+
+
+def source_file(folder: Path, names: Collection[str], about: str) -> Path:
+    """A file in a folder, or else in the folders in it: the nearest one counts, then the first name.
+
+    Raises:
+        CorpusError: It is not there; says what it is and where it comes from.
+    """
+    if not folder.is_dir():
+        raise CorpusError(f"{folder}: no folder; name the one that has {next(iter(names))}: {about}")
+    found = [
+        (len(path.parts), rank, path)
+        for rank, name in enumerate(names)
+        for path in (folder.glob(name) if (folder / name).is_file() else folder.rglob(name))
+        if path.is_file()
+    ]
+    if not found:
+        raise CorpusError(f"{folder}: {next(iter(names))} is not in it, nor in a folder in it: {about}")
+    return min(found)[2]

@@ -1,0 +1,115 @@
+"""The data sets that were released with Hessel 2019, one folder each: ``docs.json``, and features of the images.
+
+Images are named by ids. With a folder of pictures they are found there by id; the features are copied beside the
+corpus, so that recipes with published features can be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from iconotext.corpus.builders.build import Build, Values
+from iconotext.corpus.builders.compared_sizes import count_sizes
+from iconotext.corpus.builders.found_pictures import FoundPictures
+from iconotext.corpus.builders.json_source import source_file
+from iconotext.corpus.builders.shards import with_images
+from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, copy_feature_table
+from iconotext.corpus.published_sizes import PublishedSizes
+from iconotext.corpus.released import DOCUMENTS_FILE, read_released
+from iconotext.corpus.stats import Counting
+from iconotext.errors import SettingError
+
+ABOUT = (
+    "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "
+    f"{DOCUMENTS_FILE}, with {TABLE_FILE} and {ROWS_FILE} beside it"
+)
+
+
+class MultiRetrievalSettings(BaseModel):
+    """What is made of a released data set."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    features: bool = True
+    """Copy the features beside the corpus, if they lie beside the source and none are there."""
+
+
+def multi_retrieval_rows(
+    build: Build,
+    source: Path,
+    settings: MultiRetrievalSettings,
+    *,
+    images: Path | None = None,
+    only_found: bool = False,
+    published: PublishedSizes | None = None,
+) -> Iterator[Values]:
+    """Documents of a released data set, in its order, with its splits and labels.
+
+    Args:
+        build: The run.
+        source: Folder with ``docs.json``, also in a folder in it; or that file.
+        settings: What is made of it.
+        images: Folder with the pictures: named by id, whatever their suffix.
+        only_found: Leave out images without a file, and then documents without images.
+        published: What the paper says of this data set.
+
+    Raises:
+        CorpusError: ``docs.json`` is not there or broken, or there is no such folder of pictures.
+        SettingError: Pictures are to be left out, and no folder is named.
+        OutputError: The features cannot be written.
+    """
+    if only_found and images is None:
+        raise SettingError("--only-found needs --images, the folder of the pictures")
+    file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
+    found = FoundPictures(images) if images is not None else None
+    way = lru_cache(maxsize=1024)(build.way)
+    counting = Counting()
+    read = missing = 0
+    renamed: dict[str, str] = {}
+    for record in build.watch(read_released(file), label="Reading"):
+        read += 1
+        row = record.row
+        if record.problems or row is None:
+            build.report.drop("document cannot be read", record.place, str(record.problems[0]))
+            continue
+        values = row.model_dump(exclude_none=True)
+        files = [found.named(name) if found is not None else None for name in row.images]
+        missing += sum(path is None for path in files)
+        sources = [
+            name if path is None else f"{way(path.parent)}/{path.name}"
+            for name, path in zip(row.images, files, strict=True)
+        ]
+        renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
+        if only_found:
+            there = [i for i, path in enumerate(files) if path is not None]
+            for i in set(range(len(files))) - set(there):
+                build.report.drop("picture not there", row.images[i], "not found")
+            if not there:
+                build.report.drop("no picture there", row.id)
+                continue
+            values, sources = with_images(values, there), [sources[i] for i in there]
+        values["images"] = sources
+        counting.add(row.split, len(row.sentences), len(sources), sources, values.get("links"), row.relations)
+        yield values
+    build.report.count("documents in the source", read)
+    if found is not None:
+        build.report.count("images without a file", missing)
+    stats = counting.stats()
+    if published is not None:
+        count_sizes(build.report, stats, published)
+    if settings.features:
+        _copy_features(build, file.parent, renamed)
+
+
+def _copy_features(build: Build, folder: Path, renamed: dict[str, str]) -> None:
+    if (build.folder / TABLE_FILE).exists() and build.folder.resolve() != folder.resolve():
+        build.report.note(f"{TABLE_FILE} is in {build.folder} already: the features of the source were not copied")
+        return
+    if copy_feature_table(folder, build.folder, renamed=renamed):
+        build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+    elif not (folder / TABLE_FILE).is_file():
+        build.report.note(f"no {TABLE_FILE} in {folder}: the corpus has no features")

@@ -1,0 +1,65 @@
+"""A number of 64 bits that is nearly the same for pictures that look the same: the DCT hash of pHash.
+
+Hessel 2019 looks for duplicates with findimagedupes, in the version in Go, whose fingerprint this hash is; ``-t 3``
+there is a Hamming distance of 3 among 64 bits. (The older findimagedupes in Perl has a fingerprint of its own.) Written
+after the description of pHash (https://phash.org/docs/design.html) and of that program's parameters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from PIL import Image as Pillow
+
+SIDE = 32
+"""Points on each side at which a picture is looked at."""
+
+REACH = 3
+"""Pixels on each side of a point that are averaged with it: a square of 7 by 7."""
+
+LUMA = np.array((66, 129, 25), np.int64)
+"""Of red, green and blue, in 256ths: the luminance of ITU-R BT.601 in the range of television."""
+
+DIGITS = 6
+"""Of a coefficient; what is smaller is the rounding of a flat picture and no pattern."""
+
+
+def perceptual_hash(picture: Pillow.Image) -> int:
+    """The hash of a picture, 0 to 2**64 - 1.
+
+    The luminance, averaged over squares of 7 by 7 pixels, is taken at 32 by 32 points, evenly spread from the upper
+    left corner, and transformed by a two-dimensional DCT. Of the 8 by 8 lowest frequencies that are constant in neither
+    direction, a bit says whether the coefficient is above their median.
+
+    Args:
+        picture: Mode RGB, of any size; upright, as ``read.images.decode`` gives it.
+    """
+    pixels = np.asarray(picture)
+    height, width = pixels.shape[:2]
+    rows, columns = _places(height), _places(width)
+    near = pixels[rows][:, columns].astype(np.int64)
+    luminance = (near @ LUMA + 128) // 256
+    points = luminance.reshape(SIDE, 2 * REACH + 1, SIDE, 2 * REACH + 1).sum(axis=(1, 3))
+    transform = _dct()
+    low = (transform[1:9] @ points @ transform[1:9].T / (2 * REACH + 1) ** 2).round(DIGITS)
+    bits = (low > np.median(low)).ravel()
+    return sum(1 << int(place) for place in np.flatnonzero(bits))
+
+
+def _places(length: int) -> NDArray[np.int64]:
+    """(32 · 7,) places of a row or column: each point with its neighbours; beyond the edge, the edge."""
+    points = np.arange(SIDE) * length // SIDE
+    places: NDArray[np.int64] = np.clip(points[:, None] + np.arange(-REACH, REACH + 1), 0, length - 1).ravel()
+    return places
+
+
+def _dct() -> NDArray[np.float64]:
+    """(32, 32) the orthonormal DCT-II; a row for each frequency."""
+    frequency, place = np.arange(SIDE)[:, None], np.arange(SIDE)[None, :]
+    matrix: NDArray[np.float64] = np.sqrt(2 / SIDE) * np.cos(np.pi / (2 * SIDE) * frequency * (2 * place + 1))
+    matrix[0] = 1 / np.sqrt(SIDE)
+    return matrix

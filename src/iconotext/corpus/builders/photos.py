@@ -1,0 +1,143 @@
+"""Photographs with captions, and the lines of JSON that we keep them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StrictStr, ValidationError
+
+from iconotext.corpus.document_row import named_by_address
+from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.row import Problem, Split, problems_of
+from iconotext.errors import CorpusError
+
+Drop = Callable[[str, str, str], None]
+"""Is told what is left out: by which rule, which item, why. ``BuildReport.drop`` is one."""
+
+BAD_LINES = "lines that are no captioned photograph"
+NO_PICTURE = "images that are not there"
+NO_CAPTION = "images without a caption"
+BAD_CAPTIONS = "captions without words"
+
+NOT_FOUND = "not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A photograph with captions.
+
+    Attributes:
+        image: The way to the picture, or an address that stands for it.
+        captions: What people wrote about it, at least one; white space collapsed.
+        split: None where it belongs to none yet; then it is for training.
+    """
+
+    image: str
+    captions: tuple[str, ...]
+    split: Split | None = None
+
+    @property
+    def file(self) -> Path:
+        """The picture, where it is no address."""
+        return Path(self.image)
+
+
+class _Line(BaseModel):
+    """A line of a file of captions; other keys are passed over."""
+
+    image: Annotated[StrictStr, Field(min_length=1)]
+    captions: Annotated[list[StrictStr], Field(min_length=1)]
+    split: Split | None = None
+
+
+def read_photos(
+    path: Path, *, folder: Path | None = None, drop: Drop | None = None, addresses: bool = False
+) -> Iterator[Photo]:
+    """Photographs of a file of JSON lines, ``{"image": ..., "captions": [...], "split": ...}``, one at a time.
+
+    Args:
+        path: The file.
+        folder: Where ways to pictures start; None: where the file lies.
+        drop: Is told of lines and captions that are no good, which are left out; None: they are errors, and so is a
+            picture that comes twice.
+        addresses: Whether an image may be an address, which nobody looks for, instead of a picture that is there.
+
+    Raises:
+        CorpusError: The file cannot be read; or, without ``drop``, names file, line and field that are no good.
+    """
+    line_of: dict[str, int] = {}
+    start = path.parent if folder is None else folder
+    for number, value, problem in json_lines(path):
+        photo, problems = (None, [problem]) if problem else _photo(value, start, f"line {number}", addresses)
+        if drop is not None:
+            for each in problems:
+                _tell(drop, path, each, photo)
+        elif photo is not None and line_of.setdefault(photo.image, number) != number:
+            message = f"{value['image']} is also in line {line_of[photo.image]}"
+            problems.append(Problem(f"line {number}", "image", message))
+        if drop is None and problems:
+            raise CorpusError(f"{path}, {problems[0]}")
+        if photo is not None:
+            yield photo
+
+
+def _tell(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
+    """Tell of what is no good in a line; with a photograph, of one of its captions only."""
+    rule = BAD_LINES if photo is None else BAD_CAPTIONS
+    if problem.field == "image" and problem.message.startswith(NOT_FOUND):
+        rule = NO_PICTURE
+    what = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
+    drop(rule, f"{path.name}, {problem.place}", what)
+
+
+def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo | None, list[Problem]]:
+    """What a line holds, and all that is wrong with it; a photograph may come with captions that are no good."""
+    try:
+        line = _Line.model_validate(value)
+    except ValidationError as error:
+        return None, list(problems_of(error, place))
+    image = str(folder / line.image)
+    if not is_file(folder / line.image):
+        if not (addresses and named_by_address(line.image)):
+            return None, [Problem(place, "image", f"{NOT_FOUND}: {image}")]
+        image = line.image
+    if not is_text(image):
+        return None, [Problem(place, "image", "half a surrogate pair and no character")]
+    problems, captions = [], []
+    for i, text in enumerate(line.captions):
+        caption = clean(text)
+        if caption is None:
+            problems.append(Problem(place, f"captions.{i}", "no words in it"))
+        else:
+            captions.append(caption)
+    if not captions:
+        return None, problems
+    return Photo(image, tuple(captions), line.split), problems
+
+
+def clean(text: object) -> str | None:
+    """A caption with its white space collapsed; None where it has no words, or is no text that UTF-8 can hold."""
+    if not isinstance(text, str):
+        return None
+    words = " ".join(text.split())
+    return words if words and is_text(words) else None
+
+
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can hold a text: JSON lets half a surrogate pair through, and file names may hold one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; not so for a name that is too long for the system, or has a NUL in it."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,95 @@
+"""Work on many things in other processes, and have the results in the order of the things."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from typing import TypeVar
+
+from iconotext.errors import IconotextError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD = 3
+"""Things for each worker that wait or are worked on: so many, and as many results, are in memory."""
+
+
+def in_order(
+    items: Iterable[Item], work: Callable[[Item], Result], workers: int, *, few: int = 1
+) -> Iterator[tuple[Item, Result]]:
+    """Each thing with the result of work on it.
+
+    Where making the things fails, what was made before is worked on first, and the error comes after it.
+
+    Args:
+        items: Worked on as they come; they and the results must be small enough to be sent to another process.
+        work: A function of a module, or ``functools.partial`` of one.
+        workers: Processes; with 1 the work is done in this one.
+        few: So many things, or fewer, are not worth a process.
+
+    Raises:
+        IconotextError: A worker died.
+    """
+    iterator = iter(items)
+    first: list[Item] = []
+    error: Exception | None = None
+    try:
+        first.extend(islice(iterator, few + 1))
+    except Exception as failed:  # it comes again below, after the results of what was before it
+        error = failed
+    if workers > 1 and len(first) > few:
+        yield from _in_processes(chain(first, iterator), work, workers)
+    else:
+        for item in chain(first, iterator):
+            yield item, work(item)
+    if error is not None:
+        raise error
+
+
+def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers: int) -> Iterator[tuple[Item, Result]]:
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    error: Exception | None = None
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+        try:
+            while True:
+                while error is None and len(waiting) < AHEAD * workers:
+                    try:
+                        item = next(items)
+                    except StopIteration:
+                        break
+                    except Exception as failed:
+                        error = failed
+                        break
+                    waiting.append((item, pool.submit(work, item)))
+                if not waiting:
+                    break
+                item, future = waiting.popleft()
+                yield item, future.result()
+        except BrokenProcessPool as broken:
+            raise IconotextError(
+                "a worker process died, perhaps for want of memory: run the same command again, with fewer --workers"
+            ) from broken
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    if error is not None:
+        raise error
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the program is killed, which could not tell its workers so."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,0 +1,255 @@
+"""Tables of OBELICS (Laurençon et al. 2023): web pages as lists where pieces of text and addresses of images alternate.
+
+``images`` and ``texts`` are equally long, and of each place one of them has a value. A piece of text is paragraphs with
+an empty line between them. ``metadata`` is a text of JSON: a list with an object for each image, null at the places of
+texts; ``general_metadata`` is one of an object, with the address of the page in ``url``. Nobody says which sentence an
+image belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from iconotext.corpus.parquet import count_parquet, parquet_columns, parquet_groups, write_table
+from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
+from iconotext.corpus.strict_json import dump_json, parse_json
+from iconotext.corpus.unique_id import UniqueIds
+from iconotext.errors import CorpusError
+from iconotext.read.sentences import split_sentences
+
+COLUMNS = ("images", "metadata", "general_metadata", "texts")
+
+NEXT_DOCUMENT = "END_OF_DOCUMENT_TOKEN_TO_BE_REPLACED"
+"""Stands in a text where another document begins on the page, at "read more" links."""
+
+LANGUAGE = "en"
+PARAGRAPHS = re.compile(r"\n\s*\n")
+
+count_obelics = count_parquet
+
+
+def has_obelics_columns(names: Iterable[str]) -> bool:
+    """Whether a table with these columns is one of OBELICS, and none of our own."""
+    return {"images", "texts"} <= set(names) and "sentences" not in names
+
+
+def read_obelics(path: Path) -> Iterator[Record]:
+    """What each row holds.
+
+    The id is the address of the page, with ``#2``, ``#3``, ... where it comes again. A paragraph is a block, and its
+    sentences are split by the rules of English. ``meta["obelics"]`` keeps ``general`` metadata, that of each image in
+    ``images``, and in ``ends`` the numbers of sentences before which another document begins. Other columns are not
+    read.
+
+    Raises:
+        CorpusError: The file cannot be read, or has not these columns.
+    """
+    ids = UniqueIds()
+    for part in obelics_parts(path):
+        for record in part():
+            if record.row is not None:
+                record.row.id = ids.take(record.row.id)
+            yield record
+
+
+def obelics_parts(path: Path) -> Iterator[Part]:
+    """The same in parts; ids are the addresses of the pages, of which several may have the same.
+
+    Raises:
+        CorpusError: As ``read_obelics``.
+    """
+    names = parquet_columns(path)
+    for name in ("images", "texts"):
+        if name not in names:
+            raise CorpusError(f"{path}, field {name}: no such column; OBELICS has the columns {', '.join(COLUMNS)}")
+    return parquet_groups(path, obelics_record, [name for name in COLUMNS if name in names])
+
+
+def obelics_record(values: dict[str, Any], place: str) -> Record:
+    """What a row holds, from its columns; the id is the address of the page."""
+    problems = list(_misfits(values, place))
+    if problems:
+        return Record(place, None, tuple(problems))
+    try:
+        known = _json(values, "metadata", list) or []
+        general = _json(values, "general_metadata", dict) or {}
+    except ValueError as error:
+        return Record(place, None, (Problem(place, *error.args),))
+    pieces = values["texts"]
+    if known and len(known) != len(pieces):
+        message = f"metadata has {len(known)} entries where {len(pieces)} are needed"
+        return Record(place, None, (Problem(place, "metadata", message),))
+    page = _Page()
+    for number, (image, text) in enumerate(zip(values["images"], pieces, strict=True)):
+        if image is not None:
+            page.image(image, known[number] if known else None)
+        elif text is not None:
+            page.text(text)
+    address = general.get("url")
+    kept = {"general": general, "images": page.known if any(page.known) else None, "ends": page.ends}
+    row = {
+        "id": address if isinstance(address, str) and address else f"page-{place.rpartition(' ')[2]}",
+        "sentences": page.sentences,
+        "images": page.images,
+        "blocks": page.blocks,
+        "positions": page.positions,
+        "alts": page.alts if any(page.alts) else None,
+        "meta": {"obelics": {name: value for name, value in kept.items() if value}},
+    }
+    return parse_row(row, place)
+
+
+class _Page:
+    """Sentences and images of a page, in their order."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+        self.blocks: list[int] = []
+        self.images: list[str] = []
+        self.positions: list[int] = []
+        self.alts: list[str | None] = []
+        self.known: list[dict[str, Any] | None] = []
+        self.ends: list[int] = []
+        self._block = 0
+
+    def image(self, address: str, known: object) -> None:
+        self.images.append(address)
+        self.positions.append(len(self.sentences))
+        entry = known if isinstance(known, dict) else None
+        alt = entry.get("alt_text") if entry else None
+        self.alts.append(alt if isinstance(alt, str) and alt.strip() else None)
+        self.known.append(entry)
+        self._block += 1
+
+    def text(self, piece: str) -> None:
+        for i, document in enumerate(piece.split(NEXT_DOCUMENT)):
+            if i and self.sentences and self.ends[-1:] != [len(self.sentences)]:
+                self.ends.append(len(self.sentences))
+            for paragraph in PARAGRAPHS.split(document):
+                words = " ".join(paragraph.split())
+                for start, end in split_sentences(words, LANGUAGE):
+                    self.sentences.append(words[start:end])
+                    self.blocks.append(self._block)
+                self._block += bool(words)
+
+
+def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
+    """Write a table as OBELICS has it; return the number of rows.
+
+    Sentences of a block become a paragraph; without blocks each is one. An image stands where its position says; one
+    without stands before the first sentence it is linked to, or at the end. What ``read_obelics`` keeps in ``meta`` is
+    written back.
+
+    Raises:
+        CorpusError: A row holds what the table cannot.
+        OutputError: The file exists, or cannot be written.
+    """
+    import pyarrow as pa
+
+    texts = pa.list_(pa.string())
+    schema = pa.schema(
+        [("images", texts), ("metadata", pa.string()), ("general_metadata", pa.string()), ("texts", texts)]
+    )
+    return write_table(((row.id, _written(row)) for row in rows), schema, path, force=force)
+
+
+def _written(row: Row) -> dict[str, Any]:
+    kept = row.meta.get("obelics")
+    kept = kept if isinstance(kept, dict) else {}
+    known = kept.get("images")
+    known = known if isinstance(known, list) and len(known) == len(row.images) else [None] * len(row.images)
+    ends = kept.get("ends")
+    positions = row.positions if row.positions is not None else _positions(row)
+    images: list[str | None] = []
+    texts: list[str | None] = []
+    metadata: list[dict[str, Any] | None] = []
+    written = 0
+
+    def write_text(until: int) -> None:
+        nonlocal written
+        text = _text(row, range(written, until), ends if isinstance(ends, list) else [])
+        if text:
+            images.append(None)
+            texts.append(text)
+            metadata.append(None)
+        written = max(written, until)
+
+    for i in sorted(range(len(row.images)), key=lambda i: positions[i]):
+        write_text(positions[i])
+        entry = {"src": row.images[i]} | ({"alt_text": row.alts[i]} if row.alts and row.alts[i] else {})
+        images.append(row.images[i])
+        texts.append(None)
+        metadata.append(entry | (known[i] if isinstance(known[i], dict) else {}))
+    write_text(len(row.sentences))
+    general = kept.get("general")
+    try:
+        return {
+            "images": images,
+            "metadata": dump_json(metadata),
+            "general_metadata": dump_json(general if isinstance(general, dict) and general else {"url": row.id}),
+            "texts": texts,
+        }
+    except ValueError as error:
+        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error
+
+
+def _positions(row: Row) -> list[int]:
+    """Where images stand that have no positions: before the first sentence that each is linked to."""
+    first = [len(row.sentences)] * len(row.images)
+    for sentence, image in row.links or ():
+        first[image] = min(first[image], sentence)
+    return first
+
+
+def _text(row: Row, numbers: range, ends: list[Any]) -> str:
+    """Some sentences as paragraphs, with the mark where another document begins."""
+    blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
+    marks = {end for end in ends if isinstance(end, int)}
+    paragraphs: list[str] = []
+    for _, group in groupby(numbers, key=lambda i: (blocks[i], sum(end <= i for end in marks))):
+        members = list(group)
+        if members[0] in marks:
+            paragraphs.append(NEXT_DOCUMENT)
+        paragraphs.append(" ".join(row.sentences[i] for i in members if row.sentences[i].strip()))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _json(values: dict[str, Any], name: str, kind: type[Any]) -> Any:
+    """The value of a column that is a text of JSON; None where there is none.
+
+    Raises:
+        ValueError: It is no JSON, or no such value; with the name of the column and what is wrong.
+    """
+    text = values.get(name)
+    if text is None or text == "":
+        return None
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise ValueError(name, str(error)) from error
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(name, f"must be a {'list' if kind is list else 'object'} of JSON")
+    return value
+
+
+def _misfits(values: dict[str, Any], place: str) -> Iterator[Problem]:
+    """What is wrong with the columns of a row before they are looked into."""
+    for name in ("images", "texts"):
+        found = values.get(name)
+        if not (isinstance(found, list) and all(each is None or isinstance(each, str) for each in found)):
+            yield Problem(place, name, f"{name} must be a list of texts and nulls")
+            return
+    for name in ("metadata", "general_metadata"):
+        if not isinstance(values.get(name, ""), str | None):
+            yield Problem(place, name, f"{name} must be a text of JSON")
+    n, m = len(values["texts"]), len(values["images"])
+    if n != m:
+        yield Problem(place, "texts", f"texts has {n} entries where images has {m}")
+        return
+    for i, (image, text) in enumerate(zip(values["images"], values["texts"], strict=True)):
+        if image is not None and text is not None:
+            yield Problem(place, f"texts.{i}", "there is an image and a text at this place; one of them must be null")

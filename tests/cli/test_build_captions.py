@@ -1,0 +1,125 @@
+"""``corpus build captions`` and ``corpus build mscoco`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext import read_corpus
+from iconotext.cli.app import app
+from tests.corpus.test_mscoco import coco
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
+
+
+def write_lines(path, *values):
+    path.write_text("\n".join(map(json.dumps, values)))
+    return path
+
+
+@pytest.fixture
+def album(tmp_path, picture):
+    """Forty photographs of noise with three captions each."""
+    lines = []
+    for i in range(40):
+        picture(f"photos/{i}.png", seed=i, size=(16, 16))
+        lines.append({"image": f"photos/{i}.png", "captions": [f"Picture {i}.", f"Number {i}.", f"Image {i}."]})
+    return write_lines(tmp_path / "captions.jsonl", *lines)
+
+
+def build(source, output, *options):
+    return run("build", "captions", "--source", source, "--output", output, "--workers", 1, *options)
+
+
+def test_build_captions(tmp_path, album):
+    output = tmp_path / "out/c.jsonl"
+    result = build(album, output, "--validation", "0.3", "--test", "0.3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "5 documents (3 train, 1 validation, 1 test)" in result.stderr  # 3 versions of one, 1, 1
+    first = json.loads(output.read_text().splitlines()[0])
+    assert first["id"] == "train-0-00000-0"
+    assert all(name.startswith("../photos/") for name in first["images"])
+    assert run("check", output).exit_code == 0
+    report = json.loads((tmp_path / "out/c.report.json").read_text())
+    assert report["settings"]["pairs"] == 5
+    assert report["counts"][0] == {"what": "photographs that are there and have captions", "found": 40}
+    again = build(album, output)
+    assert again.exit_code == 1
+    assert "--force" in again.stderr
+    other = tmp_path / "out/d.jsonl"
+    assert build(album, other, "--validation", "0.3", "--test", "0.3").exit_code == 0
+    assert other.read_text() == output.read_text()
+
+
+def test_build_topical_captions(tmp_path, album):
+    output = tmp_path / "c.parquet"
+    (tmp_path / "photos/3.png").write_text("no picture")
+    result = build(album, output, "--rule", "dii", "--set", "pairs=4", "--set", "versions=1")
+    assert result.exit_code == 0, result.output
+    assert "unreadable images" in result.stderr
+    documents = list(read_corpus(output))
+    assert {(len(d.sentences), len(d.images)) for d in documents} == {(4, 4)}
+    assert len(documents) == 39 // 4
+    result = build(album, tmp_path / "d.jsonl", "--rule", "dii", "--set", "verify=false")
+    assert result.exit_code == 1
+    assert "3.png" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "pairs=0"], "pairs: input should be greater"),
+        (["--set", "colour=red"], "with one of the names"),
+        (["--rule", "dii-stress", "--set", "topical=false"], "45 distractor captions"),
+        (["--validation", "0.1"], "validation has 4 photographs"),
+        (["--validation", "0.6", "--test", "0.5"], "shares"),
+        (["--format", "coco"], "not a file of captions of MSCOCO"),
+        (["--format", "flickr"], "no captions of Flickr8k"),
+        (["--test-on-validation"], "say how many, as --validation 0.1"),
+        (["--test-on-validation", "--validation", "0.1"], "this has none for validation"),
+    ],
+)
+def test_build_says_what_it_cannot_do(tmp_path, album, options, message):
+    if "dii-stress" in options:
+        album.write_text("\n".join(album.read_text().splitlines()[:10]))
+    result = build(album, tmp_path / "c.jsonl", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+def test_photographs_for_validation_may_be_the_test(tmp_path, album):
+    lines = [json.loads(line) for line in album.read_text().splitlines()]
+    for i, line in enumerate(lines):
+        line["split"] = "validation" if i < 20 else "train"
+    write_lines(album, *lines)
+    few = ["--set", "pairs=1", "--set", "distractor_images=1", "--set", "distractor_captions=1"]
+    result = build(album, tmp_path / "c.jsonl", *few, "--test-on-validation", "--validation", "0.2")
+    assert result.exit_code == 0, result.output
+    documents = list(read_corpus(tmp_path / "c.jsonl"))
+    splits = [document.split for document in documents]
+    assert [splits.count(name) for name in ("train", "validation", "test")] == [24, 2, 10]  # 8 of them in 3 versions
+    own = {Path(line["image"]).name for line in lines[:20]}
+    for document in documents:
+        assert ({Path(image.source).name for image in document.images} <= own) == (document.split == "test")
+
+
+def test_build_mscoco(tmp_path):
+    source = coco(tmp_path / "coco", 100)
+    command = ["build", "mscoco", "--source", source, "-o", tmp_path / "c.parquet", "--workers", 1]
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert "34 documents (30 train, 2 validation, 2 test)" in result.stderr
+    assert "8,278" in result.stderr
+    assert "all images of all annotation files are used" in result.stderr
+    checked = run("check", tmp_path / "c.parquet")
+    assert checked.exit_code == 0, checked.output
+    result = run(*command, "--force", "--set", "photographs=some")
+    assert result.exit_code == 1
+    assert "photographs: input should be 'published'" in result.stderr

@@ -1,0 +1,66 @@
+"""``corpus build story-dii``, ``story-sis`` and ``dii-stress`` as people run them."""
+
+from __future__ import annotations
+
+import typer
+from typer.testing import CliRunner
+
+from iconotext import read_corpus
+from iconotext.cli.build.dii_stress import dii_stress
+from iconotext.cli.build.story_dii import story_dii
+from iconotext.cli.build.story_sis import story_sis
+from tests.corpus.test_story import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
+
+app = typer.Typer()
+for command in (story_dii, story_sis, dii_stress):
+    app.command()(command)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def source(tmp_path):
+    folder = tmp_path / "VIST"
+    vist(folder, DII_FILE, described("a", FIVE, 2) + described("b", OTHERS), described("c", THIRD), inside="dii")
+    vist(folder, SIS_FILE, told("a", FIVE, "1"), told("c", THIRD, "2"), inside="sis")
+    photos(tmp_path / "images", *FIVE, *OTHERS, *THIRD)
+    return folder
+
+
+def test_each_has_a_command(tmp_path):
+    arguments = ["--source", source(tmp_path), "--images", tmp_path / "images", "--workers", 1]
+    for name, documents in (("story-dii", 4), ("story-sis", 2)):
+        output = tmp_path / f"{name}.jsonl"
+        result = run(name, *arguments, "-o", output)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == ""
+        assert "documents: train" in result.stderr
+        assert "published" in result.stderr
+        assert f"{documents} documents" in result.stderr
+        assert len(list(read_corpus(output))) == documents
+        assert run(name, *arguments, "-o", output).exit_code == 1  # it is there
+        assert run(name, *arguments, "-o", output, "--force").exit_code == 0
+    stress = tmp_path / "stress.parquet"
+    few = run("dii-stress", *arguments, "-o", stress)
+    assert few.exit_code == 1
+    assert "--set distractors=5" in few.stderr
+    result = run("dii-stress", *arguments, "-o", stress, "--set", "distractors=0", "--set", "text=text", "--seed", 3)
+    assert result.exit_code == 0, result.output
+    assert {len(document.sentences) for document in read_corpus(stress)} == {5}
+
+
+def test_errors_are_one_line(tmp_path):
+    folder = source(tmp_path)
+    for arguments, message in (
+        (["--source", tmp_path / "gone"], "no such file or folder"),
+        (["--source", tmp_path / "images"], "train.description-in-isolation.json is not in it"),
+        (["--source", folder], "has none of the 15 photographs"),
+        (["--source", folder, "--set", "words=1"], "--set words=1: give name=value with one of the names text, verify"),
+        (["--source", folder, "--set", "text=title"], "text: "),
+    ):
+        result = run("story-dii", *arguments, "-o", tmp_path / "dii.jsonl")
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "dii.jsonl").exists()

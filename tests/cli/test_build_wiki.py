@@ -1,0 +1,57 @@
+"""``iconotext corpus build wiki`` from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from PIL import Image as Pillow
+from typer.testing import CliRunner
+
+from iconotext.cli.build.wiki import wiki
+
+app = typer.Typer()
+app.command()(wiki)
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "clef"
+    for name in ("metadata/1", "text/en/1", "images/1"):
+        (folder / name).mkdir(parents=True)
+    for number in range(3):
+        (folder / f"metadata/1/{number}.xml").write_text(
+            f'<image id="{number}" file="images/1/{number}.jpg"><name>P{number}.jpg</name><text xml:lang="en">'
+            '<caption article="text/en/1/1">x</caption></text></image>'
+        )
+        Pillow.new("RGB", (8, 8)).save(folder / f"images/1/{number}.jpg")
+    (folder / "text/en/1/1.xml").write_text(" ".join(f"Sentence {number} is here." for number in range(12)))
+    (folder / "text/en/1/2.xml").write_text("Too short.")
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_writes_corpus_and_report_and_compares(source, tmp_path):
+    output = tmp_path / "wiki.jsonl"
+    result = run("--source", source, "--output", output, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    (row,) = [json.loads(line) for line in output.read_text().splitlines()]
+    assert (row["id"], len(row["sentences"]), len(row["images"])) == ("1/1", 12, 3)
+    assert "237,434" in result.output
+    assert "fewer than 3 pictures" in result.output
+
+
+def test_settings_and_errors(source, tmp_path):
+    output = tmp_path / "wiki.parquet"
+    assert run("-s", source, "-o", output, "--workers", 1, "--set", "max_sentences=10").exit_code == 0
+    wrong = run("-s", source, "-o", output, "--force", "--set", "pictures=3")
+    assert wrong.exit_code == 1
+    assert "min_images" in wrong.output
+    missing = run("-s", source / "images", "-o", tmp_path / "other.jsonl")
+    assert missing.exit_code == 1
+    assert "all_metadata.zip" in missing.output
+    assert "imageclef.org/wikidata" in missing.output

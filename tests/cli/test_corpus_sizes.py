@@ -1,0 +1,83 @@
+"""``iconotext corpus stats``: the published table, histograms on the terminal and in files; conversion to OBELICS."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext import read_corpus
+from iconotext.cli.app import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "c.jsonl"
+    rows = [
+        {"id": f"d{i}", "sentences": ["A."] * (1 + i % 3), "images": ["http://x.example/1"], "links": [[0, 0]]}
+        for i in range(8)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_histograms_are_drawn_on_the_terminal(corpus):
+    result = run("stats", corpus)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["1", "█" * 24, "3", "1", "█" * 24, "8"] in lines
+    assert ["3", "█" * 16, "2"] in lines
+
+
+def test_the_published_rows_are_shown(corpus):
+    result = run("stats", corpus, "--published")
+    assert "25K/2K/2K" in result.stdout
+    assert "WIKI" in result.stdout
+    assert "as published" in result.stdout
+    found = json.loads(run("stats", corpus, "--published", "--json").stdout)
+    assert found[0]["histograms"]["sentences"] == {"1": 3, "2": 3, "3": 2}
+    assert found[1]["published"] == "MSCOCO"
+    assert found[1]["documents"] == [25_000, 2_000, 2_000]
+    assert len(found) == 8
+
+
+def test_a_figure_is_written(corpus, tmp_path):
+    result = run("stats", corpus, "--plot", tmp_path / "sizes.svg")
+    assert result.exit_code == 0, result.output
+    assert "c.jsonl: 8 documents" in (tmp_path / "sizes.svg").read_text()
+    again = run("stats", corpus, "--plot", tmp_path / "sizes.svg")
+    assert again.exit_code == 1
+    assert "--force" in again.stderr
+    assert run("stats", corpus, "--plot", tmp_path / "sizes.svg", "--force").exit_code == 0
+    wrong = run("stats", tmp_path / "gone.jsonl", "--plot", tmp_path / "sizes.gif")
+    assert "figures are written as" in wrong.stderr  # before anything is read
+
+
+def test_corpora_of_the_same_name_are_told_apart(corpus, tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/c.jsonl").write_bytes(corpus.read_bytes())
+    result = run("stats", corpus, tmp_path / "b/c.jsonl")
+    assert "b/c.jsonl" in result.stdout
+    assert str(tmp_path.parent) not in result.stdout
+
+
+def test_an_empty_corpus(tmp_path):
+    (tmp_path / "c.jsonl").write_text("\n")
+    result = run("stats", tmp_path / "c.jsonl", "--plot", tmp_path / "x.png")
+    assert result.exit_code == 0, result.output
+
+
+def test_convert_to_obelics(corpus, tmp_path):
+    result = run("convert", corpus, tmp_path / "train-00000.parquet", "--to", "obelics")
+    assert result.exit_code == 0, result.output
+    assert "obelics has no place for links: left out" in result.stderr
+    assert [d.id for d in read_corpus(tmp_path / "train-00000.parquet")] == [f"d{i}" for i in range(8)]
+    check = run("check", tmp_path / "train-00000.parquet")
+    assert check.exit_code == 0
+    assert "(obelics): 8 documents, nothing wrong" in check.stdout
