@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from iconotext.corpus.builders.build import Build, Values, build_corpus
 from iconotext.corpus.builders.captions import CaptionsSettings, captions_rows
+from iconotext.corpus.builders.frame.build import Build, Values, build_corpus
 from iconotext.corpus.builders.mscoco import MscocoSettings, mscoco_rows
 
 WORDS = (

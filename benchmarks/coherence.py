@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iconotext.corpus.builders.photos import read_photos
+from iconotext.corpus.builders.captioned.photos import read_photos
 from iconotext.corpus.relations import CLUE
 from iconotext.corpus.store import write_corpus
 from iconotext.embed.relation_model import load_relation_model

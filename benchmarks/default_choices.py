@@ -23,10 +23,10 @@ from typing import Any
 
 from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
-from iconotext.corpus.builders.caption_documents import CaptionSettings, build_captions
-from iconotext.corpus.builders.caption_splits import share_out, validation_as_test
+from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
 from iconotext.corpus.builders.captions import RULES
-from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.evaluate import Evaluation, Scored, evaluate

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.corpus.builders.caption_documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.builders.pairs import build_pairs
-from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.embed.folder import default_folder, load_model, save_model
 from iconotext.embed.model import Inputs

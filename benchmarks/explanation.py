@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.corpus.builders.photos import Photo, read_photos
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.embed.document_space import DocumentSpace
 from iconotext.evaluate.intervals import bootstrap_intervals
 from iconotext.features import ImageBackbone

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.corpus.builders.pair_splits import PUBLISHED
+from iconotext.corpus.builders.labelled.splits import PUBLISHED
 from iconotext.corpus.relations import CITE, CLUE
 from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import raw_logits

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from iconotext import read_corpus
 from iconotext.cli.app import app
+from iconotext.cli.build import build
 from iconotext.corpus.feature_table import load_feature_table
 
 
@@ -26,16 +27,22 @@ def row(name, *images, **more):
     return {"id": name, "sentences": ["A.", "B."], "images": list(images), "links": [[0, 0]], **more}
 
 
-@pytest.mark.parametrize("command", [[], ["build"]])
-def test_without_a_command_there_is_help(command):
+@pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "Data sets of Hessel 2019")])
+def test_without_a_command_there_is_help(command, shown):
     result = run(*command)
     assert result.exit_code == 2
-    assert "Commands" in result.output
+    assert shown in result.output
 
 
-@pytest.mark.parametrize(
-    "command", ["check", "stats", "convert", "split", "build captions", "build cite", "build clue", "build folder"]
-)
+BUILDERS = [command.name or command.callback.__name__.replace("_", "-") for command in build.registered_commands]
+
+
+def test_every_data_set_has_a_builder():
+    papers = {"mscoco", "story-dii", "story-sis", "dii-stress", "rqa", "diy", "wiki", "cite", "clue"}
+    assert papers | {"captions", "folder", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(BUILDERS)
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in BUILDERS)])
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.corpus.stats import Counting
 from iconotext.errors import OutputError, SettingError
 from iconotext.evaluate.corpus_sizes import write_sizes
-from iconotext.evaluate.published.hessel2019 import DENSITY, TABLE_1
+from iconotext.evaluate.published import DENSITY
 
 
 def counted(*sizes):

@@ -91,10 +91,10 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _print_json(found: Found, *, published: bool) -> None:
+    from dataclasses import asdict
+
     from iconotext.corpus.published_sizes import TABLE_1
     from iconotext.corpus.strict_json import dump_json
-
-    from dataclasses import asdict
 
     values: list[dict[str, object]] = [{"corpus": str(path), **numbers.as_json()} for path, numbers in found]
     if published:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from iconotext.cli.build.run import run_build
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import CorpusOutput, Force
 
@@ -22,11 +23,12 @@ class Part(StrEnum):
 
 
 def pairs(
-    sources: Annotated[
+    source: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="SOURCE",
-            help="Corpora with captions or alt texts, or captioned photographs as for `build captions`.",
+        typer.Option(
+            "--source",
+            "-s",
+            help="A corpus with captions or alt texts, or captioned photographs (.jsonl); again for more.",
             show_default=False,
         ),
     ],
@@ -41,20 +43,19 @@ def pairs(
 
     **Examples**
 
-    - `iconotext corpus build pairs corpus.jsonl --output pairs.jsonl`
-    - `iconotext corpus build pairs flickr8k/captions.jsonl -o pairs.jsonl --only train`
+    - `iconotext corpus build pairs --source corpus.jsonl --output pairs.jsonl`
+    - `iconotext corpus build pairs --source flickr8k/captions.jsonl -o pairs.jsonl --only train`
     """
     with known_errors():
-        from iconotext.corpus.builders.pairs import build_pairs
-        from iconotext.corpus.store import write_corpus
-        from iconotext.errors import CorpusError
-        from iconotext.write import refuse
+        from iconotext.corpus.builders.pairs import pairs_rows
 
-        refuse(output, force)
-        found = build_pairs(sources, only=only.value if only else None)
-        first = next(found, None)
-        if first is None:
-            names = ", ".join(map(str, sources))
-            raise CorpusError(f"{names}: no picture has a caption or alternative text of at least 3 words")
-        written = write_corpus(chain([first], found), output, force=force)
-        typer.echo(f"{output}: {written} pictures with their texts", err=True)
+        run_build(
+            "pairs",
+            partial(pairs_rows, sources=source, only=only.value if only else None),
+            output,
+            sources=source,
+            settings={"only": only.value if only else None},
+            seed=0,
+            workers=1,
+            force=force,
+        )

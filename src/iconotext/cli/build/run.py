@@ -11,8 +11,8 @@ import typer
 from iconotext.cli.common import progress
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.build import Build, Values
-    from iconotext.corpus.builders.build_report import BuildReport, Count
+    from iconotext.corpus.builders.frame.build import Build, Values
+    from iconotext.corpus.builders.frame.report import BuildReport, Count
 
 RULES = 12
 """Rules by which items were dropped that are told; the report has all."""
@@ -30,7 +30,7 @@ def run_build(
     force: bool,
 ) -> BuildReport:
     """Run a builder with a progress bar, and say on stderr what came out and how it compares."""
-    from iconotext.corpus.builders.build import build_corpus
+    from iconotext.corpus.builders.frame.build import build_corpus
 
     report = build_corpus(
         builder,
@@ -49,7 +49,7 @@ def run_build(
 
 def tell(report: BuildReport, output: Path) -> None:
     """Counts beside the published ones, what was dropped, and the corpus, on stderr."""
-    from iconotext.corpus.builders.build_report import dropped_path, report_path
+    from iconotext.corpus.builders.frame.report import dropped_path, report_path
 
     _show_counts(report.counts)
     for note in report.notes:

@@ -29,7 +29,7 @@ def story_dii(
     - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
     """
     with known_errors():
-        from iconotext.corpus.builders.story import StorySettings
+        from iconotext.corpus.builders.stories.story import StorySettings
         from iconotext.corpus.builders.story_dii import story_dii_rows
 
         settings = make_settings(StorySettings, parse_settings(set_ or [], StorySettings)[0])

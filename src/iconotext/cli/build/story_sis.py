@@ -29,7 +29,7 @@ def story_sis(
     - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
     """
     with known_errors():
-        from iconotext.corpus.builders.story import StorySettings
+        from iconotext.corpus.builders.stories.story import StorySettings
         from iconotext.corpus.builders.story_sis import story_sis_rows
 
         settings = make_settings(StorySettings, parse_settings(set_ or [], StorySettings)[0])

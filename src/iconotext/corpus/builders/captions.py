@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.caption_documents import CaptionSettings, deal, stored_documents
-from iconotext.corpus.builders.caption_sources import CaptionFormat, caption_photos
-from iconotext.corpus.builders.caption_splits import share_out, validation_as_test
-from iconotext.corpus.builders.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
-from iconotext.corpus.builders.usable_photos import usable_photos
+from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, stored_documents
+from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
+from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_photos
+from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
+from iconotext.corpus.builders.captioned.usable_photos import usable_photos
+from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.document_row import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares

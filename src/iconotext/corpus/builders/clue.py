@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from iconotext.corpus.builders.answers import clean_text
-from iconotext.corpus.builders.found_pictures import FoundPictures, distinct_names
-from iconotext.corpus.builders.labelled_pairs import DataSet, Pair, kept_answer, relations_of
-from iconotext.corpus.builders.pair_splits import PUBLISHED
+from iconotext.corpus.builders.labelled.answers import clean_text
+from iconotext.corpus.builders.labelled.pairs import DataSet, Pair, kept_answer, relations_of
+from iconotext.corpus.builders.labelled.splits import PUBLISHED
+from iconotext.corpus.builders.pictures.found import FoundPictures, distinct_names
 from iconotext.corpus.relations import CLUE
 
 ADDRESS = re.compile("https?://", re.IGNORECASE)

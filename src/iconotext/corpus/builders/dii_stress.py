@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.caption_pool import caption_pool
-from iconotext.corpus.builders.compared_sizes import count_sizes
-from iconotext.corpus.builders.story import Stories, StorySettings, story_values
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.compared_sizes import count_sizes
+from iconotext.corpus.builders.stories.caption_pool import caption_pool
+from iconotext.corpus.builders.stories.story import Stories, StorySettings, story_values
 from iconotext.corpus.builders.story_dii import dii_stories
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import SPLITS, Split

@@ -19,13 +19,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.fetched_pictures import fetch_pictures, name_of
-from iconotext.corpus.builders.imgur_album import album_id, read_album, saved_albums
-from iconotext.corpus.builders.near_duplicates import MAX_DISTANCE, near_duplicates
-from iconotext.corpus.builders.perceptual_hash import perceptual_hash
-from iconotext.corpus.builders.pushshift import month_of, submission_files, subreddit_posts
-from iconotext.corpus.builders.random_splits import with_random_splits
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.random_splits import with_random_splits
+from iconotext.corpus.builders.pictures.fetched import fetch_pictures, name_of
+from iconotext.corpus.builders.pictures.near_duplicates import MAX_DISTANCE, near_duplicates
+from iconotext.corpus.builders.pictures.perceptual_hash import perceptual_hash
+from iconotext.corpus.builders.reddit.imgur_album import album_id, read_album, saved_albums
+from iconotext.corpus.builders.reddit.pushshift import month_of, submission_files, subreddit_posts
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, PictureError

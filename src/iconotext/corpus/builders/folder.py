@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.fetched_pictures import fetch_pictures, fetched_file
+from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.layout_links import LinkRule, layout_links
-from iconotext.corpus.builders.saved_picture import saved_picture
+from iconotext.corpus.builders.pictures.fetched import fetch_pictures, fetched_file
+from iconotext.corpus.builders.pictures.saved import saved_picture
 from iconotext.corpus.connected import connected
 from iconotext.corpus.document_row import row_of, written_source
 from iconotext.corpus.jsonl import line_of

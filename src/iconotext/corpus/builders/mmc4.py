@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from iconotext.corpus.builders.build import Build, Values
+from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.shards import Picture, ShardedSet, ShardSettings, shard_rows
 from iconotext.corpus.mmc4 import mmc4_parts
 from iconotext.corpus.row import Row

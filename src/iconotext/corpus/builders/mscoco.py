@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.caption_documents import DocumentShape, Group, stored_documents
-from iconotext.corpus.builders.caption_table import CaptionTable
-from iconotext.corpus.builders.coco_annotations import COCO, coco_photos, load_annotations
-from iconotext.corpus.builders.photo_store import Stored
-from iconotext.corpus.builders.photos import NO_PICTURE
-from iconotext.corpus.builders.picture_folders import PictureFolders
-from iconotext.corpus.builders.usable_photos import usable_photos
+from iconotext.corpus.builders.captioned.coco import COCO, coco_photos, load_annotations
+from iconotext.corpus.builders.captioned.coco_table import CaptionTable
+from iconotext.corpus.builders.captioned.documents import DocumentShape, Group, stored_documents
+from iconotext.corpus.builders.captioned.photo_store import Stored
+from iconotext.corpus.builders.captioned.photos import NO_PICTURE
+from iconotext.corpus.builders.captioned.usable_photos import usable_photos
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.pictures.folders import PictureFolders
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.compared_sizes import count_sizes
-from iconotext.corpus.builders.found_pictures import FoundPictures
-from iconotext.corpus.builders.json_source import source_file
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.compared_sizes import count_sizes
+from iconotext.corpus.builders.frame.json_source import source_file
+from iconotext.corpus.builders.pictures.found import FoundPictures
 from iconotext.corpus.builders.shards import with_images
 from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, copy_feature_table
 from iconotext.corpus.published_sizes import PublishedSizes

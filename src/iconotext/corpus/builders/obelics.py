@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from iconotext.corpus.builders.build import Build, Values
+from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.shards import Picture, ShardedSet, ShardSettings, shard_rows
 from iconotext.corpus.obelics import obelics_parts
 from iconotext.corpus.row import Row

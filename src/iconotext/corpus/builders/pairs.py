@@ -10,13 +10,37 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from iconotext.corpus.builders.photos import Photo, read_photos
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.document_row import row_of
 from iconotext.corpus.row import Split
 from iconotext.corpus.store import read_corpus
+from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence
 
 MIN_WORDS = 3
 """Words of the shortest text that counts: a single word is more often a file name or a label than a description."""
+
+
+def pairs_rows(build: Build, sources: Iterable[Path], *, only: Split | None = None) -> Iterator[Values]:
+    """The documents of ``build_pairs`` as rows of a corpus.
+
+    Args:
+        build: The frame.
+        sources: Corpora, and files of captioned photographs.
+        only: See ``build_pairs``.
+
+    Raises:
+        CorpusError: A source breaks its format, or no picture has a text.
+    """
+    found = 0
+    for document in build.watch(build_pairs(sources, only=only), label="Reading"):
+        found += 1
+        yield row_of(document, build.folder).model_dump(exclude_none=True)
+    if not found:
+        names = ", ".join(map(str, sources))
+        raise CorpusError(f"{names}: no picture has a caption or alternative text of at least {MIN_WORDS} words")
+    build.report.count("pictures with a text", found)
 
 
 def build_pairs(sources: Iterable[Path], *, only: Split | None = None) -> Iterator[Document]:

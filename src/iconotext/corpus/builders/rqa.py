@@ -21,13 +21,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.answers import clean_text
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.caption_splits import share_out
-from iconotext.corpus.builders.compared_sizes import count_sizes
-from iconotext.corpus.builders.json_source import source_entries, source_file
-from iconotext.corpus.builders.named_pictures import NamedPictures
-from iconotext.corpus.builders.photos import is_text
+from iconotext.corpus.builders.captioned.photos import is_text
+from iconotext.corpus.builders.captioned.splits import share_out
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.compared_sizes import count_sizes
+from iconotext.corpus.builders.frame.json_source import source_entries, source_file
+from iconotext.corpus.builders.labelled.answers import clean_text
+from iconotext.corpus.builders.pictures.named import NamedPictures
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.fetched_pictures import fetch_pictures
-from iconotext.corpus.builders.found_pictures import FoundPictures
-from iconotext.corpus.builders.journal import kept_results
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.journal import kept_results
+from iconotext.corpus.builders.pictures.fetched import fetch_pictures
+from iconotext.corpus.builders.pictures.found import FoundPictures
 from iconotext.corpus.row import Part, Record, Row
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.photos import Drop
-from iconotext.corpus.builders.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
+from iconotext.corpus.builders.captioned.photos import Drop
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.stories.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
 from iconotext.corpus.published_sizes import PUBLISHED
 
 DII = Tier("dii", "description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story")

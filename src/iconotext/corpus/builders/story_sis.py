@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.photos import Drop
-from iconotext.corpus.builders.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
+from iconotext.corpus.builders.captioned.photos import Drop
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.stories.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
 from iconotext.corpus.published_sizes import PUBLISHED
 
 SIS = Tier("sis", "story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id")

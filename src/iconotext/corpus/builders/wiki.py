@@ -15,8 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.build import Build, Values
-from iconotext.corpus.builders.imageclef import (
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.random_splits import with_random_splits
+from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.wikipedia.imageclef import (
     WHERE,
     article_key,
     article_markup,
@@ -26,9 +28,7 @@ from iconotext.corpus.builders.imageclef import (
     picture_place,
     read_picture,
 )
-from iconotext.corpus.builders.picture_problem import picture_problem
-from iconotext.corpus.builders.random_splits import with_random_splits
-from iconotext.corpus.builders.wikitext import paragraphs
+from iconotext.corpus.builders.wikipedia.wikitext import paragraphs
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError

@@ -1,0 +1,110 @@
+"""Captions in the format of MSCOCO.
+
+``{"images": [{"id", "file_name"}, ...], "annotations": [{"id", "image_id", "caption"}, ...]}``, with more of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from iconotext.corpus.builders.captioned.coco_table import CaptionTable, Key
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_PICTURE, Photo, clean, is_text
+from iconotext.corpus.builders.frame.build import Build
+from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.json_stream import elements
+from iconotext.corpus.row import Split
+from iconotext.errors import CorpusError
+
+COCO = "https://cocodataset.org/#download"
+
+BAD_ENTRIES = "entries that are no images or captions"
+
+SPLIT_OF_NAME: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
+
+
+def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -> None:
+    """Put images and captions of annotation files into a table; the number of a file is the ``source`` of its images.
+
+    The split of an image is that which the name of the first file that lists it says (train, val, test), if any. What
+    is no image or caption, or has no words, is dropped and reported.
+
+    Raises:
+        CorpusError: A file cannot be read, or is not in the format.
+    """
+    for source, file in enumerate(files):
+        split = next((split for word, split in SPLIT_OF_NAME.items() if word in file.name.casefold()), None)
+        for part, index, value in build.watch(_entries(file), label=f"Reading {file.name}"):
+            place = f"{file.name}, {part}.{index}"
+            if part == "images":
+                key, name = _key(value, "id"), value.get("file_name") if isinstance(value, dict) else None
+                if key is None or not isinstance(name, str) or not name or not is_text(name):
+                    build.report.drop(BAD_ENTRIES, place, "an image needs id and file_name")
+                else:
+                    table.add_image(key, name, split, source=source)
+            elif part == "annotations":
+                key, number = _key(value, "image_id"), _key(value, "id")
+                if key is None or "caption" not in value:
+                    build.report.drop(BAD_ENTRIES, place, "a caption needs image_id and caption")
+                elif (text := clean(value["caption"])) is None:
+                    build.report.drop(BAD_CAPTIONS, place)
+                else:
+                    table.add_caption(key, number if isinstance(number, int) else None, text)
+
+
+def coco_photos(
+    build: Build, table: CaptionTable, pictures: PictureFolders, *, source: int | None = None
+) -> Iterator[Photo]:
+    """Photographs of a table of MSCOCO, by rising id, those without a caption or a picture dropped and reported.
+
+    Args:
+        build: Its report is told.
+        table: See ``load_annotations``.
+        pictures: Where pictures are looked for: by the name in the annotations, else by the other names that MSCOCO
+            has for the same photograph in its editions of 2014 and 2017.
+        source: Only images of the file of this number.
+    """
+    for key, number in table.unlisted():
+        build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
+    for each in table.captioned(source=source):
+        if not each.captions:
+            build.report.drop(NO_CAPTION, each.name)
+        elif (file := pictures.find(_names(each.key, each.name))) is None or not is_text(str(file)):
+            build.report.drop(NO_PICTURE, each.name)
+        else:
+            yield Photo(str(file), each.captions, each.split)
+
+
+def _names(key: Key, name: str) -> Iterator[str]:
+    """Names of the file of an image."""
+    yield name
+    if isinstance(key, int):
+        for before in ("", "COCO_train2014_", "COCO_val2014_"):
+            yield f"{before}{key:012}.jpg"
+
+
+def _key(value: Any, name: str) -> Key | None:
+    """What an entry has under a name, if that can be the key of something."""
+    key = value.get(name) if isinstance(value, dict) else None
+    if isinstance(key, bool) or not isinstance(key, int | str):
+        return None
+    if isinstance(key, int):
+        return key if -(2**63) <= key < 2**63 else None
+    return key if key and is_text(key) else None
+
+
+def _entries(file: Path) -> Iterator[tuple[str, int, Any]]:
+    """The elements of the arrays of a file."""
+    try:
+        with file.open(encoding="utf-8-sig") as stream:
+            yield from elements(stream, others=True)
+    except OSError as error:
+        raise CorpusError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 text") from error
+    except ValueError as error:
+        raise CorpusError(
+            f'{file}: not a file of captions of MSCOCO, {{"images": [...], "annotations": [...]}}: {error}; is it '
+            f"whole? It comes from {COCO}"
+        ) from error

@@ -1,0 +1,324 @@
+"""Documents out of photographs with captions, by the MSCOCO rule of Hessel 2019 (supplement §1).
+
+A document has true images, each with a caption of its own among the sentences, other images, and captions that were
+written about photographs of the same split that are not in the document.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.corpus.builders.captioned.photo_store import PhotoStore, Stored, StoredCaptions
+from iconotext.corpus.builders.captioned.photos import Photo
+from iconotext.corpus.builders.captioned.topical import topical_groups
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.row import SPLITS, Split
+from iconotext.errors import CorpusError, SettingError
+from iconotext.types import Document, Image, Sentence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+NO_WORD = re.compile(r"[\W_]+")
+
+GROUPS = 16
+"""Groups of photographs that are made into documents together."""
+
+
+class DocumentShape(BaseModel):
+    """What a document is made of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pairs: int = Field(5, ge=1)
+    """True images of a document, each with a caption of its own among the sentences."""
+
+    distractor_images: int = Field(5, ge=0)
+    """Images without a caption."""
+
+    distractor_captions: int = Field(5, ge=0)
+    """Captions of photographs that are not in the document."""
+
+    versions: int = Field(5, ge=1)
+    """Documents with the same images and other captions in training, at most as many as an image has captions."""
+
+    @property
+    def size(self) -> int:
+        """Images of a document."""
+        return self.pairs + self.distractor_images
+
+
+class CaptionSettings(DocumentShape):
+    """How documents are made, and how photographs are dealt out to them."""
+
+    shuffles: int = Field(1, ge=1)
+    """How often the photographs are dealt out anew; each gives all documents again."""
+
+    evaluation_shuffles: int | None = Field(None, ge=1)
+    """The same for validation and test; none: ``shuffles``."""
+
+    topical: bool = False
+    """Whether a document's images are close to each other, as in Story-DII, where they come from one album."""
+
+    def shuffles_of(self, split: Split) -> int:
+        """How often the photographs of a split are dealt out."""
+        return self.shuffles if split == "train" else self.evaluation_shuffles or self.shuffles
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Photographs that are in a document together, in one version of it or several.
+
+    Attributes:
+        split: Of the documents.
+        shuffle: Number of the order in which photographs were dealt out.
+        number: Of the group in it.
+        photos: Numbers of the photographs.
+        divided: Whether the first ones are the true images; else that is still to be drawn.
+    """
+
+    split: Split
+    shuffle: int
+    number: int
+    photos: tuple[int, ...]
+    divided: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the ids of its documents begin with."""
+        return f"{self.split}-{self.shuffle}-{self.number:05}"
+
+
+def deal(
+    members: Mapping[Split, Sequence[int] | NDArray[np.int64]],
+    settings: CaptionSettings,
+    *,
+    seed: int = 0,
+    vectors: FloatMatrix | None = None,
+) -> Iterator[Group]:
+    """Put photographs into groups at random, or such that they are close to each other.
+
+    The supplement takes half of the photographs as true and half as distractor images, makes groups of five of each at
+    random, and pairs the groups. Photographs in random order, ten at a time, five of each ten true, is the same
+    distribution, and is what is done here. Photographs that are left over when the last group of a shuffle is full are
+    not used in it.
+
+    Args:
+        members: Numbers of the photographs of each split; their order matters for which groups come out.
+        settings: How many to a group, and how often.
+        seed: Of the first shuffle; the second has the next number, and so on.
+        vectors: (photographs, d), indexed by their numbers, what says how close two are; for topical groups only.
+
+    Raises:
+        CorpusError: A split has too few photographs for a document.
+    """
+    for split in SPLITS:
+        count = len(members.get(split, ()))
+        if 0 < count < settings.size:
+            raise CorpusError(
+                f"{split} has {count} photographs, a document needs {settings.size}: "
+                "give it more, or ask for smaller documents (pairs, distractor_images)"
+            )
+    for split in SPLITS:
+        if not len(members.get(split, ())):
+            continue
+        for shuffle in range(seed, seed + settings.shuffles_of(split)):
+            order = array("q", members[split])
+            random.Random(f"{split} {shuffle}").shuffle(order)
+            groups: Iterable[Sequence[int]]
+            if settings.topical and vectors is not None:
+                groups = topical_groups(order, vectors, settings.size)
+            else:
+                groups = _in_order(order, settings.size)
+            for number, group in enumerate(groups):
+                yield Group(split, shuffle, number, tuple(group))
+
+
+def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Pieces of an order, one after the other."""
+    for start in range(0, len(order) - size + 1, size):
+        yield order[start : start + size]
+
+
+def versions_of(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
+    """The documents of one group of photographs.
+
+    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another picture's
+    only if no picture of the document has the same words.
+
+    Args:
+        group: Which it is; its photographs are not looked up here.
+        photos: Its photographs.
+        pool: All captions of its split.
+        shape: What the documents are to have.
+
+    Raises:
+        CorpusError: The pool has too few captions that no photograph of the group has.
+    """
+    name = group.name
+    rng = random.Random(name)
+    drawn = list(photos)
+    if not group.divided:
+        rng.shuffle(drawn)  # where they are topical, the first ones are the closest
+    true = drawn[: shape.pairs]
+    images = list(drawn)
+    rng.shuffle(images)
+    own = {_words(text) for photo in drawn for text in photo.captions}
+    place = {photo.image: i for i, photo in enumerate(images)}
+    versions = shape.versions if group.split == "train" else 1
+    for version in range(min(versions, max(len(photo.captions) for photo in true))):
+        rng = random.Random(f"{name}-{version}")
+        # (text, the image it was written about): one that has fewer captions than there are versions starts again
+        pairs: list[tuple[str, int | None]] = [
+            (photo.captions[version % len(photo.captions)], place[photo.image]) for photo in true
+        ]
+        pairs += [(text, None) for text in _distractors(rng, pool, own, shape.distractor_captions, name)]
+        rng.shuffle(pairs)
+        yield {
+            "id": f"{name}-{version}",
+            "split": group.split,
+            "sentences": [text for text, _ in pairs],
+            "images": [photo.image for photo in images],
+            "links": [(sentence, image) for sentence, (_, image) in enumerate(pairs) if image is not None],
+        }
+
+
+def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
+    """Captions, no two with the same words, none with words that are the group's own.
+
+    Raises:
+        CorpusError: There are not so many.
+    """
+    chosen: dict[str, str] = {}
+    for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
+        if len(chosen) == count:
+            break
+        text = pool[rng.randrange(len(pool))]
+        words = _words(text)
+        if words not in own:
+            chosen.setdefault(words, text)
+    if len(chosen) < count:
+        others = {_words(text): text for text in pool}
+        rest = [text for words, text in others.items() if words not in own and words not in chosen]
+        missing = count - len(chosen)
+        if len(rest) < missing:
+            raise CorpusError(
+                f"document {name}: {count} distractor captions are asked for and the other photographs of its split "
+                f"have {len(rest) + len(chosen)}; ask for fewer (distractor_captions)"
+            )
+        return [*chosen.values(), *rng.sample(rest, missing)]
+    return list(chosen.values())
+
+
+def _words(text: str) -> str:
+    """What two captions that say the same have in common: letters and digits."""
+    return NO_WORD.sub("", text.casefold()) or text
+
+
+def build_captions(
+    photos: Sequence[Photo],
+    settings: CaptionSettings | None = None,
+    *,
+    seed: int = 0,
+    vectors: FloatMatrix | None = None,
+) -> Iterator[Document]:
+    """Documents out of captioned photographs in memory; the same ones for the same arguments.
+
+    Args:
+        photos: In any number, all different; their order matters for which documents come out.
+        settings: None for the rule of MSCOCO.
+        seed: Another one, other documents.
+        vectors: (photos, d), what says how close two photographs are; needed for topical documents only.
+
+    Raises:
+        CorpusError: A split has too few photographs for a document, or too few captions for its distractors.
+        SettingError: Topical documents are asked for without vectors, or vectors do not fit the photographs.
+    """
+    settings = settings or CaptionSettings()
+    if settings.topical and (vectors is None or vectors.ndim != 2 or len(vectors) != len(photos)):
+        raise SettingError(f"topical documents need a vector for each of {len(photos)} photographs")
+    members: dict[Split, list[int]] = defaultdict(list)
+    for i, photo in enumerate(photos):
+        members[photo.split or "train"].append(i)
+    pools = {split: [text for i in some for text in photos[i].captions] for split, some in members.items()}
+    for group in deal(members, settings, seed=seed, vectors=vectors):
+        for values in versions_of(group, [photos[i] for i in group.photos], pools[group.split], settings):
+            yield Document(
+                id=values["id"],
+                sentences=tuple(map(Sentence, values["sentences"])),
+                images=tuple(Image(source=Path(image).as_posix(), file=Path(image)) for image in values["images"]),
+                links=tuple(values["links"]),
+                split=group.split,
+            )
+
+
+def stored_documents(
+    build: Build,
+    stored: Stored,
+    members: Mapping[Split, NDArray[np.int64]],
+    groups: Iterable[Group],
+    shape: DocumentShape,
+    *,
+    total: int = 0,
+) -> Iterator[Values]:
+    """Documents of groups of photographs on disk, made on all cores.
+
+    Args:
+        build: Keeps what is done.
+        stored: The photographs; their images are as the corpus names them.
+        members: Numbers of the photographs whose captions are the pool of each split.
+        groups: The same ones in every run.
+        shape: What the documents are to have.
+        total: Number of groups, for a progress bar; 0 where nobody knows.
+
+    Raises:
+        CorpusError: A split has too few captions for its distractors.
+    """
+    digest = hashlib.blake2b(stored.digest.encode(), digest_size=8)
+    for split, some in members.items():
+        np.save(_members_file(stored.folder, split), some)
+        np.save(_ends_file(stored.folder, split), np.cumsum(stored.captions[some], dtype=np.int64))
+        digest.update(split.encode() + some.tobytes())
+    name = f"documents-{digest.hexdigest()}"  # photographs that come or go between two runs give other documents
+    work = partial(_stored_versions, folder=str(stored.folder), digest=digest.hexdigest(), shape=shape)
+    for documents in build.mapped(name, groups, work, total=total, label="Making documents", chunk=GROUPS):
+        yield from documents
+
+
+def _stored_versions(group: Group, *, folder: str, digest: str, shape: DocumentShape) -> list[Values]:
+    """The documents of a group of photographs in a folder; for a worker process."""
+    store, pool = _opened(folder, digest, group.split)
+    return list(versions_of(group, [store[i] for i in group.photos], pool, shape))
+
+
+@lru_cache(maxsize=len(SPLITS))
+def _opened(folder: str, digest: str, split: Split) -> tuple[PhotoStore, StoredCaptions]:
+    """Photographs of a folder and all captions of a split of them; ``digest`` says whether they are still the same."""
+    store = PhotoStore(Path(folder))
+    members, ends = (
+        np.asarray(np.load(file, mmap_mode="r"))
+        for file in (_members_file(store.folder, split), _ends_file(store.folder, split))
+    )
+    return store, StoredCaptions(store, members, ends)
+
+
+def _members_file(folder: Path, split: Split) -> Path:
+    return folder / f"{split}-members.npy"
+
+
+def _ends_file(folder: Path, split: Split) -> Path:
+    return folder / f"{split}-ends.npy"

@@ -1,0 +1,135 @@
+"""Captions of the Pascal sentences (Rashtchian 2010): as the page they were published on, or as a tree of text files.
+
+The page has, for each image, ``<img src="aeroplane/2008_000716.jpg">`` and a table of five sentences. Programs that
+fetch it write ``sentence/aeroplane/2008_000716.txt``, a sentence a line, beside ``dataset/aeroplane/2008_000716.jpg``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_PICTURE, Photo, clean, is_text
+from iconotext.corpus.builders.frame.build import Build
+from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.errors import CorpusError
+
+NAME = re.compile(r"\d{4}_\d{6}")
+"""What images of Pascal VOC are called."""
+
+IMAGE = re.compile(r"""<img\b[^>]*\bsrc\s*=\s*["']?[^"'>]*\d{4}_\d{6}\.jpe?g""", re.IGNORECASE)
+
+SUFFIXES = (".jpg", ".jpeg", ".png")
+
+BEGINNING = 1 << 20
+"""Characters of a page that are looked at to see whether it is the one."""
+
+
+def pascal_photos(build: Build, source: Path, pictures: PictureFolders) -> Iterator[Photo]:
+    """Photographs of the page or the tree of text files; those without sentences or picture are dropped and reported.
+
+    Args:
+        build: Its report is told.
+        source: The page, or a folder with it or with the text files.
+        pictures: Where the pictures are.
+
+    Raises:
+        CorpusError: There is neither.
+    """
+    page = source if source.is_file() else pascal_page(source)
+    described = _of_page(page) if page is not None else _of_texts(source)
+    for name, texts in build.watch(described, label="Reading sentences"):
+        captions = []
+        for number, text in enumerate(texts):
+            caption = clean(text)
+            if caption is not None:
+                captions.append(caption)
+            elif text.strip():
+                build.report.drop(BAD_CAPTIONS, f"{name}, sentence {number}")
+        stem = name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
+        file = pictures.find([name, *(stem + suffix for suffix in SUFFIXES)])
+        if not captions:
+            build.report.drop(NO_CAPTION, name)
+        elif file is None or not is_text(str(file)):
+            build.report.drop(NO_PICTURE, name)
+        else:
+            yield Photo(str(file), tuple(captions))
+
+
+def pascal_page(folder: Path) -> Path | None:
+    """The page in a folder, if it is there."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in (".html", ".htm") and path.is_file():
+            with path.open(encoding="utf-8", errors="replace") as page:
+                if IMAGE.search(page.read(BEGINNING)):
+                    return path
+    return None
+
+
+def pascal_texts(folder: Path) -> Iterator[Path]:
+    """The text files in a folder and the folders in it that are called like images of Pascal VOC, sorted."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            stem, suffix = os.path.splitext(name)
+            if suffix.lower() == ".txt" and NAME.fullmatch(stem):
+                yield Path(place, name)
+
+
+def _of_texts(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    found = False
+    for path in pascal_texts(folder):
+        found = True
+        yield f"{path.parent.name}/{path.stem}", path.read_text("utf-8-sig", errors="replace").splitlines()
+    if not found:
+        raise CorpusError(
+            f"{folder}: no Pascal sentences: neither the page that was published (index.html) nor text files such as "
+            "sentence/aeroplane/2008_000716.txt"
+        )
+
+
+def _of_page(page: Path) -> Iterator[tuple[str, list[str]]]:
+    reader = _Page()
+    reader.feed(page.read_text("utf-8-sig", errors="replace"))
+    reader.close()
+    if not reader.described:
+        raise CorpusError(f'{page}: not the page of the Pascal sentences: no <img src="aeroplane/2008_000716.jpg">')
+    yield from reader.described.items()
+
+
+class _Page(HTMLParser):
+    """Collects, for each image, the texts of the cells that follow it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.described: dict[str, list[str]] = {}
+        self._texts: list[str] | None = None
+        self._cell: list[str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            source = dict(attrs).get("src") or ""
+            if NAME.search(source):
+                self._texts = self.described.setdefault("/".join(source.split("/")[-2:]), [])
+                self._cell = None
+        elif tag in ("td", "tr", "table"):
+            self._end()
+            if tag == "td":
+                self._cell = []
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "tr", "table"):
+            self._end()
+
+    def handle_data(self, data: str) -> None:
+        if self._cell is not None:
+            self._cell.append(data)
+
+    def _end(self) -> None:
+        """A cell is over."""
+        if self._cell is not None and self._texts is not None and "".join(self._cell).strip():
+            self._texts.append("".join(self._cell))
+        self._cell = None

@@ -1,0 +1,160 @@
+"""Captioned photographs in any of the formats that such sets are published in, recognised by their files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from iconotext.corpus.builders.captioned.coco import coco_photos, load_annotations
+from iconotext.corpus.builders.captioned.coco_table import CaptionTable
+from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
+from iconotext.corpus.builders.captioned.pascal import pascal_page, pascal_photos, pascal_texts
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.frame.build import Build
+from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.errors import CorpusError
+
+CaptionFormat = Literal["jsonl", "flickr", "coco", "pascal"]
+
+EXPECTED = (
+    'captions.jsonl with lines {"image": ..., "captions": [...]}; Flickr8k.token.txt, results_20130124.token, '
+    "captions.txt or results.csv of Flickr8k and Flickr30k; annotations/captions_*.json of MSCOCO; index.html or "
+    "sentence/CLASS/NAME.txt of the Pascal sentences"
+)
+
+PATTERNS: dict[CaptionFormat, tuple[str, ...]] = {
+    "jsonl": ("captions.jsonl",),
+    "flickr": ("*.token.txt", "*.token", "captions.txt", "captions.csv", "results.csv"),
+    "coco": ("captions_*.json", "*_captions.json", "captions.json"),
+    "pascal": (),
+}
+"""Names of the files of captions in a folder, as soon as a pattern fits those of the rest are passed over."""
+
+SUFFIXES = (".jsonl", ".json", ".txt", ".csv", ".token")
+
+DEPTH = 3
+"""Folders in each other that are looked into for files of captions."""
+
+
+def caption_photos(
+    build: Build, source: Path, format_: CaptionFormat | None = None, images: Path | None = None
+) -> Iterator[Photo]:
+    """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
+
+    Args:
+        build: Its folder is used, its report told.
+        source: A file of captions, or a folder with one.
+        format_: None: as its files look.
+        images: Folder with the pictures; None: they are in the source, or in the folders beside a file. Lines of JSON
+            name the way from there, the others are found in any folder in it.
+
+    Raises:
+        CorpusError: The format cannot be told, or a file is missing or broken.
+    """
+    format_ = format_ or recognised(source)
+    match format_:
+        case "jsonl":
+            yield from read_photos(_one(source, format_), folder=images, drop=build.report.drop, addresses=True)
+        case "flickr":
+            yield from flickr_photos(build, _one(source, format_), PictureFolders(images or _beside(source)))
+        case "pascal":
+            yield from pascal_photos(build, source, PictureFolders(images or _beside(source)))
+        case "coco":
+            with CaptionTable(build.work / "annotations.sqlite") as table:
+                load_annotations(build, caption_files(source, format_), table)
+                yield from coco_photos(build, table, PictureFolders(images or _beside(source)))
+
+
+def _beside(source: Path) -> Path:
+    """The folder that has the pictures where nobody names one: the source, or what a file of captions lies in."""
+    if source.is_dir():
+        return source
+    folder = source.absolute().parent
+    return folder.parent if folder.name == "annotations" else folder
+
+
+def recognised(source: Path) -> CaptionFormat:
+    """The format of a file or folder.
+
+    Raises:
+        CorpusError: It has none, or several.
+    """
+    if not source.exists():
+        raise CorpusError(f"{source}: no such file or folder; expected is {EXPECTED}")
+    found = [name for name in PATTERNS if (_is(source, name) if source.is_file() else _has(source, name))]
+    if not found:
+        raise CorpusError(f"{source}: no captions are recognised; expected is {EXPECTED}")
+    if len(found) > 1:
+        raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as --format {found[0]}")
+    return found[0]
+
+
+def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
+    """Files of captions of a source: itself, or those in the folder that fit the first pattern that any fits.
+
+    Args:
+        source: A file, or a folder.
+        format_: Of the captions.
+
+    Raises:
+        CorpusError: There are none.
+    """
+    if source.is_file():
+        return [source]
+    found = _files(source, format_)
+    if not found and format_ != "pascal":
+        raise CorpusError(f"{source}: no {', '.join(PATTERNS[format_])} in it; name the file, or its folder")
+    return found
+
+
+def _one(source: Path, format_: CaptionFormat) -> Path:
+    """The only file of captions of a source.
+
+    Raises:
+        CorpusError: There are several.
+    """
+    first, *others = caption_files(source, format_)
+    if others:
+        raise CorpusError(f"{source}: has {first.name} and {others[0].name}: name the one that counts as --source")
+    return first
+
+
+def _is(file: Path, format_: CaptionFormat) -> bool:
+    """Whether a file looks like captions in a format."""
+    suffix = file.suffix.lower()
+    match format_:
+        case "jsonl":
+            return suffix in (".jsonl", ".ndjson")
+        case "coco":
+            return suffix == ".json"
+        case "pascal":
+            return suffix in (".html", ".htm")
+        case "flickr":
+            return suffix in (".txt", ".csv", ".token", ".tsv") and is_flickr(file)
+
+
+def _has(folder: Path, format_: CaptionFormat) -> bool:
+    """Whether a folder looks like captions in a format."""
+    if format_ == "pascal":
+        return pascal_page(folder) is not None or any(True for _ in islice(pascal_texts(folder), 1))
+    return bool(_files(folder, format_))
+
+
+def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
+    """The files of a folder, and of the folders in it, that fit the first pattern of the format that any fits."""
+    there = []
+    for place, folders, files in os.walk(folder):
+        depth = len(Path(place).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < DEPTH else []
+        there += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
+    for pattern in PATTERNS[format_]:
+        found = [path for path in there if fnmatch(path.name.lower(), pattern) and "lemma" not in path.name.lower()]
+        if format_ == "flickr":
+            found = [path for path in found if is_flickr(path)]
+        if found:
+            return found
+    return []

@@ -1,0 +1,1 @@
+"""What every builder stands on: cores, journal, report."""

@@ -1,0 +1,56 @@
+"""Documents that come one by one, dealt out to train, validation and test at random when the last one has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from iconotext.corpus.builders.captioned.splits import share_out
+from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.frame.compared_sizes import count_sizes
+from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.published_sizes import PublishedSizes
+from iconotext.corpus.split import Shares
+from iconotext.corpus.stats import Counting
+from iconotext.corpus.strict_json import dump_json
+from iconotext.errors import CorpusError
+from iconotext.write import write_text
+
+
+def with_random_splits(
+    build: Build, documents: Iterable[Values], shares: Shares, published: PublishedSizes
+) -> Iterator[Values]:
+    """The same documents in the same order, each with its split; at the end, their sizes go into the report.
+
+    Until the last one has come, they wait in a file in the folder of the build.
+
+    Args:
+        build: The run.
+        documents: Without splits.
+        shares: What goes where, to the nearest whole number.
+        published: The paper's sizes.
+
+    Raises:
+        CorpusError: One has something in it that JSON cannot hold.
+        OutputError: They cannot be written.
+    """
+    path = build.work / "unsplit.jsonl"
+    total = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal total
+        for values in documents:
+            try:
+                line = dump_json(values)
+            except ValueError as error:
+                raise CorpusError(f"document {values.get('id')!r}: {error}") from error
+            total += 1
+            yield f"{line}\n"
+
+    write_text(path, lines(), force=True)
+    splits = share_out([None] * total, shares, seed=build.seed)
+    counting = Counting()
+    for split, (_, values, _) in zip(splits, json_lines(path), strict=True):
+        links = None if values.get("links") is None else [(sentence, image) for sentence, image in values["links"]]
+        counting.add(split, len(values["sentences"]), len(values["images"]), values["images"], links, None)
+        yield values | {"split": split}
+    count_sizes(build.report, counting.stats(), published)

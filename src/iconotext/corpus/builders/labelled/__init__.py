@@ -1,0 +1,1 @@
+"""Texts with a picture and coherence relations, out of tables of annotations."""

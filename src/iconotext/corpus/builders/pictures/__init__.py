@@ -1,0 +1,1 @@
+"""Picture files of a data set: found, fetched, looked at and compared."""

@@ -1,0 +1,46 @@
+"""Picture files below some folders, found by their names without a list of them in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from iconotext.corpus.builders.captioned.photos import is_file
+from iconotext.errors import CorpusError
+
+
+class PictureFolders:
+    """Some folders and all folders in them.
+
+    Args:
+        roots: Hidden folders below them, and links to folders, are passed over.
+
+    Raises:
+        CorpusError: There is no such folder.
+    """
+
+    def __init__(self, *roots: Path) -> None:
+        self._folders: list[Path] = []
+        for root in roots:
+            if not root.is_dir():
+                raise CorpusError(f"{root}: no folder; name the one that has the pictures")
+            for place, folders, _ in os.walk(root):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                self._folders.append(Path(place))
+
+    def find(self, names: Iterable[str]) -> Path | None:
+        """The first file of one of the names, ways below one of the folders or bare names; None if there is none.
+
+        Where several folders have it, it is taken from the one in which the picture before was found.
+        """
+        for name in names:
+            way = PurePosixPath(name.replace("\\", "/"))
+            inside = not way.is_absolute() and ".." not in way.parts and way.name
+            for candidate in dict.fromkeys((str(way), way.name)) if inside else ():
+                for i, folder in enumerate(self._folders):
+                    if is_file(folder / candidate):
+                        if i:  # the next one is most likely there too
+                            self._folders.insert(0, self._folders.pop(i))
+                        return folder / candidate
+        return None

@@ -1,0 +1,1 @@
+"""Posts of Reddit and albums of imgur, as they were saved."""

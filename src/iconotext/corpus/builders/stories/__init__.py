@@ -1,0 +1,1 @@
+"""What the data sets of visual stories share."""

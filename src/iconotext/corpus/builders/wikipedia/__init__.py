@@ -1,0 +1,1 @@
+"""The Wikipedia collection of ImageCLEF and its markup."""

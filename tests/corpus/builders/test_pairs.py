@@ -1,0 +1,116 @@
+"""Documents of one picture and what was written about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from iconotext.corpus.builders.pairs import build_pairs
+from iconotext.corpus.store import read_corpus
+from iconotext.errors import CorpusError
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, picture) -> Path:
+    """Two pictures with texts, one with too short a text, one without, one missing."""
+    for name in "abcd":
+        picture(f"{name}.png", seed=ord(name))
+    row = {
+        "id": "doc",
+        "split": "validation",
+        "sentences": ["One.", "Two."],
+        "images": ["a.png", "b.png", "c.png", "d.png", "missing.png"],
+        "blocks": [0, 1],
+        "positions": [0, 1, 1, 2, 2],
+        "captions": ["The long  caption of a.", None, "Too short", None, "It is not there at all."],
+        "alts": ["The long caption of a.", "An alt text of b.", None, None, None],
+        "links": [[0, 0]],
+    }
+    path = tmp_path / "corpus.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path: Path, picture) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    lines = []
+    for name, split in (("x", "train"), ("y", "validation")):
+        picture(f"photos/{name}.png", seed=ord(name))
+        lines.append({"image": f"{name}.png", "captions": [f"First of {name}.", f"Second of {name}."], "split": split})
+    path = folder / "captions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_every_described_picture_becomes_a_document(corpus: Path):
+    made = list(build_pairs([corpus]))
+    assert [document.id for document in made] == ["doc/0", "doc/1"]
+    assert [[s.text for s in document.sentences] for document in made] == [
+        ["The long caption of a."],
+        ["An alt text of b."],
+    ]
+    assert [document.images[0].source for document in made] == ["a.png", "b.png"]
+    assert {document.split for document in made} == {"validation"}
+    assert made[0].links == ((0, 0),)
+
+
+def test_photographs_keep_all_captions_and_their_split(photos: Path):
+    made = list(build_pairs([photos]))
+    assert [len(document.sentences) for document in made] == [2, 2]
+    assert [document.split for document in made] == ["train", "validation"]
+    assert made[1].links == ((0, 0), (1, 0))
+
+
+def test_only_one_split_and_it_is_forgotten(photos: Path, corpus: Path):
+    made = list(build_pairs([photos, corpus], only="train"))
+    assert len(made) == 1
+    assert made[0].split is None
+
+
+def test_the_same_source_twice_gives_different_ids(photos: Path):
+    ids = [document.id for document in build_pairs([photos, photos])]
+    assert len(set(ids)) == 4
+
+
+def test_no_link_of_the_corpus_is_looked_at(corpus: Path, tmp_path: Path):
+    row = json.loads(corpus.read_text())
+    row["links"] = None
+    without = tmp_path / "without.jsonl"
+    without.write_text(json.dumps(row) + "\n")
+    assert list(build_pairs([without])) == list(build_pairs([corpus]))
+
+
+def test_a_broken_corpus_is_told(tmp_path: Path):
+    path = tmp_path / "broken.jsonl"
+    path.write_text("{\n")
+    with pytest.raises(CorpusError, match="line 1"):
+        list(build_pairs([path]))
+
+
+def test_command_writes_a_corpus(corpus: Path, photos: Path, tmp_path: Path):
+    target = tmp_path / "pairs.jsonl"
+    result = CliRunner().invoke(
+        app, ["corpus", "build", "pairs", "-s", str(corpus), "-s", str(photos), "-o", str(target)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "pairs.jsonl: 4 documents (1 train, 3 validation)" in result.stderr
+    assert len(list(read_corpus(target))) == 4
+    assert all(document.images[0].file for document in read_corpus(target))
+
+
+def test_command_says_when_there_is_nothing(tmp_path: Path, picture):
+    picture("a.png")
+    path = tmp_path / "bare.jsonl"
+    path.write_text(json.dumps({"id": "d", "sentences": ["x"], "images": ["a.png"]}) + "\n")
+    result = CliRunner().invoke(
+        app, ["corpus", "build", "pairs", "--source", str(path), "-o", str(tmp_path / "pairs.jsonl")]
+    )
+    assert result.exit_code == 1
+    assert "no picture has a caption" in result.stderr
+    assert not (tmp_path / "pairs.jsonl").exists()

@@ -1,0 +1,180 @@
+"""Photographs with captions: their lines of JSON, and how they lie on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.corpus.builders.captioned.coco_table import CaptionTable
+from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, StoredCaptions, store_photos
+from iconotext.corpus.builders.captioned.photos import Photo, clean, read_photos
+from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.errors import CorpusError
+
+
+def lines(tmp_path, *values):
+    path = tmp_path / "captions.jsonl"
+    path.write_text("\n".join(value if isinstance(value, str) else json.dumps(value) for value in values))
+    return path
+
+
+def test_photographs_are_read(tmp_path, picture):
+    picture("img/a.png")
+    path = lines(tmp_path, {"image": "img/a.png", "captions": [" A \n dog. "], "split": "test", "source": "x"}, "")
+    (photo,) = read_photos(path)
+    assert photo == Photo(str(tmp_path / "img/a.png"), ("A dog.",), "test")
+    assert photo.file == tmp_path / "img/a.png"
+    path = lines(tmp_path, {"image": "a.png", "captions": ["A."]})
+    assert [photo.file for photo in read_photos(path, folder=tmp_path / "img")] == [tmp_path / "img/a.png"]
+
+
+BAD = [
+    ("{", "line 2: not JSON"),
+    ({"image": "a.png"}, "line 2, field captions"),
+    ({"image": "a.png", "captions": []}, "line 2, field captions"),
+    ({"image": "a.png", "captions": [" "]}, "line 2, field captions.0"),
+    ({"image": "a.png", "captions": ["\ud800"]}, "line 2, field captions.0"),
+    ({"image": "a.png", "captions": ["A."], "split": "dev"}, "line 2, field split"),
+    ({"image": "gone.png", "captions": ["A."]}, "line 2, field image: not found"),
+    ({"image": "\0", "captions": ["A."]}, "line 2, field image: not found"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [*BAD, ({"image": "./a.png", "captions": ["A."]}, "line 2, field image: ./a.png is also in line 1")],
+)
+def test_bad_photographs_are_errors(tmp_path, picture, value, message):
+    picture("a.png")
+    with pytest.raises(CorpusError, match=message):
+        list(read_photos(lines(tmp_path, {"image": "a.png", "captions": ["A."]}, value)))
+
+
+@pytest.mark.parametrize("value", [value for value, _ in BAD])
+def test_bad_photographs_are_left_out_where_somebody_is_told(tmp_path, picture, value):
+    picture("a.png")
+    told = []
+    good = {"image": "a.png", "captions": ["A."]}
+    photos = list(read_photos(lines(tmp_path, good, value, good), drop=lambda *what: told.append(what)))
+    assert len(photos) == 2
+    assert len(told) == 1
+    assert told[0][1] == "captions.jsonl, line 2"
+
+
+def test_addresses_are_images_only_where_they_may(tmp_path):
+    path = lines(tmp_path, {"image": "https://a.example/1.jpg", "captions": ["A."]})
+    assert list(read_photos(path, addresses=True)) == [Photo("https://a.example/1.jpg", ("A.",))]
+    with pytest.raises(CorpusError, match="not found"):
+        list(read_photos(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [(" a\r\n b\t", "a b"), ("", None), (" \n", None), (None, None), (3, None)]
+)
+def test_captions_are_collapsed(text, wanted):
+    assert clean(text) == wanted
+
+
+PHOTOS = st.lists(
+    st.builds(
+        Photo,
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4),
+        st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), min_size=1, max_size=3).map(tuple),
+        st.sampled_from(SPLIT_OF_CODE),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(photos=PHOTOS, data=st.data())
+def test_what_is_stored_comes_back(tmp_path_factory, photos, data):
+    stored = store_photos(photos, tmp_path_factory.mktemp("photos"))
+    store = PhotoStore(stored.folder)
+    assert len(stored) == len(store) == len(photos)
+    assert [(photo.image, photo.captions) for photo in store] == [(photo.image, photo.captions) for photo in photos]
+    assert list(store.images()) == [photo.image for photo in photos]
+    assert [SPLIT_OF_CODE[code] for code in stored.splits] == [photo.split for photo in photos]
+    assert stored.captions.tolist() == [len(photo.captions) for photo in photos]
+    images = [photo.image for photo in photos]
+    assert stored.repeats.tolist() == [image in images[:i] for i, image in enumerate(images)]
+    some = sorted(data.draw(st.sets(st.integers(0, len(photos) - 1)))) if photos else []
+    members = np.array(some, np.int64)
+    pool = StoredCaptions(store, members, np.cumsum(stored.captions[members], dtype=np.int64))
+    wanted = [text for i in some for text in photos[i].captions]
+    assert (list(pool), len(pool), pool[1:3]) == (wanted, len(wanted), wanted[1:3])
+    for bad in (-1, len(pool)):
+        with pytest.raises(IndexError):
+            pool[bad]
+
+
+def test_what_is_stored_otherwise_has_another_digest(tmp_path):
+    one = store_photos([Photo("a", ("A.",))], tmp_path / "1").digest
+    assert one == store_photos([Photo("a", ("A.",))], tmp_path / "2").digest
+    assert one != store_photos([Photo("a", ("A.",), "test")], tmp_path / "3").digest
+    assert one != store_photos([Photo("a", ("B.",))], tmp_path / "4").digest
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    images=st.lists(st.integers(0, 5) | st.sampled_from("ab"), max_size=8),
+    captions=st.lists(
+        st.tuples(st.integers(0, 6), st.none() | st.integers(0, 4), st.text("xy", max_size=2)), max_size=12
+    ),
+    source=st.none() | st.integers(0, 1),
+)
+def test_captions_come_to_their_images(tmp_path_factory, images, captions, source):
+    path = tmp_path_factory.mktemp("table") / "t.sqlite"
+    first: dict[int | str, int] = {}
+    with CaptionTable(path) as table:
+        for i, (key, number, text) in enumerate(captions):
+            table.add_caption(key, number, text)
+            for image in images[i : i + 1]:
+                table.add_image(image, f"{image}.jpg", source=i % 2)
+                first.setdefault(image, i % 2)
+        for image in images[len(captions) :]:
+            table.add_image(image, f"{image}.jpg", source=1)
+            first.setdefault(image, 1)
+        found = {each.key: each.captions for each in table.captioned(source=source)}
+        order = list(found)
+        assert table.count_images() == len(first)
+        assert table.count_images(source=source) == len(found)
+        assert sorted(table.unlisted(), key=str) == sorted(
+            ((key, number) for key, number, _ in captions if key not in first), key=str
+        )
+    assert not path.exists()
+    wanted = {}
+    for image in sorted(first, key=lambda key: (isinstance(key, str), key)):
+        if source is None or first[image] == source:
+            numbered: dict[int, str] = {}
+            for key, number, text in captions:
+                if key == image and number is not None:
+                    numbered.setdefault(number, text)
+            rest = [text for key, number, text in captions if key == image and number is None]
+            wanted[image] = (*(numbered[number] for number in sorted(numbered)), *rest)
+    assert found == wanted
+    assert order == list(wanted)
+
+
+def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
+    picture("in/a.png")
+    picture("in/x/y/b.png")
+    picture("in/.hidden/h.png")
+    picture("secret.png")
+    folders = PictureFolders(tmp_path / "in")
+    assert folders.find(["gone.png", "a.png"]) == tmp_path / "in/a.png"
+    assert (
+        folders.find(["x/y/b.png"])
+        == folders.find(["b.png"])
+        == folders.find(["other/b.png"])
+        == tmp_path / "in/x/y/b.png"
+    )
+    for bad in ("h.png", "../secret.png", str(tmp_path / "secret.png"), "..", "", "\0", "a" * 5000, "x"):
+        assert folders.find([bad]) is None
+    with pytest.raises(CorpusError, match="no folder"):
+        PictureFolders(Path(tmp_path / "gone"))
