@@ -1,10 +1,14 @@
-"""How quickly corpora are checked, and with how much memory.
+"""How quickly corpora are built, checked and counted, and with how much memory.
 
-    python benchmarks/corpora.py [check ...] [--documents 1000000] [--folder TEMP] [--json]
+    python benchmarks/corpora.py [check stats captions mscoco folder] [--documents 1000000] [--folder TEMP] [--json]
 
-Made-up input lies under TEMP while it is measured: about 0.7 GB for a million documents of five sentences. Printed are
-documents, seconds, documents a minute, and the peak of memory of the program with its workers. Parts:
+Made-up input lies under TEMP while it is measured: several GB for a million documents. Printed are documents, seconds,
+documents a minute, and the peak of memory of the program with its workers. Parts:
 
+- captions: ``corpus build captions`` of photographs with five captions, named by addresses.
+- mscoco: ``corpus build mscoco --set verify=false``, annotations in the original layout with empty picture files.
+- folder: ``corpus build folder`` of Markdown pages of 50 sentences with three pictures; a hundredth of the documents.
+- stats: ``corpus stats`` of the same corpus as the first of ``check``.
 - check: ``corpus check`` of JSON lines whose documents have five of 3,000 small pictures each (``pictures``), and whose
   documents have ten images that occur once, named by addresses (``addresses``) or missing (``missing``).
 """
@@ -28,6 +32,11 @@ import numpy as np
 from PIL import Image
 
 SENTENCES, PICTURES, SIDE = 5, 3000, 128
+
+WORDS = (
+    "a man woman dog cat red blue green on the of in with sitting standing table street train two some near large "
+    "small young old holding playing field water sky horse boat kitchen bowl plate wearing shirt"
+).split()
 
 
 def main() -> int:
@@ -59,13 +68,90 @@ def measure_check(folder: Path, documents: int) -> Iterator[tuple[str, dict[str,
     make_pictures(folder / "img")
     path = folder / "corpus.jsonl"
     kinds: dict[str, Callable[[int], list[str]]] = {
-        "pictures": lambda i: [f"img/{(i % (PICTURES // 5)) * 5 + j:06}.jpg" for j in range(5)],
+        "pictures": five_pictures,
         "addresses": lambda i: [f"https://host{i % 97}.example/{10 * i + j:09}.jpg" for j in range(10)],
         "missing": lambda i: [f"gone/{i % 97}/{10 * i + j:09}.jpg" for j in range(10)],
     }
     for kind, images in kinds.items():
         write_documents(path, documents, images)
         yield kind, measured(documents, "corpus", "check", str(path))
+
+
+def five_pictures(i: int) -> list[str]:
+    """Those of a document."""
+    return [f"img/{(i % (PICTURES // 5)) * 5 + j:06}.jpg" for j in range(5)]
+
+
+def measure_stats(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Count a corpus with the command."""
+    path = folder / "corpus.jsonl"
+    write_documents(path, documents, five_pictures)
+    yield "pictures", measured(documents, "corpus", "stats", str(path))
+
+
+def measure_captions(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ten photographs make five documents for training."""
+    source = folder / "captions.jsonl"
+    draw = random.Random(0)
+    with source.open("w") as file:
+        for i in range(2 * documents):
+            image = f"https://pictures.example/{i % 1000:03}/{i:09}.jpg"
+            file.write(json.dumps({"image": image, "captions": captions_of(draw)}) + "\n")
+    command = ("captions", "--source", str(source), "--validation", "0.01", "--test", "0.01")
+    yield "addresses", built(folder / "corpus.jsonl", *command)
+
+
+def measure_mscoco(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ten photographs make 3.4 documents, as validation and test have one version."""
+    source = folder / "coco"
+    photographs = documents * 10 * 5 // 17
+    draw = random.Random(0)
+    (source / "annotations").mkdir(parents=True)
+    (source / "train2017").mkdir()
+    for i in range(photographs):
+        (source / "train2017" / f"{i:012}.jpg").touch()
+    with (source / "annotations" / "captions_train2017.json").open("w") as file:
+        file.write('{"info": {"year": 2017}, "images": [')
+        for i in range(photographs):
+            file.write((", " if i else "") + json.dumps({"id": i, "file_name": f"{i:012}.jpg", "license": 1}))
+        file.write('], "annotations": [')
+        for i in range(photographs):
+            for number, text in enumerate(captions_of(draw)):
+                entry = {"image_id": i, "id": 5 * i + number, "caption": text}
+                file.write((", " if i or number else "") + json.dumps(entry))
+        file.write("]}")
+    yield "unseen", built(folder / "corpus.jsonl", "mscoco", "--source", str(source), "--set", "verify=false")
+
+
+def measure_folder(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Pages in folders of a thousand; pictures are shared, so that documents hang together."""
+    source = folder / "pages"
+    source.mkdir()
+    make_pictures(source / "img")
+    draw = random.Random(0)
+    for i in range(documents // 100):
+        place = source / f"part{i // 1000:04}"
+        place.mkdir(exist_ok=True)
+        parts = [f"# Page {i}"]
+        for paragraph in range(10):
+            parts.append(" ".join(text.capitalize() for text in captions_of(draw)))
+            if paragraph % 4 == 0:
+                parts.append(f"![A picture](../img/{draw.randrange(PICTURES):06}.jpg)")
+        (place / f"page{i:08}.md").write_text("\n\n".join(parts) + "\n")
+    yield "Markdown", built(folder / "corpus.jsonl", "folder", "--source", str(source), "--validation", "0")
+
+
+def captions_of(draw: random.Random) -> list[str]:
+    """Five captions of eight to thirteen words."""
+    return [" ".join(draw.choices(WORDS, k=draw.randrange(8, 14))) + "." for _ in range(5)]
+
+
+def built(output: Path, *command: str) -> dict[str, Any]:
+    """Build a corpus with the command; the number of documents is that of the report."""
+    values = measured(0, "corpus", "build", *command, "--output", str(output))
+    values["documents"] = json.loads(output.with_suffix(".report.json").read_text())["documents"]
+    values["documents_a_minute"] = round(values["documents"] / values["seconds"] * 60)
+    return values
 
 
 def make_pictures(folder: Path) -> None:
@@ -98,7 +184,9 @@ def write_documents(path: Path, documents: int, images: Callable[[int], list[str
 def measured(documents: int, *command: str) -> dict[str, Any]:
     """Run ``iconotext`` and look at its clock and its memory, that of its workers included."""
     start = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-m", "iconotext", *command], stdout=subprocess.DEVNULL) as program:
+    with subprocess.Popen(
+        [sys.executable, "-m", "iconotext", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as program:
         peak = Peak(program.pid)
         program.wait()
         seconds = time.perf_counter() - start
@@ -151,7 +239,13 @@ def own_bytes(process: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-PARTS: dict[str, Callable[[Path, int], Iterator[tuple[str, dict[str, Any]]]]] = {"check": measure_check}
+PARTS: dict[str, Callable[[Path, int], Iterator[tuple[str, dict[str, Any]]]]] = {
+    "check": measure_check,
+    "stats": measure_stats,
+    "captions": measure_captions,
+    "mscoco": measure_mscoco,
+    "folder": measure_folder,
+}
 
 if __name__ == "__main__":
     sys.exit(main())
