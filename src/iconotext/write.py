@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -61,6 +62,35 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = Fals
 def write_text(path: Path, text: str | Iterable[str], *, force: bool = False) -> None:
     """Write text, or pieces of it, in UTF-8 as ``opened`` does; line ends stay as they are."""
     write_bytes(path, (piece.encode() for piece in ([text] if isinstance(text, str) else text)), force=force)
+
+
+def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
+    """Give a finished file its name in one step; it must lie in the same file system.
+
+    Where nothing is replaced the file keeps its old name too, if the file system has hard links: ``samefile`` then
+    tells that both are one.
+
+    Args:
+        finished: The file.
+        path: Its name; something that is neither file nor folder, such as a pipe, gets the bytes.
+        force: Replace a file that is there.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    try:
+        refuse(path, force)
+        if path.exists() and not path.is_file():
+            with finished.open("rb") as file, path.open("wb") as stream:
+                shutil.copyfileobj(file, stream)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            finished.chmod(stat.S_IMODE(path.stat().st_mode))
+        _publish(finished, path, force)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def refuse(path: Path, force: bool) -> None:

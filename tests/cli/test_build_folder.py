@@ -36,7 +36,7 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     assert lines[-9:] == [
         "dropped:",
-        "5  picture: smaller than … px (…): an icon or a spacer",
+        "5  picture: smaller than 64 px: an icon or a spacer",
         f"e.g. {tmp_path}/site/pages/root.md: /img/icon.png?0: smaller than 64 px (8 × 8): an icon or a spacer",
         "1  document that cannot be read",
         lines[-5],
@@ -50,7 +50,7 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     assert table[0] == ["rule", "item", "reason"]
     assert len(table) == 8
     report = json.loads((tmp_path / "out/c.report.json").read_text())
-    assert report["counts"] == [{"what": "files", "found": 12}]
+    assert report["counts"] == [{"what": "files", "found": 12}, {"what": "pictures", "found": 10}]
     assert sum(report["dropped"].values()) == 7
     assert report["settings"]["validation"] == 0.1
     found = {document.id: document for document in read_corpus(output)}

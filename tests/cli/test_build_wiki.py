@@ -42,7 +42,7 @@ def test_writes_corpus_and_report_and_compares(source, tmp_path):
     (row,) = [json.loads(line) for line in output.read_text().splitlines()]
     assert (row["id"], len(row["sentences"]), len(row["images"])) == ("1/1", 12, 3)
     assert "237,434" in result.output
-    assert "fewer than 3 pictures" in result.output
+    assert "fewer than 3 images" in result.output
 
 
 def test_settings_and_errors(source, tmp_path):

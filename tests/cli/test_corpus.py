@@ -71,6 +71,14 @@ def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
     assert (found["documents"], found["format"]) == (25, "jsonl")
 
 
+def test_check_finds_the_same_with_any_number_of_processes(tmp_path):
+    rows = [{"id": f"{i % 7}", "sentences": ["A." * 9000], "images": [f"gone/{i % 5}.png"]} for i in range(900)]
+    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    one, two = (run("check", tmp_path / "c.jsonl", "--json", "--workers", number) for number in (1, 2))
+    assert len(json.loads(one.output)["problems"]) == 893 + 5
+    assert one.output == two.output
+
+
 def test_check_may_leave_pictures_closed(tmp_path):
     (tmp_path / "a.png").write_text("no picture")
     path = corpus(tmp_path / "c.jsonl", row("a", "a.png"))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
@@ -109,6 +110,32 @@ def test_table_results_and_comparison(corpus, tmp_path):
     same = json.loads(run("evaluate", "random", corpus, "--compare", file, "--json"))["comparison"]
     assert (same["auc"]["difference"], same["auc"]["p"]) == (0, 1)
     assert "different documents" in run("evaluate", "random", corpus, "--split", "test", "--compare", file, status=1)
+
+
+def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    addresses = tmp_path / "addresses.jsonl"
+    there = [row | {"images": [f"https://a.example/{name}" for name in row["images"]]} for row in rows]
+    addresses.write_text("".join(json.dumps(row) + "\n" for row in there))
+    said = run("evaluate", "no-training", addresses, status=1)
+    assert said.count("count without being seen") == 3
+    assert "and 5 more documents: 14 of 14 pictures in all" in said
+    assert "none of 14 pictures could be looked at" in said
+    run("evaluate", "no-training", addresses, "--evidence", "layout,caption,picture")
+    assert "AUC" in run("evaluate", "random", addresses)
+    unknown = tmp_path / "unknown.jsonl"
+    unknown.write_text("".join(json.dumps({**row, "links": None}) + "\n" for row in rows))
+    said = run("evaluate", "random", unknown, status=1)
+    assert "none of 8 documents can be measured (8 because " in said
+    assert "--pool" in said
+
+
+def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
+    monkeypatch.setattr("iconotext.cli.evaluate.output_console", lambda: Console(width=80))
+    lines = run("evaluate", "random", corpus).splitlines()
+    assert lines[0].split() == ["Model", "AUC", "p@1", "p@5", "image@1"]
+    assert lines[1].startswith("random ")
+    assert re.fullmatch(r"( *\(\d+\.\d–\d+\.\d\)){4} *", lines[2])
 
 
 def test_evidence(corpus):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iconotext.corpus import json_lines
 from iconotext.corpus.json_stream import elements
 from iconotext.corpus.store import format_of, read_corpus, read_records
 from iconotext.errors import CorpusError
@@ -52,6 +53,30 @@ def test_a_bad_line_of_json(tmp_path, line, message):
         list(read_corpus(path))
     assert str(error.value).startswith(f"{path}, line 1")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.zip"])
+def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
+    data = json.dumps(GOOD).encode() + b"\n" + b" " * 1001
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("c.jsonl", data)
+    else:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(CorpusError, match=r"c\.jsonl.*, line 2: longer than 1,000 bytes"):
+        list(read_corpus(tmp_path / name))
+
+
+def test_an_archive_whose_content_is_damaged(tmp_path):
+    path = tmp_path / "c.jsonl.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("c.jsonl", "".join(json.dumps(GOOD | {"id": f"{i * i}"}) + "\n" for i in range(2000)))
+    whole = path.read_bytes()
+    for at in range(60, 2000, 97):
+        path.write_bytes(whole[:at] + bytes(byte ^ 0xFF for byte in whole[at : at + 8]) + whole[at + 8 :])
+        with pytest.raises(CorpusError, match=r"damaged|line \d+"):
+            list(read_corpus(path))
 
 
 def test_names_of_pictures_that_no_system_allows(tmp_path):
@@ -280,6 +305,19 @@ def test_streaming_does_not_read_on_where_a_number_is_broken():
             return '{"a": [' if self.asked == 1 else "1-, " * (size // 4)
 
     with pytest.raises(ValueError, match="is needed"):
+        list(elements(Endless()))
+
+
+def test_streaming_does_not_read_on_where_an_element_is_broken():
+    class Endless(io.StringIO):
+        asked = 0
+
+        def read(self, size=-1):
+            self.asked += 1
+            assert self.asked < 5
+            return '{"a": [{"id" 1}, ' if self.asked == 1 else '{"id": 2}, ' * (size // 11)
+
+    with pytest.raises(ValueError, match=r"Expecting ':' delimiter \(after 13 characters"):
         list(elements(Endless()))
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -8,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext import read_corpus
+from iconotext.corpus import document_row
+from iconotext.corpus.document_row import Pictures, Whereabouts
 from iconotext.corpus.row import Row, parse_json_row, parse_row
 from iconotext.corpus.store import read_rows, write_rows
 from iconotext.corpus.strict_json import parse_json
@@ -153,3 +158,23 @@ def test_rows_are_written_as_documents_are(tmp_path):
     assert not (tmp_path / "d.jsonl").exists()
     with pytest.raises(CorpusError, match="'a': has no split"):
         write_rows(rows, tmp_path / "released")
+
+
+NAMES = st.sampled_from(["a.png", "gone.png", "img", "lost", "https:", "host", "", ".", "..", "x" * 300, "b\0"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=8), st.integers(1, 3))
+def test_pictures_are_where_the_system_says(sources, remembered):
+    """Oracle: a look for each file, with no folder remembered."""
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document_row, "FOLDERS", remembered)
+        folder = Path(name, "corpus")
+        for file in ("a.png", "img/a.png", "https:/host/a.png", "https:/a.png"):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).touch()
+        pictures = Pictures(folder)
+        for source in sources:
+            other = Whereabouts.WEB if source.startswith("https:") else Whereabouts.LOST
+            is_there = os.path.isfile(os.path.join(folder, source))
+            assert pictures.whereabouts(source) is (Whereabouts.FILE if is_there else other)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from iconotext.errors import IconotextError, SettingError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 160
+"""Columns of tables that do not go to a terminal."""
 
 Item = TypeVar("Item")
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -33,6 +40,13 @@ def complain(message: str) -> None:
     print(f"iconotext: {message}", file=sys.stderr)
 
 
+def output_console() -> Console:
+    """Where tables are printed: the terminal as wide as it is, and files and pipes wide enough for any table."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDE)
+
+
 def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[str, object]]:
     """Sort ``name=value`` pairs by the settings they belong to: one dict for each of ``kinds``.
 
@@ -45,7 +59,9 @@ def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[s
         home = next((i for i, kind in enumerate(kinds) if name in kind.model_fields), None)
         if not equals or home is None:
             known = sorted(name for kind in kinds for name in kind.model_fields)
-            raise SettingError(f"--set {pair}: give name=value with one of the names {', '.join(known)}")
+            near = difflib.get_close_matches(name, known, n=1) if home is None else []
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise SettingError(f"--set {pair}: give name=value with one of the names {', '.join(known)}{meant}")
         found[home][name] = value.split(",") if name == "evidence" else value
     return found
 
@@ -65,7 +81,13 @@ def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass the items on, showing on stderr, if that is a terminal, how many of ``total`` are done and for how long."""
+    """Pass the items on, showing on stderr, if that is a terminal, how many of ``total`` are done and for how long.
+
+    Args:
+        items: Of any number.
+        total: 0 where nobody knows.
+        label: What is being done.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
@@ -80,4 +102,4 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield from bar.track(items, total=total, description=label)
+        yield from bar.track(items, total=total or None, description=label)

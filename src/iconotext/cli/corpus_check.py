@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iconotext.cli.build.options import Workers
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_progress import total
 from iconotext.cli.options import Json
@@ -36,6 +37,7 @@ def check(
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only see that it is there.")
     ] = True,
+    workers: Workers = None,
     json: Json = False,
 ) -> None:
     """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
@@ -52,9 +54,8 @@ def check(
         from iconotext.corpus.check import check_corpus
         from iconotext.corpus.strict_json import dump_json
 
-        workers = os.cpu_count() or 1
         watch = partial(_watched, documents=total(path))
-        checked = check_corpus(path, decode_pictures=pictures, workers=workers, watch=watch)
+        checked = check_corpus(path, decode_pictures=pictures, workers=workers or os.cpu_count() or 1, watch=watch)
         if json:
             typer.echo(dump_json(_checked_json(checked)))
         else:

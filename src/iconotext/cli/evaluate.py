@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import complain, known_errors, make_settings, output_console, parse_settings, progress
 from iconotext.errors import CorpusError, SettingError
 
 if TYPE_CHECKING:
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from iconotext.evaluate import Comparison, Evaluation, Scored
     from iconotext.evaluate.object_detection import ObjectDetection
     from iconotext.pipeline import LinkSettings
-    from iconotext.types import Document, Image
+    from iconotext.types import Document
+
+
+TOLD = 3
+"""Documents with pictures that cannot be looked at that are told one by one."""
+
+NARROW = 110
+"""Columns of a terminal below which intervals stand below their means."""
 
 
 class Split(StrEnum):
@@ -180,6 +187,8 @@ def evaluate(
             other = Report(read.model or Path(compare).stem, read.evaluation)
         chosen = select(corpus, split)
         report = evaluate_model(model, chosen, linking, settings)
+        if not report.evaluation.defined:
+            raise CorpusError(f"{corpus}: {nothing_measured(report.evaluation)}")
         if results is not None:
             about = {"model": model, "corpus": corpus.name, "split": chosen.split, "evidence": linking.evidence}
             write_results(Results(report.evaluation, about), results, force=force)
@@ -200,6 +209,16 @@ def evaluate(
             typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False))
         else:
             show(report, other, comparison, chosen)
+
+
+def nothing_measured(evaluation: Evaluation) -> str:
+    """Why there is no figure at all, and what may help."""
+    reasons = Counter(document.undefined for document in evaluation.undefined)
+    told = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
+    return (
+        f"none of {len(evaluation.undefined):,} documents can be measured ({told}); give a corpus with gold links, as "
+        "`iconotext corpus build folder --links adjacent` makes, and for pairs of a text and a picture --pool"
+    )
 
 
 def is_results(name: str) -> bool:
@@ -264,19 +283,46 @@ def score(
     from iconotext.pipeline import Linker
     from iconotext.read import Failure
 
+    unseen = Unseen()
     for linked in Linker.load(model, linking).link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error
-        warn_of_problems(linked.document.id, linked.document.images)
+        unseen.tell(linked.document)
         yield Scored(linked.document.id, linked.similarity, linked.document.links)
+    unseen.summarise()
+    if set(linking.evidence) == {"picture"} and unseen.pictures == unseen.all > 0:
+        raise CorpusError(
+            f"none of {unseen.all:,} pictures could be looked at, so there is nothing to measure: build the corpus "
+            "with its pictures (--images), or take `iconotext reproduce` with the features beside it"
+        )
 
 
-def warn_of_problems(identifier: str, images: tuple[Image, ...]) -> None:
-    """Say on stderr that pictures could not be read: their cells have the score 0 and still count."""
-    problems = [image.problem for image in images if image.problem]
-    if problems:
-        unseen = f"{len(problems)} of {len(images)} pictures count without being seen"
-        complain(f"document {identifier!r}: {unseen}: {problems[0]}")
+class Unseen:
+    """Tells on stderr of pictures that cannot be looked at: their cells have the score 0 and still count.
+
+    Attributes:
+        documents: With such pictures.
+        pictures: That cannot be looked at.
+        all: Pictures.
+    """
+
+    def __init__(self) -> None:
+        self.documents = self.pictures = self.all = 0
+
+    def tell(self, document: Document) -> None:
+        """Count one document, and tell of it if it is among the first."""
+        problems = [image.problem or "has no file" for image in document.images if image.problem or image.file is None]
+        self.all += len(document.images)
+        self.pictures += len(problems)
+        self.documents += bool(problems)
+        if problems and self.documents <= TOLD:
+            unseen = f"{len(problems)} of {len(document.images)} pictures count without being seen"
+            complain(f"document {document.id!r}: {unseen}: {problems[0]}")
+
+    def summarise(self) -> None:
+        """How many others there were, at the end."""
+        if self.documents > TOLD:
+            complain(f"and {self.documents - TOLD:,} more documents: {self.pictures:,} of {self.all:,} pictures in all")
 
 
 def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
@@ -307,9 +353,11 @@ def _object_detection(chosen: Selection, linking: LinkSettings, settings: Evalua
 
 
 def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
+    unseen = Unseen()
     for document in documents:
-        warn_of_problems(document.id, document.images)
+        unseen.tell(document)
         yield document
+    unseen.summarise()
 
 
 def as_dict(report: Report, chosen: Selection) -> dict[str, Any]:
@@ -330,19 +378,19 @@ def as_dict(report: Report, chosen: Selection) -> dict[str, Any]:
 
 def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: Selection) -> None:
     """Tables for people, on stdout."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from iconotext.evaluate.results import LABELS, METRICS
 
-    console = Console()
+    console = output_console()
+    between = "\n" if console.width < NARROW else " "
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Model", overflow="fold")
     for metric in METRICS:
         table.add_column(LABELS[metric], no_wrap=True)
     for name, evaluation in [pair for each in (report, other) if each is not None for pair in _named(each)]:
-        row = [_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS]
+        row = [_figure(evaluation.means[metric], evaluation.intervals[metric], between) for metric in METRICS]
         table.add_row(Text(name), *row)
     console.print(table)
     evaluation = report.evaluation
@@ -388,10 +436,10 @@ def _named(report: Report) -> list[tuple[str, Evaluation]]:
     return named
 
 
-def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
+def _figure(mean: float | None, interval: tuple[float, float] | None, between: str) -> str:
     if mean is None or interval is None:
         return "–"
-    return f"{100 * mean:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+    return f"{100 * mean:.1f}{between}({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
 
 
 def _p(value: float) -> str:

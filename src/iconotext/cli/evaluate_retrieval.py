@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli.common import make_settings, parse_settings, progress
+from iconotext.cli.common import make_settings, output_console, parse_settings, progress
 from iconotext.cli.evaluate import Selection, Split, select
 from iconotext.errors import SettingError
 
@@ -240,11 +240,10 @@ def show(
     precisions: Sequence[RelationPrecision],
 ) -> None:
     """Tables for people, on stdout."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = output_console()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Model", overflow="fold")
     for column in ("Queries", "Median rank", "R@1", "R@5", "R@10"):

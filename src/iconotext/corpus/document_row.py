@@ -31,6 +31,10 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
 
 
+FOLDERS = 50_000
+"""Folders that are remembered, whether they are there; then all are forgotten."""
+
+
 class Whereabouts(IntEnum):
     """Where a picture is.
 
@@ -59,7 +63,7 @@ class Pictures:
         self.folder = folder
         self.files = files
         self._start = str(folder)
-        self._schemes: dict[str, bool] = {}
+        self._folders: dict[str, bool] = {}
 
     @cached_property
     def _in_table(self) -> frozenset[str]:
@@ -76,21 +80,24 @@ class Pictures:
         if not self.files:
             return Whereabouts.NOWHERE
         address = named_by_address(source)
-        # A file may have a name like an address; most often there is not even a folder named "https:" to look into.
-        if not (address and self._no_folder(source)) and os.path.isfile(os.path.join(self._start, source)):
+        if self._has_folder(source, address) and os.path.isfile(os.path.join(self._start, source)):
             return Whereabouts.FILE
         if source in self._in_table:
             return Whereabouts.NOWHERE
         return Whereabouts.WEB if address else Whereabouts.LOST
 
-    def _no_folder(self, address: str) -> bool:
-        """Whether the folder is not there whose name an address would begin with, were it a path."""
-        scheme, slash, _ = address.partition("/")
-        if not slash:
-            return False
-        if scheme not in self._schemes:
-            self._schemes[scheme] = not os.path.isdir(os.path.join(self._start, scheme))
-        return self._schemes[scheme]
+    def _has_folder(self, source: str, address: bool) -> bool:
+        """Whether the folder is there in which a file of this name would lie; quicker than a look for every file.
+
+        A file may have a name like an address; most often there is not even a folder named "https:" to look into.
+        """
+        folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) >= FOLDERS:
+                self._folders.clear()
+            known = self._folders[folder] = os.path.isdir(os.path.join(self._start, folder))
+        return known
 
     def find(self, source: str) -> tuple[Path | None, str | None]:
         """The file of an image, and why there is none where there should be one."""
@@ -106,7 +113,7 @@ class Pictures:
 
 def named_by_address(source: str) -> bool:
     """Whether a corpus names an image by an address, on the web or in another collection, instead of a path."""
-    return ADDRESS.match(source) is not None
+    return ":" in source and ADDRESS.match(source) is not None
 
 
 def document_of(row: Row, pictures: Pictures) -> Document:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from iconotext.corpus.row import Problem
 from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import CorpusError
+
+LONGEST = 1 << 28
+"""Bytes of a line that is read at all; a file without line ends must not fill the memory."""
 
 BLOCK = 1 << 20
 """Bytes of the lines that are handed on together, about."""
@@ -76,8 +82,8 @@ def count_lines(path: Path) -> int:
 
 
 @contextmanager
-def lines_of(path: Path) -> Iterator[IO[bytes]]:
-    """The file, to be read line by line; a ``.zip`` must hold one file, which is read.
+def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
+    """The lines of a file, read as they are asked for; a ``.zip`` must hold one file, which is read.
 
     Raises:
         CorpusError: The file cannot be read, also where that shows only while it is read.
@@ -91,11 +97,19 @@ def lines_of(path: Path) -> Iterator[IO[bytes]]:
                         f"{path}: holds {len(inside)} files; a corpus in an archive is one file: unpack it"
                     )
                 with archive.open(inside[0]) as lines:
-                    yield lines
+                    yield _bounded(lines, path)
         else:
             with path.open("rb") as lines:
-                yield lines
+                yield _bounded(lines, path)
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
         raise CorpusError(f"{path}: damaged, or not an archive we can open ({error}); unpack it") from error
+
+
+def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines, none of them longer than ``LONGEST``."""
+    for number, line in enumerate(iter(partial(lines.readline, LONGEST + 1), b""), start=1):
+        if len(line) > LONGEST:
+            raise CorpusError(f"{path}, line {number}: longer than {LONGEST:,} bytes: is this a file of JSON lines?")
+        yield line

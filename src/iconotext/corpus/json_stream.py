@@ -9,6 +9,9 @@ from typing import Any, NoReturn, TextIO
 PIECE = 1 << 16
 """Characters read at first; doubled while an element does not fit."""
 
+LONGEST_TOKEN = 16
+"""Characters. JSON that breaks further than that before the end of what was read, and not in a text, is not cut off."""
+
 IN_NUMBERS = "0123456789.eE+-"
 
 
@@ -94,7 +97,8 @@ class _Text:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                if self._more(size):  # it may only be cut off
+                cut_off = error.msg.startswith("Unterminated string") or len(self._text) - error.pos < LONGEST_TOKEN
+                if cut_off and self._more(size):
                     size *= 2
                     continue
                 self._at = error.pos

@@ -1,13 +1,25 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
 
 import pytest
 
 from iconotext import read_corpus
-from iconotext.corpus.builders.frame.build import build_corpus, work_folder
+from iconotext.corpus.builders.frame import build as frame_build
+from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import OTHER, RULES, BuildReport, Count
+from iconotext.corpus.builders.frame.work_folder import begin_anew, clear, held, same_build, work_folder
 from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.write import put_in_place
 
 
 @pytest.fixture
@@ -140,6 +152,249 @@ def test_a_build_goes_on_where_it_was_stopped_unless_source_or_settings_changed(
     rows, worked = interrupted(None)
     build(rows)
     assert len(worked) == 8
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("after", [0, 1, 2, 9])
+def test_a_build_goes_on_that_was_killed_while_files_were_put_in_place(
+    tmp_path, source, monkeypatch, name, force, after
+):
+    build_corpus("numbers", numbers, tmp_path / "whole" / name, sources=[source], workers=1)
+    output = tmp_path / "out" / name
+    left = after
+
+    def killed(finished, path, *, force):
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        put_in_place(finished, path, force=force)
+        if path == output:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(frame_build, "put_in_place", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_corpus("numbers", numbers, output, sources=[source], workers=1, force=force)
+    assert output.exists() is (after == 9)
+    (work_folder(output) / ".iconotext-0123456789abcdef.tmp").write_text("what a kill left")
+    monkeypatch.setattr(sys.modules[__name__], "doubled", None)  # everything is in the journal
+    build_corpus("numbers", numbers, output, sources=[source], workers=1, force=force)
+    assert files_of(output.parent) == files_of(tmp_path / "whole")
+    assert not work_folder(output).exists()
+
+
+def test_a_build_that_was_killed_while_it_cleaned_up_is_done(tmp_path, source, monkeypatch):
+    output = tmp_path / "c.jsonl"
+
+    def killed(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(frame_build, "clear", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    whole = files_of(tmp_path)
+    assert len(whole) == 3
+    with pytest.raises(OutputError, match=r"c\.jsonl exists already"):
+        build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    build_corpus("numbers", numbers, output, sources=[source], workers=1, force=True)
+    assert files_of(tmp_path) == whole
+    assert not work_folder(output).exists()
+
+
+def test_a_file_of_somebody_else_is_not_taken_for_what_a_killed_build_put_in_place(tmp_path, source, monkeypatch):
+    output = tmp_path / "c.jsonl"
+
+    def killed(finished, path, *, force):
+        if path == output:
+            raise KeyboardInterrupt
+        put_in_place(finished, path, force=force)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(frame_build, "put_in_place", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    report = tmp_path / "c.report.json"
+    report.unlink()
+    report.write_text("mine")
+    with pytest.raises(OutputError, match=r"c\.report\.json exists already"):
+        build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    assert report.read_text() == "mine"
+    with pytest.raises(OutputError, match=r"exists already"):  # nor are those of another build
+        build_corpus("numbers", numbers, output, sources=[source], workers=1, seed=1)
+    report.unlink()
+    build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    assert output.exists()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_files_are_replaced_with_their_rights_and_also_without_hard_links(tmp_path, source, monkeypatch, links):
+    def refused(old, new):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    output = tmp_path / "c.jsonl"
+    build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    whole = files_of(tmp_path)
+    with pytest.raises(OutputError, match=r"c\.jsonl exists already"):
+        build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    output.write_text("old")
+    output.chmod(0o600)
+    build_corpus("numbers", numbers, output, sources=[source], workers=1, force=True)
+    assert files_of(tmp_path) == whole
+    if sys.platform != "win32":
+        assert stat.S_IMODE(output.stat().st_mode) == 0o600
+    assert not work_folder(output).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_gets_the_corpus(tmp_path, source):
+    output = tmp_path / "c.jsonl"
+    os.mkfifo(output)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(output.read_bytes()))
+    reader.start()
+    build_corpus("numbers", numbers, output, sources=[source], workers=1)
+    reader.join()
+    assert found[0].count(b"\n") == 67
+    assert output.is_fifo()
+
+
+def test_two_builds_of_one_corpus_do_not_mix(tmp_path, source):
+    output = tmp_path / "c.jsonl"
+
+    def rows(build):
+        with pytest.raises(OutputError, match=r"c\.building: another process is making this corpus; wait for it"):
+            build_corpus("numbers", numbers, output, sources=[source], seed=1, force=True)
+        yield from numbers(build)
+
+    build_corpus("numbers", rows, output, sources=[source], workers=1)
+    assert sorted(files_of(tmp_path)) == ["c.dropped.tsv", "c.jsonl", "c.report.json"]
+    assert not work_folder(output).exists()
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from iconotext.corpus.builders.frame.work_folder import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_the_lock_ends_with_its_process(tmp_path, source):
+    output = tmp_path / "c.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, work_folder(output)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": "src"},
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(OutputError, match="another process is making this corpus"):
+            build_corpus("numbers", numbers, output, sources=[source], workers=1)
+        process.kill()
+        process.wait()
+    assert build_corpus("numbers", numbers, output, sources=[source], workers=1).stats is not None
+
+
+def test_many_processes_never_hold_a_folder_together(tmp_path):
+    inside, most, entered = 0, 0, 0
+
+    def work():
+        nonlocal inside, most, entered
+        for _ in range(30):
+            with suppress(OutputError), held(tmp_path / "c.building"):
+                inside += 1
+                most = max(most, inside)
+                entered += 1
+                time.sleep(0.0005)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, inside) == (1, 0)
+    assert entered
+    assert not (tmp_path / "c.building").exists()
+
+
+def test_a_kill_while_the_folder_is_emptied_leaves_it_known(tmp_path, monkeypatch):
+    (tmp_path / "zzz").mkdir()
+    begin_anew(tmp_path, "key")
+    (tmp_path / "zzz").mkdir()
+    (tmp_path / "aaa").write_text("")
+
+    def killed(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        clear(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["build.json", "zzz"]
+    assert same_build(tmp_path, "key")
+
+
+def test_links_to_nowhere_and_what_the_build_writes_are_no_change_of_a_source(tmp_path, source):
+    (source / "latest").symlink_to("gone")
+    output = source / "c.jsonl"
+    rows, worked = interrupted(150)
+
+    def build(rows):
+        return build_corpus("numbers", rows, output, sources=[source], workers=1, force=True)
+
+    with pytest.raises(Stopped):
+        build(rows)
+    output.write_text("of an earlier build")
+    rows, worked = interrupted(None)
+    build(rows)
+    assert len(worked) == 8
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), r"c\.building: No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "docs/a.md"), r"docs/a\.md: Permission denied"),
+        (sqlite3.OperationalError("database or disk is full"), r"c\.building: database or disk is full"),
+    ],
+)
+def test_a_full_disk_is_one_line_and_the_build_goes_on_afterwards(tmp_path, source, error, message):
+    output = tmp_path / "c.jsonl"
+    rows, worked = interrupted(None)
+
+    def full(build):
+        yield from rows(build)
+        raise error
+
+    with pytest.raises(OutputError, match=message):
+        build_corpus("numbers", full, output, sources=[source], workers=1)
+    worked.clear()
+    build_corpus("numbers", rows, output, sources=[source], workers=1)
+    assert worked == []
+    assert sorted(files_of(tmp_path)) == ["c.dropped.tsv", "c.jsonl", "c.report.json"]
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are UTF-8 there")
+def test_a_source_whose_name_is_not_utf8_is_reported(tmp_path):
+    source = tmp_path / "caf\udce9"
+    source.write_text("")
+    settings = {"images": str(source)}
+    build_corpus("numbers", numbers, tmp_path / "c.jsonl", sources=[source], settings=settings, workers=1)
+    assert json.loads((tmp_path / "c.report.json").read_text())["sources"] == [str(tmp_path / "caf?")]
 
 
 def test_the_results_of_a_step_can_be_had_again(tmp_path, source):

@@ -13,8 +13,9 @@ from PIL import Image as Pillow
 
 from iconotext.corpus.builders import diy
 from iconotext.corpus.builders.diy import DiySettings, diy_rows, picture_hash
-from iconotext.corpus.builders.frame.build import build_corpus, work_folder
+from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
+from iconotext.corpus.builders.frame.work_folder import work_folder
 from iconotext.corpus.builders.pictures.fetched import name_of
 from iconotext.errors import CorpusError, PictureError
 from iconotext.read.polite import Manners
@@ -106,7 +107,8 @@ def build(tree, output=None, *, workers=1, seed=0, images=None, fetch=None, watc
 
 
 def test_a_document_is_the_album_of_a_post(tree):
-    tree.album("Good1", [LONG, "", "Türen &amp; Fenster: the new ones<br>look good.", "Done"], score=25)
+    captions = [LONG, "", "Türen &amp; Fenster: the new ones<br>look good.", "Done"]
+    tree.album("Good1", captions, score=25, title="Title  of&nbsp;&quot;pGood1&quot;")
     tree.write()
     rows, report, dropped = build(tree)
     assert rows == [
@@ -117,7 +119,7 @@ def test_a_document_is_the_album_of_a_post(tree):
             "images": [f"../reddit/images/{name}.jpg" for name in ways("Good1", 4)],
             "links": [[0, 0], [1, 2], [2, 3]],
             "meta": {
-                "title": "Title of pGood1",
+                "title": 'Title of "pGood1"',
                 "post": "pGood1",
                 "score": 25,
                 "source": "https://imgur.com/a/Good1",
@@ -239,6 +241,23 @@ def test_the_same_picture_in_two_albums_is_a_duplicate(tree):
     tree.posts.append(post("pBravo", "Bravo"))
     tree.write()
     assert [row["id"] for row in build(tree)[0]] == ["Clean"]
+
+
+def test_each_document_says_which_picture_looks_like_which(tree):
+    """Pictures are counted through all albums, also those that cannot be used."""
+    tree.album("Alpha", [LONG, LONG, LONG], moving={0})
+    tree.album("Bravo", [LONG, LONG])
+    next(tree.folder.rglob("Bravo00.jpg")).unlink()
+    photograph(next(tree.folder.rglob("Bravo01.jpg")), list(b"Alpha02"))
+    tree.album("Clean", [LONG, LONG])
+    tree.write()
+    output = tree.folder.parent / "out" / "diy.jsonl"
+    assert [row["id"] for row in build(tree, output)[0]] == ["Clean"]
+    lines = [line.split("\t") for line in dropped_path(output).read_text("utf-8").splitlines()]
+    assert [line[1:] for line in lines if line[0] == "a picture that looks like another"] == [
+        ["Alpha", "Alpha02 looks like Bravo01 of Bravo"],
+        ["Bravo", "Bravo01 looks like Alpha02 of Alpha"],
+    ]
 
 
 def test_names_that_differ_in_capitals_are_other_pictures(tree):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import sys
 from dataclasses import replace
@@ -155,7 +156,7 @@ def test_what_cannot_be_used_is_told_and_leaves_the_rest_untouched(tmp_path, pic
         [BARE, "words.md", "no picture that can be used"],
         ["picture: not found beside the document", "good.md: gone.png", ""],
         [
-            "picture: smaller than … px (…): an icon or a spacer",
+            "picture: smaller than 64 px: an icon or a spacer",
             "good.md: icon.png",
             "smaller than 64 px (16 × 16): an icon or a spacer",
         ],
@@ -278,8 +279,11 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
 def test_links_are_those_of_the_rule(tmp_path, picture):
     picture("docs/a.png")
     docs = pages(tmp_path / "docs", "# Title\n\nOne. Two.\n\n![](a.png)\n\nThree.\n")
-    found, _ = built([docs], tmp_path / "c.jsonl", links="adjacent")
+    found, _ = built([docs], tmp_path / "c.jsonl", links="adjacent", validation=0.1)
     assert found["0"].links == ((1, 0), (2, 0))
+    report = json.loads((tmp_path / "c.report.json").read_text())
+    assert {"what": "pictures with a link (adjacent)", "found": 1} in report["counts"]
+    assert report["notes"] == ["too few documents to leave any for validation: give more, or --validation 0"]
 
 
 def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypatch):
@@ -292,7 +296,7 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
             if "good" in address:
                 folder.mkdir(exist_ok=True)
                 file.write_bytes(png(len(fetched)))
-            yield Fetched(address, file if "good" in address else None)
+            yield Fetched(address, file) if "good" in address else Fetched(address, None, "its server answered 404")
 
     monkeypatch.setattr("iconotext.corpus.builders.folder.fetch_pictures", fetch_pictures)
     docs = pages(
@@ -306,4 +310,6 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
     assert fetched == ["https://a.example/good1.png", "https://b.example/good2.png", "http://a.example/bad.png"]
     assert [len(document.images) for document in found.values()] == [2, 1]
     assert {image.file.parent.name for document in found.values() for image in document.images} == {"c_images"}
-    assert [item for _, item, _ in dropped] == [f"{docs}/0.md: http://a.example/bad.png"]
+    assert dropped == [
+        ["picture: on the web and not fetched", f"{docs}/0.md: http://a.example/bad.png", "its server answered 404"]
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from iconotext.corpus.builders.reddit.imgur_album import AlbumImage, album_id, read_album, saved_albums
@@ -140,7 +142,7 @@ def test_pages_are_found_by_the_albums_names(tmp_path):
         (tmp_path / name).write_text("x")
     (tmp_path / "more/.hidden/h.html").write_text("x")
     found = saved_albums(tmp_path)
-    assert {name: path.relative_to(tmp_path).as_posix() for name, path in found.items()} == {
+    assert {name: Path(path).relative_to(tmp_path).as_posix() for name, path in found.items()} == {
         "Ab3dE": "albums/Ab3dE.html",
         "zzzzz": "albums/zzzzz",
         "QQQQQ": "more/QQQQQ.HTM",

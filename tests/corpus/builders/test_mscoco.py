@@ -277,7 +277,12 @@ def test_wrong_sources_are_named(tmp_path):
     with pytest.raises(CorpusError, match="1 images are there and can be read, a document needs 10"):
         built(tmp_path / "c.jsonl", root)
     file.write_text(file.read_text()[:300])
-    with pytest.raises(CorpusError, match=r"captions_val2017\.json: not a file of captions of MSCOCO.*is it whole"):
+    with pytest.raises(
+        CorpusError, match=r"captions_val2017\.json: not whole.*a file of captions of MSCOCO.*cocodataset"
+    ):
+        built(tmp_path / "c.jsonl", root)
+    file.write_text('{"info": {}, "annotations": []}')
+    with pytest.raises(CorpusError, match=r'captions_val2017\.json: has no list "images"; it should be a file'):
         built(tmp_path / "c.jsonl", root)
     file.write_bytes(b'{"images": ["\xff"]}')
     with pytest.raises(CorpusError, match="not UTF-8"):

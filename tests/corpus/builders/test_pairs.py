@@ -60,6 +60,19 @@ def test_every_described_picture_becomes_a_document(corpus: Path):
     assert made[0].links == ((0, 0),)
 
 
+def test_pictures_without_a_text_are_told(corpus: Path):
+    told: list[tuple[str, str, str]] = []
+    list(build_pairs([corpus], drop=lambda *words: told.append(words)))
+    assert told[:2] == [
+        ("picture without a text of 3 words", "doc/2", "Too short"),
+        ("picture without a text of 3 words", "doc/3", ""),
+    ]
+    assert told[2][:2] == ("picture that is not there", "doc/4")
+    told.clear()
+    assert not list(build_pairs([corpus], only="train", drop=lambda *words: told.append(words)))
+    assert ("picture of another split than train", "doc/0", "validation") in told
+
+
 def test_photographs_keep_all_captions_and_their_split(photos: Path):
     made = list(build_pairs([photos]))
     assert [len(document.sentences) for document in made] == [2, 2]
@@ -90,6 +103,13 @@ def test_a_broken_corpus_is_told(tmp_path: Path):
     path = tmp_path / "broken.jsonl"
     path.write_text("{\n")
     with pytest.raises(CorpusError, match="line 1"):
+        list(build_pairs([path]))
+
+
+def test_a_hostile_first_line_is_told(tmp_path: Path):
+    path = tmp_path / "deep.jsonl"
+    path.write_text("[" * 100_000)
+    with pytest.raises(CorpusError, match="line 1: not JSON that can be read: nested too deeply"):
         list(build_pairs([path]))
 
 

@@ -174,6 +174,13 @@ def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
         == folders.find(["other/b.png"])
         == tmp_path / "in/x/y/b.png"
     )
+    for place in ("in/b.png", "in/w/b.png", "in/x/c.png", "in/w/c.png"):
+        picture(place)
+    folders = PictureFolders(tmp_path / "in")
+    for _ in range(2):  # whatever was found before
+        assert folders.find(["x/c.png"]) == tmp_path / "in/x/c.png"
+        assert folders.find(["b.png"]) == tmp_path / "in/b.png"
+        assert folders.find(["c.png"]) == tmp_path / "in/w/c.png"
     for bad in ("h.png", "../secret.png", str(tmp_path / "secret.png"), "..", "", "\0", "a" * 5000, "x"):
         assert folders.find([bad]) is None
     with pytest.raises(CorpusError, match="no folder"):

@@ -89,6 +89,13 @@ def test_several_frames_of_zstd_are_one_file(tmp_path):
     assert [post["id"] for post in found["posts"]] == ["a", "b", "c"]
 
 
+def test_a_byte_order_mark_hides_no_post(tmp_path):
+    path = tmp_path / "RS_2013-01.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + f"{line('a')}\r\n{line('b')}\r\n".encode())
+    found = subreddit_posts(str(path), subreddit="DIY")
+    assert ([post["id"] for post in found["posts"]], found["broken"]) == (["a", "b"], [])
+
+
 def test_broken_lines_are_told_with_their_numbers(tmp_path):
     lines = ["not JSON at all", line("a"), '{"subreddit": "DIY", "score": ', line("b"), '["DIY"]', "", line("c")]
     path = tmp_path / "RS_2013-01"

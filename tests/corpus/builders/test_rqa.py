@@ -135,10 +135,10 @@ def test_recipes_become_documents(tmp_path):
     assert second.links == ((0, 0), (1, 1))
     assert DROPPED[tmp_path / "out/rqa.jsonl"] == []
     assert counts(report) == {
-        "training: contexts of questions": 2,
+        "training: questions": 2,
         "training: different recipes": 1,
         "training: recipes whose contexts differ": 0,
-        "validation: contexts of questions": 1,
+        "validation: questions": 1,
         "validation: different recipes": 1,
         "validation: recipes whose contexts differ": 0,
         "pictures of steps with text": 5,
@@ -163,7 +163,7 @@ def test_recipes_become_documents(tmp_path):
         "links per 100 possible links": 46,  # 6 of 13
     }
     published = {count.what: count.published for count in report.counts if count.published}
-    assert published["training: contexts of questions"] == 29_600
+    assert published["training: questions"] == 29_600
     assert published["validation: different recipes"] == 983
     assert [published[f"documents: {split}"] for split in ("train", "validation", "test")] == [6502, 946, 878]
     assert published["images per document: most"] == 93
@@ -186,11 +186,11 @@ def test_the_rules_in_their_order(tmp_path):
     documents, report = build(source, tmp_path / "rqa.jsonl")
     assert [document.id for document in documents] == ["good"]
     assert [(rule, item) for rule, item, _ in DROPPED[tmp_path / "rqa.jsonl"]] == [
-        ("recipe without a picture of a step with text", "textless"),
-        ("recipe without a picture of a step with text", "unlinked"),
-        ("recipe with fewer than 2 pictures", "one-picture"),
-        ("recipe with fewer than 2 steps", "one-step"),
-        ("recipe without a picture of a step with text", "none"),
+        ("no image of a step with text", "textless"),
+        ("no image of a step with text", "unlinked"),
+        ("fewer than 2 images", "one-picture"),
+        ("fewer than 2 steps", "one-step"),
+        ("no image of a step with text", "none"),
     ]
     found = counts(report)
     assert found["training: different recipes"] == 6
@@ -214,7 +214,7 @@ def test_missing_and_broken_pictures_are_left_out(tmp_path):
     missing, broken, dropped = DROPPED[tmp_path / "rqa.jsonl"]
     assert missing == ("picture that cannot be used", "three_0_0.jpg", "not found")
     assert broken[:2] == ("picture that cannot be used", "two_1_0.jpg")
-    assert dropped == ("recipe with fewer than 2 pictures", "two", "training part")
+    assert dropped == ("fewer than 2 images", "two", "training part")
     documents, _ = build(source, tmp_path / "unverified.jsonl", given=RqaSettings(validation=0, verify=False))
     assert [document.id for document in documents] == ["three", "two"]
 
@@ -231,7 +231,7 @@ def test_the_richest_context_of_a_recipe_counts(tmp_path):
     documents, report = build(source, tmp_path / "rqa.jsonl")
     assert [(document.id, document.sentences[0].text) for document in documents] == [("cake", "Mix a"), ("pie", "a")]
     assert counts(report)["training: recipes whose contexts differ"] == 2
-    assert counts(report)["training: contexts of questions"] == 6
+    assert counts(report)["training: questions"] == 6
 
 
 def test_broken_questions_are_told_and_the_others_used(tmp_path):
@@ -258,7 +258,16 @@ def test_broken_questions_are_told_and_the_others_used(tmp_path):
     ]
     assert found[4][2] == "step 0 is no object"
     assert counts(report)["training: questions"] == 12
-    assert counts(report)["training: contexts of questions"] == 2
+
+
+def test_a_part_without_recipes_is_told_and_two_are_an_error(tmp_path):
+    one = recipe("r", steps=2)
+    source = files(tmp_path / "half", [one])
+    pictures(source, *names_in(one))
+    assert "val.json has no recipe" in build(source, tmp_path / "rqa.jsonl")[1].notes
+    empty = files(tmp_path / "empty", [], [question(None)])
+    with pytest.raises(CorpusError, match=r"train.json, .*val.json: no recipe in them; .*hucvl"):
+        build(empty, tmp_path / "empty.jsonl")
 
 
 def test_names_of_pictures_as_they_occur(tmp_path):

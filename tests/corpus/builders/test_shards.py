@@ -209,6 +209,39 @@ def test_a_damaged_shard_is_told_and_the_others_are_read(source, tmp_path):
     assert len(list(read_corpus(tmp_path / "c.jsonl"))) == 3
 
 
+def test_a_row_that_json_cannot_keep_is_told_and_the_others_are_used(tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    large = json.dumps(line(2, quality=0)).replace('"quality": 0', '"quality": 1e999')
+    (folder / "s.jsonl").write_text(text(line(1), line(3, title="\ud800"), large, line(4)))
+    report = built(mmc4_rows, folder, tmp_path / "c.jsonl", Mmc4Settings())
+    assert report.dropped == {"row cannot be read": 2}
+    assert report.first["row cannot be read"].startswith("s.jsonl, line 2: ")
+    assert [document.id[-1] for document in read_corpus(tmp_path / "c.jsonl")] == ["1", "4"]
+
+
+def test_what_the_build_and_its_fetching_write_is_no_shard(source, tmp_path):
+    built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings())
+    output = source / "c.jsonl"
+    built(mmc4_rows, source, output, Mmc4Settings())
+    (source / "fetched.jsonl").write_text('{"address": "https://host.example/1/0.png", "problem": "gone"}\n')
+    report = built(mmc4_rows, source, output, Mmc4Settings(), force=True)
+    assert report.counts[0].found == 2
+    assert output.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+
+
+def test_a_picture_beside_a_shard_is_in_its_folder(tmp_path):
+    folder = tmp_path / "shards"
+    (folder / "s_images").mkdir(parents=True)
+    (folder / "secret.png").write_bytes(png())
+    names = ["../secret.png", "x" * 5000, "a\0.png"]
+    infos = [{"image_name": name, "raw_url": f"https://h.example/{i}"} for i, name in enumerate(names)]
+    (folder / "s.jsonl").write_text(text({"text_list": ["A."], "image_info": infos, "url": "https://p.example"}))
+    built(mmc4_rows, folder, tmp_path / "c.jsonl", Mmc4Settings())
+    (document,) = read_corpus(tmp_path / "c.jsonl")
+    assert [image.source for image in document.images] == [f"https://h.example/{i}" for i in range(3)]
+
+
 def test_wrong_sources_say_what_is_expected(source, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match=r"ends in \.jsonl or \.jsonl\.zip.*jmhessel/mmc4-ff"):

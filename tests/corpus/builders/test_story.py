@@ -306,6 +306,18 @@ def test_missing_files_are_named_with_where_to_get_them(tmp_path):
         build(story_sis_rows, tmp_path / "gone", tmp_path / "sis.jsonl")
 
 
+def test_a_split_without_stories_is_told_and_three_are_an_error(tmp_path):
+    vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
+    photos(tmp_path / "VIST", *(f"{photo}.jpg" for photo in FIVE))
+    notes = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")[1].notes
+    assert [note for note in notes if "no annotation" in note] == [
+        f"{split}.description-in-isolation.json has no annotation that can be read" for split in ("val", "test")
+    ]
+    vist(tmp_path / "empty", DII_FILE, [])
+    with pytest.raises(CorpusError, match=r"train.description.*no annotation in them; .*DII-with-labels.*VIST"):
+        build(story_dii_rows, tmp_path / "empty", tmp_path / "empty.jsonl")
+
+
 def test_no_photograph_at_all_is_an_error(tmp_path):
     vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
     with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*--images"):

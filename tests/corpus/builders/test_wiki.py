@@ -6,11 +6,14 @@ import json
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.corpus.builders import wiki
-from iconotext.corpus.builders.frame.build import build_corpus, work_folder
+from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
+from iconotext.corpus.builders.frame.work_folder import work_folder
 from iconotext.corpus.builders.wiki import WikiSettings, wiki_rows
 from iconotext.errors import CorpusError
 
@@ -147,12 +150,12 @@ def test_every_rule_drops_what_it_is_about(tree):
         [
             ("metadata that cannot be read", "9/90.xml"),
             ("article that cannot be read", "1/5.xml"),
-            ("fewer than 3 pictures", "1/6.xml"),
+            ("fewer than 3 images", "1/6.xml"),
             ("picture that cannot be used", "2/20.svg"),
             ("picture that cannot be used", "3/30.jpg"),
             ("picture that cannot be used", "9/91.jpg"),
-            ("fewer than 3 pictures", "1/3.xml"),
-            ("fewer than 3 pictures", "1/4.xml"),
+            ("fewer than 3 images", "1/3.xml"),
+            ("fewer than 3 images", "1/4.xml"),
             ("fewer than 10 sentences", "1/2.xml"),
             ("article that cannot be read", "2/7.xml"),
         ]
@@ -268,3 +271,20 @@ def test_pictures_in_a_folder_of_their_own(tree, tmp_path):
     (tree.folder / "images").rename(tmp_path / "pictures")
     rows, _, _ = build(tree, images=tmp_path / "pictures")
     assert rows[0]["images"] == [f"../pictures/0/{number}.jpg" for number in range(3)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "A.jpg", "B.jpg", "Ü.png"]), st.lists(st.sampled_from("xyz"), unique=True))
+    ),
+    st.lists(st.sampled_from(["A.jpg", "B.jpg", "Ü.png", "None.gif"]), unique=True),
+)
+def test_the_pictures_of_an_article_against_a_slow_oracle(metadata, names):
+    pictures = wiki._Pictures()
+    for number, (name, articles) in enumerate(metadata):
+        pictures.add({"file": f"ä/{number}.jpg", "name": name, "articles": articles})
+    pictures.close()
+    expected = [next((i for i, (each, _) in enumerate(metadata) if each == name), None) for name in names]
+    expected += [i for i, (_, articles) in enumerate(metadata) if "x" in articles]
+    assert pictures.of("x", names) == list(dict.fromkeys(i for i in expected if i is not None))
+    assert [pictures.file(i) for i in range(len(pictures))] == [f"ä/{i}.jpg" for i in range(len(metadata))]

@@ -97,7 +97,8 @@ def pictures_of(
                 new += result.new
             else:
                 missing[result.address] = result.problem or "not fetched"
-        typer.echo(f"{images}: {new} pictures fetched; the same command goes on where it was stopped", err=True)
+        again = "; the same command with --force asks again those servers that did not answer" if missing else ""
+        typer.echo(f"{images}: {new} pictures fetched{again}", err=True)
     return files, missing
 
 
@@ -143,7 +144,9 @@ def _kinds(missing: dict[str, str]) -> Counter[str]:
             host = urlsplit(address).hostname
         except ValueError:
             host = None
-        kinds[problem.replace(host, "its server") if host else problem] += 1
+        if host:
+            problem = problem.replace(f"the name {host}", "the name of its server").replace(host, "its server")
+        kinds[problem] += 1
     return kinds
 
 

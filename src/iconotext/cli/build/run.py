@@ -51,16 +51,20 @@ def tell(report: BuildReport, output: Path) -> None:
     """Counts beside the published ones, what was dropped, and the corpus, on stderr."""
     from iconotext.corpus.builders.frame.report import dropped_path, report_path
 
-    _show_counts(report.counts)
+    if any(count.published is not None for count in report.counts):
+        _show_comparison(report.counts)
+    else:
+        for count in report.counts:
+            typer.echo(f"{count.found:>11,}  {count.what}", err=True)
     for note in report.notes:
         typer.echo(f"note: {note}", err=True)
     if report.dropped:
         typer.echo("dropped:", err=True)
         for rule, number in report.dropped.most_common(RULES):
-            typer.echo(f"  {number:>9,}  {rule}", err=True)
-            typer.echo(f"             {'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
+            typer.echo(f"{number:>11,}  {rule}", err=True)
+            typer.echo(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
         if len(report.dropped) > RULES:
-            typer.echo(f"  ... and by {len(report.dropped) - RULES} more rules, see the report", err=True)
+            typer.echo(f"             and by {len(report.dropped) - RULES} more rules, see the report", err=True)
     if report.stats is not None:
         stats = report.stats
         parts = [f"{stats.splits[name]:,} {name}" for name in ("train", "validation", "test") if name in stats.splits]
@@ -69,10 +73,8 @@ def tell(report: BuildReport, output: Path) -> None:
     typer.echo(f"{report_path(output)}: the counts{also}", err=True)
 
 
-def _show_counts(counts: Sequence[Count]) -> None:
+def _show_comparison(counts: Sequence[Count]) -> None:
     """A table: what, found here, published."""
-    if not counts:
-        return
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -81,14 +83,10 @@ def _show_counts(counts: Sequence[Count]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column("here", justify="right", no_wrap=True)
-    published = any(count.published is not None for count in counts)
-    if published:
-        table.add_column("published", justify="right", no_wrap=True)
+    table.add_column("published", justify="right", no_wrap=True)
     for count in counts:
-        cells: list[str | Text] = [Text(count.what), f"{count.found:,}"]
-        if published:
-            cells.append("" if count.published is None else _published(count))
-        table.add_row(*cells)
+        published = "" if count.published is None else _published(count)
+        table.add_row(Text(count.what), f"{count.found:,}", published)
     Console(stderr=True).print(table)
 
 

@@ -32,8 +32,9 @@ def dii_stress_rows(
     """Documents of DII-Stress: those of Story-DII, with the same ids, images and splits.
 
     Distractors are drawn uniformly from the captions of the split's documents, without those about any of the
-    document's photographs, whichever document they stand in. Then the sentences are shuffled. Captions of different
-    photographs can have the same words, as in the paper; how often that is so is counted.
+    document's photographs, whichever document they stand in. Then the sentences are shuffled. As in the paper, a
+    distractor may have the very words of a true caption, if only it was written about another photograph; how often
+    that is so is counted. (``mscoco`` and ``captions`` leave such distractors out.)
 
     Args:
         build: The run; its seed is that of the distractors and of the order.

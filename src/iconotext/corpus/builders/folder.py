@@ -37,13 +37,14 @@ from iconotext.read.polite import Manners
 from iconotext.types import Document, Image
 
 UNREAD = "document that cannot be read"
+UNFETCHED = "on the web and not fetched"
 BARE = "document without sentences or usable pictures"
 
 FILES = 8
 """Files that are read, and kept, together."""
 
-PARTICULARS = re.compile(r"(?<![\w-])\d+( × \d+)?|\S+/(?= )")
-"""Numbers and folders: what differs between pictures that have the same problem."""
+PARTICULARS = re.compile(r" \(\d+ × \d+\)| as image \d+|(?<=outside the folder) \S+/")
+"""Sizes, numbers and folders: what differs between pictures that have the same problem."""
 
 
 class FolderSettings(BaseModel):
@@ -94,14 +95,12 @@ def folder_rows(
         raise DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
     build.report.count("files", total)
     pictures = pictures_folder(build.output)
-    if reading.fetch:
-        _fetch(build, paths, reading, pictures, settings.interval, total)
-        reading = reading.model_copy(update={"fetch": False})
+    fetched = _fetch(build, paths, reading, pictures, settings.interval, total) if reading.fetch else {}
     read = partial(_read, reading=reading, folder=build.folder, pictures=pictures, rule=settings.links)
     groups = connected(
         document["keys"]
         for found in build.mapped("documents", _items(paths), read, total=total, label="Reading", chunk=FILES)
-        for document in _told(build, found)
+        for document in _told(build, found, fetched)
     )
     if build.report.dropped[UNREAD] == total:
         raise DocumentError(f"{total} of {total} documents cannot be read: there is nothing for a corpus")
@@ -111,10 +110,21 @@ def folder_rows(
     ids = UniqueIds()
     inside: set[str] = set()
     saved = f"{build.way(pictures)}/"
+    there = linked = 0
+    held_out: set[Split] = set()
     for document in _documents(build):
         values = document["values"]
         inside.update(source for source in values["images"] if source.startswith(saved))
-        yield values | {"id": ids.take(values["id"]), "split": next(splits)}
+        there += len(values["images"])
+        linked += len({image for _, image in values.get("links", ())})
+        split = next(splits)
+        held_out.add(split)
+        yield values | {"id": ids.take(values["id"]), "split": split}
+    build.report.count("pictures", there)
+    if settings.links is not None:
+        build.report.count(f"pictures with a link ({settings.links})", linked)
+    if settings.validation and "validation" not in held_out:
+        build.report.note("too few documents to leave any for validation: give more, or --validation 0")
     if inside:
         build.report.note(
             f"{pictures} has {len(inside)} pictures that came inside documents, or from the web: keep it beside the "
@@ -153,24 +163,35 @@ def _text(name: str) -> str:
 
 def _fetch(
     build: Build, paths: Sequence[Path], reading: ReadSettings, folder: Path, interval: float, total: int
-) -> None:
-    """Fetch the pictures on the web that documents name."""
-    look = partial(_addresses, reading=reading.model_copy(update={"fetch": False}))
+) -> dict[str, str]:
+    """Fetch the pictures on the web that documents name; by address, why one is not there."""
+    look = partial(_addresses, reading=reading)
     found = build.mapped("addresses", _items(paths), look, total=total, label="Looking for addresses", chunk=FILES)
     addresses = list(dict.fromkeys(address for some in found for address in some))
     results = fetch_pictures(addresses, folder, manners=Manners(interval=interval))
-    there = sum(one.file is not None for one in build.watch(results, total=len(addresses), label="Fetching"))
+    problems = {
+        one.address: one.problem or "not fetched"
+        for one in build.watch(results, total=len(addresses), label="Fetching")
+        if one.file is None
+    }
     build.report.count("pictures on the web", len(addresses))
-    build.report.count("pictures on the web that are there", there)
+    build.report.count("pictures on the web that are there", len(addresses) - len(problems))
+    return problems
 
 
 def _addresses(item: Item, reading: ReadSettings) -> list[str]:
-    path, within, name = item
     try:
-        documents = list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))
+        documents = _documents_of(item, reading)
     except IconotextError:
         return []  # told when it is read
     return [address for document in documents for image in document.images if (address := _address(image))]
+
+
+def _documents_of(item: Item, reading: ReadSettings) -> list[Document]:
+    """The documents of a file. Pictures on the web are not fetched one by one by the reader, which has no manners."""
+    path, within, name = item
+    reading = reading.model_copy(update={"fetch": False})
+    return list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))
 
 
 def _address(image: Image) -> str | None:
@@ -184,10 +205,10 @@ def _read(
     item: Item, reading: ReadSettings, folder: Path, pictures: Path, rule: LinkRule | None
 ) -> dict[str, list[Any]]:
     """Documents of a file as a corpus will have them, with the keys of their pictures; and what is dropped, and why."""
-    path, within, name = item
+    path = item[0]
     told: list[tuple[str, str, str]] = []
     try:
-        found = list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))
+        found = _documents_of(item, reading)
     except IconotextError as error:
         return {"documents": [], "told": [(UNREAD, path, str(error).removeprefix(f"{path}: "))]}
     documents = []
@@ -217,7 +238,7 @@ def _ready(document: Document, folder: Path, pictures: Path, told: list[tuple[st
     for image in document.images:
         problem = image.problem or _unwritable(image, folder)
         if problem is not None:
-            alike = PARTICULARS.sub("…", problem)
+            alike = PARTICULARS.sub("", problem)
             told.append((f"picture: {alike}", f"{place}: {image.source}", problem if alike != problem else ""))
         elif isinstance(image.file, bytes):
             images.append(replace(image, file=saved_picture(image.file, pictures)))
@@ -233,14 +254,17 @@ def _ready(document: Document, folder: Path, pictures: Path, told: list[tuple[st
 
 
 def _with_fetched(images: tuple[Image, ...], pictures: Path, reading: ReadSettings) -> tuple[Image, ...]:
-    """The images, those on the web with the files that were fetched of them."""
-    there = tuple(
-        replace(image, file=file, problem=None)
-        if (address := _address(image)) and (file := fetched_file(address, pictures))
-        else image
-        for image in images
-    )
-    return images if there == images else inspect(there, min_side=reading.min_side, max_pixels=reading.max_pixels)
+    """The images, those on the web with the files that were fetched of them, if any were to be."""
+    if not reading.fetch:
+        return images
+    there = []
+    for image in images:
+        address = _address(image)
+        if address is not None:
+            file = fetched_file(address, pictures)
+            image = replace(image, file=file, problem=None if file else UNFETCHED)
+        there.append(image)
+    return inspect(there, min_side=reading.min_side, max_pixels=reading.max_pixels)
 
 
 def _unwritable(image: Image, folder: Path) -> str | None:
@@ -253,9 +277,12 @@ def _unwritable(image: Image, folder: Path) -> str | None:
     return None
 
 
-def _told(build: Build, found: dict[str, list[Any]]) -> list[Any]:
-    """The documents of a file, after the report was told what was dropped."""
+def _told(build: Build, found: dict[str, list[Any]], fetched: dict[str, str]) -> list[Any]:
+    """The documents of a file, after the report was told what was dropped; and why pictures could not be fetched."""
     for rule, place, reason in found["told"]:
+        if rule == f"picture: {UNFETCHED}":
+            source = place.partition(": ")[2]
+            reason = fetched.get(f"https:{source}" if source.startswith("//") else source, reason)
         build.report.drop(rule, place, reason)
     return found["documents"]
 

@@ -5,6 +5,7 @@ The links are the data set's own guess, an assignment of images to sentences ove
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -65,7 +66,8 @@ def _pictures(folder: Path, row: Row) -> list[Picture]:
         address = info.get("raw_url")
         web = isinstance(address, str) and address.startswith(("http://", "https://"))
         name = info["image_name"]
-        beside = str(folder / image) if image != name and (folder / image).is_file() else None
+        inside = image != name and ".." not in PurePosixPath(image).parts
+        beside = str(folder / image) if inside and os.path.isfile(folder / image) else None
         pictures.append(Picture(PurePosixPath(name).name, address if web else None, beside))
     return pictures
 

@@ -20,7 +20,8 @@ from iconotext.corpus.builders.captioned.photos import NO_PICTURE
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.pictures.folders import PictureFolders
-from iconotext.corpus.row import Split
+from iconotext.corpus.published_sizes import PUBLISHED
+from iconotext.corpus.row import SPLITS, Split
 from iconotext.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ IMAGES_2014 = 82_783
 SIZES: dict[Split, int] = {"train": 4_968, "validation": 1_655, "test": 1_655}
 """Documents of each split, a training document in all its versions counted once."""
 
-VERSIONS: dict[Split, int] = {"train": 25_000, "validation": 2_000, "test": 2_000}
+PUBLISHED_SIZES = PUBLISHED["MSCOCO"]
+
+VERSIONS: dict[Split, int] = dict(zip(SPLITS, PUBLISHED_SIZES.documents, strict=True))
 """Documents of each split as Table 1 has them, in thousands."""
 
 
@@ -130,10 +133,12 @@ def _documents(build: Build, stored: Stored, usable: NDArray[np.int64], settings
         made[values["split"]] += 1
         yield values
     for split in sizes:
-        report.count(f"documents for {split}", made[split], VERSIONS[split], rounding=1000)
-    report.count("unique images", count * settings.size, 83_000, rounding=1000)
+        report.count(f"documents for {split}", made[split], VERSIONS[split], rounding=PUBLISHED_SIZES.rounding)
+    report.count("unique images", count * settings.size, PUBLISHED_SIZES.images, rounding=1000)
     pairs = settings.size * (settings.pairs + settings.distractor_captions)
-    report.count("links among 100 pairs of a sentence and an image", round(100 * settings.pairs / pairs), 5)
+    report.count(
+        "links among 100 pairs of a sentence and an image", round(100 * settings.pairs / pairs), PUBLISHED_SIZES.density
+    )
 
 
 def _groups(

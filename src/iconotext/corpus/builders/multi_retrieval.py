@@ -86,8 +86,9 @@ def multi_retrieval_rows(
         renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
         if only_found:
             there = [i for i, path in enumerate(files) if path is not None]
-            for i in set(range(len(files))) - set(there):
-                build.report.drop("picture not there", row.images[i], "not found")
+            for name, path in zip(row.images, files, strict=True):
+                if path is None:
+                    build.report.drop("picture not there", name, "not found")
             if not there:
                 build.report.drop("no picture there", row.id)
                 continue

@@ -6,13 +6,13 @@ link is looked at; the texts stand with the picture, and are not among the sente
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.captioned.photos import Drop, Photo, read_photos
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.document_row import row_of
+from iconotext.corpus.json_lines import json_lines
 from iconotext.corpus.row import Split
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
@@ -34,7 +34,7 @@ def pairs_rows(build: Build, sources: Iterable[Path], *, only: Split | None = No
         CorpusError: A source breaks its format, or no picture has a text.
     """
     found = 0
-    for document in build.watch(build_pairs(sources, only=only), label="Reading"):
+    for document in build.watch(build_pairs(sources, only=only, drop=build.report.drop), label="Reading"):
         found += 1
         yield row_of(document, build.folder).model_dump(exclude_none=True)
     if not found:
@@ -43,7 +43,9 @@ def pairs_rows(build: Build, sources: Iterable[Path], *, only: Split | None = No
     build.report.count("pictures with a text", found)
 
 
-def build_pairs(sources: Iterable[Path], *, only: Split | None = None) -> Iterator[Document]:
+def build_pairs(
+    sources: Iterable[Path], *, only: Split | None = None, drop: Drop = lambda rule, item, reason: None
+) -> Iterator[Document]:
     """One document for each picture that has a text.
 
     Args:
@@ -51,14 +53,16 @@ def build_pairs(sources: Iterable[Path], *, only: Split | None = None) -> Iterat
             alternative texts.
         only: Take what belongs to this split, and what belongs to none; the documents then have no split, so that
             training divides them.
+        drop: Told of every picture that is left out: rule, item, reason.
 
     Raises:
         CorpusError: A file breaks its format.
     """
     taken: dict[str, int] = {}
     for path in sources:
-        for name, image, texts, split in _photographs(path) if _has_photos(path) else _illustrations(path):
+        for name, image, texts, split in _photographs(path) if _has_photos(path) else _illustrations(path, drop):
             if only is not None and split not in (only, None):
+                drop(f"picture of another split than {only}", name, split or "")
                 continue
             number = taken[name] = taken.get(name, -1) + 1
             yield Document(
@@ -78,11 +82,7 @@ def _has_photos(path: Path) -> bool:
     """Whether a file is one of captioned photographs, by its first line."""
     if path.suffix != ".jsonl":
         return False
-    with path.open(encoding="utf-8") as lines:
-        try:
-            first = json.loads(next(lines, "{}"))
-        except ValueError:
-            return False  # reading it as a corpus says what is wrong
+    _, first, _ = next(json_lines(path), (0, None, None))  # where it is broken, reading it as a corpus says how
     return isinstance(first, dict) and "image" in first and "sentences" not in first
 
 
@@ -95,13 +95,17 @@ def _name(photo: Photo) -> str:
     return f"{photo.file.parent.parent.name}/{photo.file.stem}"
 
 
-def _illustrations(path: Path) -> Iterator[Described]:
+def _illustrations(path: Path, drop: Drop) -> Iterator[Described]:
     for document in read_corpus(path):
         for number, image in enumerate(document.images):
+            name = f"{document.id}/{number}"
             if image.file is None or image.problem is not None:
+                drop("picture that is not there", name, image.problem or f"{image.source}: no file")
                 continue
             texts = dict.fromkeys(" ".join(text.split()) for text in (image.caption, image.alt) if text)
             good = tuple(text for text in texts if len(text.split()) >= MIN_WORDS)
             if good:
                 alone = Image(image.source, image.file)
-                yield f"{document.id}/{number}", alone, good, document.split
+                yield name, alone, good, document.split
+            else:
+                drop(f"picture without a text of {MIN_WORDS} words", name, "; ".join(texts))

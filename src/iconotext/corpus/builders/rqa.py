@@ -51,7 +51,7 @@ REFUSED = re.compile(r'[<>:"|?*]')
 LEAST = 2
 """Images, and sentences, of a document."""
 
-CONTEXTS = {"training": 29_600, "validation": 3_500}
+QUESTIONS = {"training": 29_600, "validation": 3_500}
 RECIPES = {"training": (8_100, 100), "validation": (983, 1)}
 """How many there are, and to what that is rounded."""
 
@@ -145,6 +145,8 @@ def rqa_rows(build: Build, source: Path, settings: RqaSettings, images: Path | N
     parts = [Part(name, source_file(source, names, about), array("q"), array("q")) for name, names in FILES.items()]
     for part in build.watch(parts, total=len(parts), label="Recipes"):
         _choose(build, part)
+    if not any(part.best for part in parts):
+        raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should be {ABOUT}")
     pictures = None if settings.pictures == "names" else _pictures(build, parts, images or source, settings)
     for part in parts:
         _filter(build, part, pictures)
@@ -171,7 +173,7 @@ def _choose(build: Build, part: Part) -> None:
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
     seen: dict[str, int] = {}  # what the first context of a recipe holds
     differing: set[str] = set()
-    questions = contexts = 0
+    questions = 0
     for _, index, value in source_entries(part.path, ("data",), ABOUT):
         questions += 1
         try:
@@ -179,7 +181,6 @@ def _choose(build: Build, part: Part) -> None:
         except ValueError as error:
             build.report.drop("question that cannot be read", f"{part.path.name}, question {index}", str(error))
             continue
-        contexts += 1
         richness = context.richness
         content = hash(context.steps)
         if seen.setdefault(context.recipe, content) != content:
@@ -189,9 +190,9 @@ def _choose(build: Build, part: Part) -> None:
             best[context.recipe] = richness, index
     part.best = array("q", sorted(index for _, index in best.values()))
     count = build.report.count
-    if contexts < questions:
-        count(f"{part.name}: questions", questions)
-    count(f"{part.name}: contexts of questions", contexts, CONTEXTS[part.name], rounding=100)
+    if not best:
+        build.report.note(f"{part.path.name} has no recipe")
+    count(f"{part.name}: questions", questions, QUESTIONS[part.name], rounding=100)
     found, rounding = RECIPES[part.name]
     count(f"{part.name}: different recipes", len(best), found, rounding=rounding)
     count(f"{part.name}: recipes whose contexts differ", len(differing))
@@ -232,11 +233,11 @@ def _filter(build: Build, part: Part, pictures: NamedPictures | None) -> None:
         images = {name for step in told for name in step.images if pictures is None or pictures.problem(name) is None}
         if not images:
             imageless += 1
-            drop("recipe without a picture of a step with text", context.recipe, f"{part.name} part")
+            drop("no image of a step with text", context.recipe, f"{part.name} part")
         elif len(images) < LEAST:
-            drop(f"recipe with fewer than {LEAST} pictures", context.recipe, f"{part.name} part")
+            drop(f"fewer than {LEAST} images", context.recipe, f"{part.name} part")
         elif len(told) < LEAST:
-            drop(f"recipe with fewer than {LEAST} steps", context.recipe, f"{part.name} part")
+            drop(f"fewer than {LEAST} steps", context.recipe, f"{part.name} part")
         else:
             part.kept.append(index)
     build.report.count(f"{part.name}: steps without text", empty)

@@ -17,14 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.journal import kept_results
-from iconotext.corpus.builders.pictures.fetched import fetch_pictures
+from iconotext.corpus.builders.pictures.fetched import LEDGER, fetch_pictures
 from iconotext.corpus.builders.pictures.found import FoundPictures
 from iconotext.corpus.row import Part, Record, Row
+from iconotext.corpus.strict_json import dump_json
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.read.polite import Manners
 
 STEP = "documents"
+
+UNREADABLE = "row cannot be read"
 
 
 class ShardSettings(BaseModel):
@@ -100,7 +103,7 @@ def shard_rows(
     """
     if images is None and fetch is not None:
         raise SettingError("--fetch needs --images, the folder that pictures are fetched into")
-    shards = find_shards(source, data_set)
+    shards = [shard for shard in find_shards(source, data_set) if shard.absolute() != build.output.absolute()]
     work = partial(_usable, settings, data_set)
     results = build.mapped(STEP, _items(shards, data_set), work, label="Reading", chunk=1)
     found = FoundPictures(images) if images is not None and (images.exists() or fetch is None) else None
@@ -122,7 +125,7 @@ def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
     if not source.is_dir():
         raise CorpusError(f"{source}: no such file or folder; it should be {data_set.about}")
     found = sorted(path for path in source.iterdir() if path.is_file() and path.name.endswith(data_set.suffixes))
-    found = [path for path in found if not path.name.startswith(".")]
+    found = [path for path in found if not path.name.startswith(".") and path.name != LEDGER]
     if not found:
         raise CorpusError(
             f"{source}: no file in it ends in {' or '.join(data_set.suffixes)}: it should have {data_set.about}"
@@ -159,7 +162,13 @@ def _usable(settings: ShardSettings, data_set: ShardedSet, item: Item) -> dict[s
                 dropped.append((why[0], f"{shard}, {record.place}", why[1]))
             elif record.row is not None:
                 name = record.row.id if data_set.named(record.row) else f"{shard.partition('.')[0]}-{record.row.id}"
-                rows.append((name, data_set.made(record.row), data_set.pictures(record.row)))
+                row = (name, data_set.made(record.row), data_set.pictures(record.row))
+                try:
+                    dump_json(row)
+                except ValueError as error:  # its meta has half a surrogate pair, or a number that is too large
+                    dropped.append((UNREADABLE, f"{shard}, {record.place}", str(error)))
+                else:
+                    rows.append(row)
     except CorpusError as error:
         dropped.append(("shard damaged", shard, str(error)))
     return {"read": read, "rows": rows, "dropped": dropped}
@@ -170,7 +179,7 @@ def _unusable(record: Record, settings: ShardSettings) -> tuple[str, str] | None
     row = record.row
     if record.problems or row is None:
         problem = record.problems[0]
-        return "row cannot be read", problem.message if problem.field is None else f"{problem.field}: {problem.message}"
+        return UNREADABLE, problem.message if problem.field is None else f"{problem.field}: {problem.message}"
     if len(row.images) < settings.min_images:
         return ("no image", "") if not row.images else ("too few images", str(len(row.images)))
     if len(row.sentences) < settings.min_sentences:
@@ -228,9 +237,9 @@ def _documents(
             ]
             if only_found:
                 there = [i for i, file in enumerate(files) if file is not None]
-                for i in set(range(len(files))) - set(there):
-                    reason = problems.get(pictures[i].address or "", "not found")
-                    report.drop("picture not there", sources[i], reason)
+                for file, picture, name_there in zip(files, pictures, sources, strict=True):
+                    if file is None:
+                        report.drop("picture not there", name_there, problems.get(picture.address or "", "not found"))
                 if len(there) < settings.min_images:
                     report.drop("too few pictures there", name, f"{len(there)} of {len(files)}")
                     continue

@@ -6,7 +6,6 @@ Nobody knows which sentences belong to which picture, so the documents have no l
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -29,6 +28,7 @@ from iconotext.corpus.builders.wikipedia.imageclef import (
     read_picture,
 )
 from iconotext.corpus.builders.wikipedia.wikitext import paragraphs
+from iconotext.corpus.digest_table import digest_of
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError
@@ -60,25 +60,66 @@ class WikiSettings(BaseModel):
 
 
 class _Pictures:
-    """What the metadata say: few numbers and texts for each picture."""
+    """What the metadata say, some forty bytes for each picture, and which pictures each article has."""
 
     def __init__(self) -> None:
-        self.files: list[str] = []
-        self.number_of: dict[str, int] = {}  # by name in Wikipedia; the first of two with the same
-        self.of_article: dict[str, array[int]] = defaultdict(lambda: array("l"))
+        self._files = bytearray()
+        self._ends = array("q")
+        self._names = array("Q"), array("q")  # digests of names in Wikipedia, and the pictures' numbers
+        self._articles = array("Q"), array("q")  # digests of articles, and the numbers of pictures that name them
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
     def add(self, picture: dict[str, Any]) -> None:
-        number = len(self.files)
-        self.files.append(picture["file"])
-        if picture["name"]:
-            self.number_of.setdefault(picture["name"], number)
-        for article in picture["articles"]:
-            self.of_article[article].append(number)
+        """One more, before ``close``."""
+        number = len(self._ends)
+        self._files += picture["file"].encode("utf-8", "surrogateescape")
+        self._ends.append(len(self._files))
+        for keys, (digests, numbers) in (([picture["name"]], self._names), (picture["articles"], self._articles)):
+            for key in keys:
+                if key:
+                    digests.append(digest_of(key))
+                    numbers.append(number)
+
+    def close(self) -> None:
+        """The last one has been added."""
+        self._named = _Lookup(*self._names)
+        self._naming = _Lookup(*self._articles)
+
+    def file(self, number: int) -> str:
+        """Of a picture: ``9/82531.jpg``."""
+        start = self._ends[number - 1] if number else 0
+        return self._files[start : self._ends[number]].decode("utf-8", "surrogateescape")
 
     def of(self, article: str, names: list[str]) -> list[int]:
-        """Numbers of an article's pictures: first those that it names, in its order, then those that name it."""
-        named = (self.number_of[name] for name in names if name in self.number_of)
-        return list(dict.fromkeys([*named, *self.of_article.get(article, ())]))
+        """Numbers of an article's pictures: first those that it names, in its order, then those that name it.
+
+        Of two pictures with the same name in Wikipedia the first counts.
+        """
+        named = (number for name in names for number in self._named.of(name)[:1])
+        return list(dict.fromkeys([*named, *self._naming.of(article)]))
+
+
+class _Lookup:
+    """Numbers by text, of which only digests are kept; the numbers of one text in the order in which they came."""
+
+    def __init__(self, digests: array[int], numbers: array[int]) -> None:
+        import numpy as np
+
+        keys = np.frombuffer(digests, np.uint64)
+        order = np.argsort(keys, kind="stable")
+        self._keys = keys[order]
+        self._numbers = np.frombuffer(numbers, np.int64)[order]
+
+    def of(self, text: str) -> list[int]:
+        """The numbers of a text."""
+        import numpy as np
+
+        key = np.uint64(digest_of(text))
+        start, end = self._keys.searchsorted(key, "left"), self._keys.searchsorted(key, "right")
+        found: list[int] = self._numbers[start:end].tolist()
+        return found
 
 
 def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Path | None = None) -> Iterator[Values]:
@@ -121,17 +162,18 @@ def _read_metadata(build: Build, folder: Path) -> _Pictures:
             build.report.drop("metadata that cannot be read", way, result)
         else:
             pictures.add(result)
-    if not pictures.files:
+    pictures.close()
+    if not len(pictures):
         raise CorpusError(
             f"{folder}: no metadata in it, which are 1/1.xml and so on; unpack all_metadata.zip ({WHERE})"
         )
-    build.report.count("pictures in the metadata", len(pictures.files), COLLECTION)
+    build.report.count("pictures in the metadata", len(pictures), COLLECTION)
     return pictures
 
 
 def _articles_with_pictures(
     build: Build, folder: Path, pictures: _Pictures, settings: WikiSettings
-) -> dict[str, list[int]]:
+) -> dict[str, array[int]]:
     """By the way to each article that has so many pictures in the collection, their numbers."""
     ways = list(files_in(folder))
     if not ways:
@@ -139,46 +181,50 @@ def _articles_with_pictures(
     results = build.mapped(
         "articles", ways, partial(article_pictures, folder=str(folder)), total=len(ways), label="Reading articles"
     )
-    found = {}
+    found: dict[str, array[int]] = {}
     for way, result in zip(ways, results, strict=True):
         if isinstance(result, dict):
             build.report.drop("article that cannot be read", way, result["problem"])
             continue
         numbers = pictures.of(article_key(way), result)
         if len(numbers) >= settings.min_images:
-            found[way] = numbers
+            found[way] = array("i", numbers)
         else:
-            build.report.drop(f"fewer than {settings.min_images} pictures", way, f"{len(numbers)} in the collection")
+            build.report.drop(f"fewer than {settings.min_images} images", way, f"{len(numbers)} in the collection")
     build.report.count("English articles", len(ways))
     build.report.count(f"articles with {settings.min_images} pictures in the collection", len(found))
     return found
 
 
 def _keep_good_pictures(
-    build: Build, folder: Path, pictures: _Pictures, articles: dict[str, list[int]], settings: WikiSettings
+    build: Build, folder: Path, pictures: _Pictures, articles: dict[str, array[int]], settings: WikiSettings
 ) -> None:
     """Look at the pictures of the articles; leave out those that cannot be used, then articles that have too few."""
     report = build.report
-    numbers = sorted({number for found in articles.values() for number in found})
-    files = [pictures.files[number] for number in numbers]
+    wanted = bytearray(len(pictures))
+    for found in articles.values():
+        for number in found:
+            wanted[number] = 1
+    numbers = array("i", (number for number, is_wanted in enumerate(wanted) if is_wanted))
     look = partial(collection_picture, folder=str(folder))
-    results = build.mapped("pictures", files, look, total=len(files), label="Looking at pictures")
-    good = set()
-    for number, file, (place, problem) in zip(numbers, files, results, strict=True):
+    files = (pictures.file(number) for number in numbers)
+    results = build.mapped("pictures", files, look, total=len(numbers), label="Looking at pictures")
+    good = bytearray(len(pictures))
+    for number, (place, problem) in zip(numbers, results, strict=True):
+        file = pictures.file(number)
         if place != picture_place(file, folder):  # it came or went after a build that was killed had looked at it
             place, problem = look(file)
         if problem is None and place is not None:
-            good.add(number)
-            pictures.files[number] = place
+            good[number] = 1
         else:
             report.drop("picture that cannot be used", file, problem or "")
-    report.count("different pictures in them that can be used", len(good))
+    report.count("different pictures in them that can be used", good.count(1))
     for way, found in list(articles.items()):
-        usable = [number for number in found if number in good]
+        usable = array("i", (number for number in found if good[number]))
         articles[way] = usable
         if len(usable) < settings.min_images:
             del articles[way]
-            report.drop(f"fewer than {settings.min_images} pictures", way, f"{len(usable)} that can be used")
+            report.drop(f"fewer than {settings.min_images} images", way, f"{len(usable)} that can be used")
 
 
 def collection_picture(file: str, *, folder: str) -> tuple[str | None, str | None]:
@@ -192,7 +238,7 @@ def _documents(
     texts: Path,
     folder: Path,
     pictures: _Pictures,
-    articles: dict[str, list[int]],
+    articles: dict[str, array[int]],
     settings: WikiSettings,
 ) -> Iterator[Values]:
     work = partial(article_sentences, folder=str(texts), most=settings.max_sentences)
@@ -206,11 +252,12 @@ def _documents(
             build.report.drop(f"fewer than {settings.min_sentences} sentences", way, f"{number} sentences")
         else:
             kept += 1
+            places = (picture_place(pictures.file(number), folder) for number in numbers)
             title = {"title": result["title"]} if result["title"] else {}
             yield {
                 "id": article_key(way),
                 "sentences": result["sentences"],
-                "images": [build.way(folder / pictures.files[number]) for number in numbers],
+                "images": [build.way(folder / place) for place in places if place is not None],
                 "meta": title | {"language": "en"},
             }
     build.report.count(f"documents with {settings.min_sentences} sentences", kept, 16_000, rounding=1000)

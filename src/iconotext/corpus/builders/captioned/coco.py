@@ -12,12 +12,15 @@ from typing import Any
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable, Key
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_PICTURE, Photo, clean, is_text
 from iconotext.corpus.builders.frame.build import Build
+from iconotext.corpus.builders.frame.json_source import source_entries
 from iconotext.corpus.builders.pictures.folders import PictureFolders
-from iconotext.corpus.json_stream import elements
 from iconotext.corpus.row import Split
-from iconotext.errors import CorpusError
 
 COCO = "https://cocodataset.org/#download"
+
+PARTS = ("images", "annotations")
+
+ABOUT = f'a file of captions of MSCOCO, {{"images": [...], "annotations": [...]}}, from {COCO}'
 
 BAD_ENTRIES = "entries that are no images or captions"
 
@@ -35,7 +38,7 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
     """
     for source, file in enumerate(files):
         split = next((split for word, split in SPLIT_OF_NAME.items() if word in file.name.casefold()), None)
-        for part, index, value in build.watch(_entries(file), label=f"Reading {file.name}"):
+        for part, index, value in build.watch(source_entries(file, PARTS, ABOUT), label=f"Reading {file.name}"):
             place = f"{file.name}, {part}.{index}"
             if part == "images":
                 key, name = _key(value, "id"), value.get("file_name") if isinstance(value, dict) else None
@@ -43,7 +46,7 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
                     build.report.drop(BAD_ENTRIES, place, "an image needs id and file_name")
                 else:
                     table.add_image(key, name, split, source=source)
-            elif part == "annotations":
+            else:
                 key, number = _key(value, "image_id"), _key(value, "id")
                 if key is None or "caption" not in value:
                     build.report.drop(BAD_ENTRIES, place, "a caption needs image_id and caption")
@@ -92,19 +95,3 @@ def _key(value: Any, name: str) -> Key | None:
     if isinstance(key, int):
         return key if -(2**63) <= key < 2**63 else None
     return key if key and is_text(key) else None
-
-
-def _entries(file: Path) -> Iterator[tuple[str, int, Any]]:
-    """The elements of the arrays of a file."""
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            yield from elements(stream, others=True)
-    except OSError as error:
-        raise CorpusError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{file}: not UTF-8 text") from error
-    except ValueError as error:
-        raise CorpusError(
-            f'{file}: not a file of captions of MSCOCO, {{"images": [...], "annotations": [...]}}: {error}; is it '
-            f"whole? It comes from {COCO}"
-        ) from error

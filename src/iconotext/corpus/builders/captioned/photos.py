@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +101,7 @@ def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo
     except ValidationError as error:
         return None, list(problems_of(error, place))
     image = str(folder / line.image)
-    if not is_file(folder / line.image):
+    if not os.path.isfile(folder / line.image):
         if not (addresses and named_by_address(line.image)):
             return None, [Problem(place, "image", f"{NOT_FOUND}: {image}")]
         image = line.image
@@ -133,11 +134,3 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def is_file(path: Path) -> bool:
-    """Whether there is such a file; not so for a name that is too long for the system, or has a NUL in it."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -1,32 +1,32 @@
 """One run of a builder, from the sources to a corpus and the report of what became of them.
 
 What is computed on the way lies in the folder ``CORPUS.building`` beside the corpus until that is written, so that a
-build that was killed goes on where it was. Another source or setting begins anew.
+build that was killed goes on where it was, whenever that happened. Another source or setting begins anew. Corpus,
+report and table of what was dropped are written there too, and put in their places when all of them are whole.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from iconotext import __version__
+from iconotext.corpus.builders.frame.fingerprint import fingerprint
 from iconotext.corpus.builders.frame.journal import CHUNK, journalled, kept_results
 from iconotext.corpus.builders.frame.report import BuildReport, dropped_path, report_path
-from iconotext.corpus.builders.pictures.fetched import LEDGER
+from iconotext.corpus.builders.frame.work_folder import begin_anew, clear, held, same_build, work_folder
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
-from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
-from iconotext.write import opened, refuse, write_text
+from iconotext.write import opened, put_in_place, refuse, write_bytes
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,13 +34,8 @@ Result = TypeVar("Result")
 Values = dict[str, Any]
 """A document as the columns of a corpus file, see ``corpus.row``; what is unknown is left out."""
 
-BUILDING = ".building"
-
-KEY = "build.json"
-"""In the folder of a build: what it is a build of."""
-
-PICTURES = frozenset((".jpg .jpeg .png .gif .webp .bmp .tif .tiff .avif .jp2 .svg .img").split())
-"""Suffixes of files that may come and go without making a build another one: pictures are fetched by and by."""
+FINISHED = "finished"
+"""In the folder of a build: what the corpus is called there until it is put in its place; report and table likewise."""
 
 
 class Watch(Protocol):
@@ -127,11 +122,6 @@ class Build:
             return path.resolve().as_posix()
 
 
-def work_folder(output: Path) -> Path:
-    """Where a build keeps what it computes on the way: ``rqa.building`` beside ``rqa.jsonl``."""
-    return output.with_suffix(BUILDING)
-
-
 def build_corpus(
     builder: str,
     rows: Callable[[Build], Iterator[Values]],
@@ -169,29 +159,82 @@ def build_corpus(
         raise OutputError(f"{output}: name a file .jsonl or .parquet; `iconotext corpus convert` writes other formats")
     if workers is not None and workers < 1:
         raise SettingError(f"workers {workers}: at least one is needed")
-    report_file, dropped_file = report_path(output), dropped_path(output)
-    for path in (output, report_file, dropped_file):
-        refuse(path, force)
+    staged = work_folder(output) / f"{FINISHED}{output.suffix}"
+    # the corpus comes last: where it is, all of them are
+    places = {dropped_path(staged): dropped_path(output), report_path(staged): report_path(output), staged: output}
+    if not staged.parent.exists():  # else some may be what a killed run of this build put there
+        for path in reversed(places.values()):
+            refuse(path, force)
     settings = dict(settings or {})
     key = {"version": __version__, "builder": builder, "settings": settings, "seed": seed}
-    _prepare(output, key | {"sources": _fingerprint(sources)})
+    key["sources"] = fingerprint(sources, written=places.values())
     report = BuildReport(builder, {**settings, "seed": seed}, [str(path) for path in sources])
     build = Build(output, seed, workers or os.cpu_count() or 1, report, watcher)
-    counting = Counting()
-    try:
-        with _dropped_lines(dropped_file, report, force=force):
-            found = rows(build)
-            first = next(found, None)
-            if first is None:
-                raise CorpusError(f"{', '.join(report.sources)}: nothing is left of it")
-            write_rows(_counted(chain([first], found), counting), output, force=force)
-    except (CorpusError, DocumentError, SettingError) as error:  # another time the source must be another
-        shutil.rmtree(build.work, ignore_errors=True)
-        raise type(error)(f"{error}{_why(report)}") from error
-    report.stats = counting.stats()
-    write_text(report_file, json.dumps(report.as_json(), ensure_ascii=False, indent=1) + "\n", force=force)
-    shutil.rmtree(build.work, ignore_errors=True)
+    with held(build.work):
+        _prepare(build.work, json.dumps(key), places, force=force)
+        try:
+            with closing(_with_known_errors(rows(build), build.work)) as found:  # workers end before the folder goes
+                _write(found, staged, report)
+        except (CorpusError, DocumentError, SettingError) as error:  # another time the source must be another
+            with suppress(OSError):
+                clear(build.work)
+            raise type(error)(f"{error}{_why(report)}") from error
+        for finished, path in places.items():
+            put_in_place(finished, path, force=force)
+        with suppress(OSError):  # what stays is removed by the next build here
+            for finished in places:  # first: from here on, the build is done, and what it gave is the user's
+                finished.unlink(missing_ok=True)
+            clear(build.work)
     return report
+
+
+def _prepare(work: Path, key: str, places: dict[Path, Path], *, force: bool) -> None:
+    """Make the folder ready for this build, and take back what a killed run of it had put in place.
+
+    Raises:
+        OutputError: A file exists that is another's, and ``force`` is not set; or it cannot be written.
+    """
+    going_on = same_build(work, key)
+    try:
+        for finished, path in reversed(places.items()):
+            if going_on and finished.is_file() and path.is_file() and finished.samefile(path):
+                path.unlink()
+            else:
+                refuse(path, force)
+        for torn in work.glob(".iconotext-*.tmp"):  # of a file that was being written
+            torn.unlink()
+    except OSError as error:
+        raise OutputError(f"cannot write {error.filename}: {error.strerror or error}") from error
+    if not going_on:
+        begin_anew(work, key)
+
+
+def _with_known_errors(rows: Iterator[Values], work: Path) -> Generator[Values, None, None]:
+    """The documents; what the system says to files that are read or written meanwhile becomes an error of ours."""
+    try:
+        yield from rows
+    except sqlite3.Error as error:
+        raise OutputError(f"cannot write to {work}: {error}; the same command goes on") from error
+    except OSError as error:
+        place = f"cannot write to {work}" if error.filename is None else error.filename
+        raise OutputError(f"{place}: {error.strerror or error}; the same command goes on") from error
+
+
+def _write(found: Iterator[Values], path: Path, report: BuildReport) -> None:
+    """Write corpus, table of what was dropped, and report, beside each other.
+
+    Raises:
+        CorpusError: Nothing is left of the sources.
+    """
+    counting = Counting()
+    with _dropped_lines(dropped_path(path), report):
+        first = next(found, None)
+        if first is None:
+            raise CorpusError(f"{', '.join(report.sources)}: nothing is left of it")
+        write_rows(_counted(chain([first], found), counting), path, force=True)
+    report.stats = counting.stats()
+    text = json.dumps(report.as_json(), ensure_ascii=False, indent=1)
+    write_bytes(report_path(path), f"{text}\n".encode("utf-8", "replace"), force=True)  # a source may be no UTF-8
 
 
 def _why(report: BuildReport) -> str:
@@ -212,9 +255,9 @@ def _counted(rows: Iterator[Values], counting: Counting) -> Iterator[Row]:
 
 
 @contextmanager
-def _dropped_lines(path: Path, report: BuildReport, *, force: bool) -> Iterator[None]:
+def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
     """While this is open, what the report is told to drop is written to a file."""
-    with opened(path, force=force) as file:
+    with opened(path, force=True) as file:
 
         def tell(rule: str, item: str, reason: str) -> None:
             line = "\t".join(" ".join(text.split()) for text in (rule, item, reason))
@@ -223,50 +266,3 @@ def _dropped_lines(path: Path, report: BuildReport, *, force: bool) -> Iterator[
         file.write(b"rule\titem\treason\n")
         report.tell = tell
         yield
-
-
-def _prepare(output: Path, key: Mapping[str, Any]) -> None:
-    """Make the folder of the build, empty where what lies there is of another build."""
-    folder = work_folder(output)
-    name = folder / KEY
-    text = dump_json(dict(key))
-    try:
-        if name.is_file() and name.read_text("utf-8") == text:
-            return
-        if folder.exists():
-            if not name.is_file() and any(folder.iterdir()):
-                raise OutputError(f"{folder}: is in the way: a build keeps there what it computes; move it")
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise OutputError(f"cannot write to {folder}: {error.strerror or error}") from error
-    write_text(name, text)
-
-
-def _fingerprint(sources: Sequence[Path]) -> str:
-    """Another one where a file of a source has another name, size or time; pictures, and what we write, do not count.
-
-    Raises:
-        CorpusError: A source is missing.
-    """
-    digest = hashlib.sha256()
-    for source in sources:
-        try:
-            files = [source] if source.is_file() else _data_files(source)
-            if not source.exists():
-                raise CorpusError(f"{source}: no such file or folder")
-            for file in files:
-                status = file.stat()
-                digest.update(f"{file.absolute()} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "replace"))
-        except OSError as error:
-            raise CorpusError(f"{source}: cannot be read: {error.strerror or error}") from error
-    return digest.hexdigest()
-
-
-def _data_files(folder: Path) -> Iterator[Path]:
-    """The files in a folder and the folders in it that are no pictures."""
-    for top, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not name.endswith(BUILDING))
-        for name in sorted(files):
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() not in PICTURES and name != LEDGER:
-                yield Path(top, name)

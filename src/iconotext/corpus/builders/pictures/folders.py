@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from iconotext.corpus.builders.captioned.photos import is_file
 from iconotext.errors import CorpusError
 
 
@@ -32,15 +31,15 @@ class PictureFolders:
     def find(self, names: Iterable[str]) -> Path | None:
         """The first file of one of the names, ways below one of the folders or bare names; None if there is none.
 
-        Where several folders have it, it is taken from the one in which the picture before was found.
+        Where several folders have it, the first one counts, always the same: a folder before those in it, and these in
+        the order of their names.
         """
         for name in names:
             way = PurePosixPath(name.replace("\\", "/"))
-            inside = not way.is_absolute() and ".." not in way.parts and way.name
-            for candidate in dict.fromkeys((str(way), way.name)) if inside else ():
-                for i, folder in enumerate(self._folders):
-                    if is_file(folder / candidate):
-                        if i:  # the next one is most likely there too
-                            self._folders.insert(0, self._folders.pop(i))
+            if way.is_absolute() or ".." in way.parts or not way.name:
+                continue
+            for candidate in dict.fromkeys((str(way), way.name)):
+                for folder in self._folders:
+                    if os.path.isfile(folder / candidate):
                         return folder / candidate
         return None

@@ -7,6 +7,7 @@ after the description of pHash (https://phash.org/docs/design.html) and of that 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ SIDE = 32
 REACH = 3
 """Pixels on each side of a point that are averaged with it: a square of 7 by 7."""
 
-LUMA = np.array((66, 129, 25), np.int64)
+LUMA = np.array((66, 129, 25), np.int32)
 """Of red, green and blue, in 256ths: the luminance of ITU-R BT.601 in the range of television."""
 
 DIGITS = 6
@@ -41,13 +42,14 @@ def perceptual_hash(picture: Pillow.Image) -> int:
     pixels = np.asarray(picture)
     height, width = pixels.shape[:2]
     rows, columns = _places(height), _places(width)
-    near = pixels[rows][:, columns].astype(np.int64)
-    luminance = (near @ LUMA + 128) // 256
-    points = luminance.reshape(SIDE, 2 * REACH + 1, SIDE, 2 * REACH + 1).sum(axis=(1, 3))
+    red, green, blue = np.moveaxis(pixels.take(rows, axis=0).take(columns, axis=1).astype(np.int32), 2, 0)
+    luminance = (LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue + 128) >> 8
+    side = 2 * REACH + 1
+    points = luminance.reshape(SIDE, side, SIDE * side).sum(axis=1).reshape(SIDE, SIDE, side).sum(axis=2)
     transform = _dct()
-    low = (transform[1:9] @ points @ transform[1:9].T / (2 * REACH + 1) ** 2).round(DIGITS)
+    low = (transform[1:9] @ points @ transform[1:9].T / side**2).round(DIGITS)
     bits = (low > np.median(low)).ravel()
-    return sum(1 << int(place) for place in np.flatnonzero(bits))
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def _places(length: int) -> NDArray[np.int64]:
@@ -57,6 +59,7 @@ def _places(length: int) -> NDArray[np.int64]:
     return places
 
 
+@cache
 def _dct() -> NDArray[np.float64]:
     """(32, 32) the orthonormal DCT-II; a row for each frequency."""
     frequency, place = np.arange(SIDE)[:, None], np.arange(SIDE)[None, :]

@@ -10,6 +10,7 @@ Pages of today are drawn by a script and have none of it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -134,16 +135,14 @@ def _text(part: Element) -> str:
     return " ".join("".join(pieces).split())
 
 
-def saved_albums(folder: Path) -> dict[str, Path]:
+def saved_albums(folder: Path) -> dict[str, str]:
     """Pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
-    import os
-
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = PurePosixPath(name)
-            page = path.suffix.lower() in (".html", ".htm") or (not path.suffix and Path(place).name == "albums")
+            page = path.suffix.lower() in (".html", ".htm") or (not path.suffix and os.path.basename(place) == "albums")
             if page and not name.startswith("."):
-                found.setdefault(path.stem, Path(place, name))
+                found.setdefault(path.stem, os.path.join(place, name))
     return found

@@ -99,7 +99,7 @@ def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
     broken: list[tuple[int, str]] = []
     for number, line in _lines_with(_unpacked(Path(path)), f'"{subreddit}"'.encode(), path):
         try:
-            value = parse_json(line.decode())
+            value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except ValueError as error:  # UnicodeDecodeError is one
             broken.append((number, str(error)))
             continue

@@ -3,7 +3,8 @@
 Its annotations are lists of one object for each sentence. In the tier "description in isolation" (DII) three people
 wrote a caption for each photograph of a fixed set of five; in the tier "story in sequence" (SIS) people chose five
 photographs of the album and wrote a story, five of them for each album. The given splits are kept, and stories with
-any missing or unreadable photograph are dropped (Hessel 2019, supplement §1).
+any missing or unreadable photograph are dropped (Hessel 2019, supplement §1); so are the few with an empty sentence, of
+which the paper says nothing.
 """
 
 from __future__ import annotations
@@ -160,6 +161,7 @@ class Stories:
         """Read all files once: titles of albums, and photographs, which are then looked at."""
         names: dict[str, None] = {}
         for path in self._build.watch(self._files.values(), total=len(self._files), label="Annotations"):
+            empty = True
             for key, _, value in source_entries(path, ("annotations", "albums"), self._tier.about()):
                 if key == "albums":
                     self._add_title(value)
@@ -169,12 +171,18 @@ class Stories:
                         names[self._part(entry).photo] = None
                     except ValueError:
                         continue  # told when the stories are read
+                    empty = False
+            if empty:
+                self._build.report.note(f"{path.name} has no annotation that can be read")
+        if not names:
+            files = ", ".join(str(path) for path in self._files.values())
+            raise CorpusError(f"{files}: no annotation in them; each should be {self._tier.about()}")
         self.pictures = NamedPictures(self._build, folder, _files)
         found = self.pictures.check(names, verify=self._settings.verify, total=len(names))
         if not found:
             raise CorpusError(
                 f"{folder}: has none of the {len(names):,} photographs that the annotations name, as "
-                f"{next(iter(names), 'ID')}.jpg: unpack the archives of photographs from {WEB}, or name their folder "
+                f"{next(iter(names))}.jpg: unpack the archives of photographs from {WEB}, or name their folder "
                 "with --images"
             )
         self._build.report.count("photographs that annotations name", len(names))
