@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from iconotext.corpus.row import problems_of
 from iconotext.corpus.strict_json import dump_json, parse_json
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, OutputError
 from iconotext.write import opened, refuse, write_text
 
 if TYPE_CHECKING:
@@ -184,31 +185,99 @@ def write_rows(path: Path, rows: Mapping[str, int], *, force: bool = False) -> N
 def copy_feature_table(
     source: Path, target: Path, *, renamed: Mapping[str, str] | None = None, force: bool = False
 ) -> bool:
-    """Copy the table that lies in one folder into another.
+    """Copy the table that lies in one folder into another, which then serves all corpora there.
+
+    Where the same features are there already, they stay, and names of images that are new are added to theirs.
 
     Args:
         source: Folder that may have a table.
         target: Folder that shall have it.
         renamed: New ids of images whose id changes.
-        force: Replace files that are there.
+        force: Replace other features that are there.
 
     Returns:
         Whether there was anything to copy: False too where both are the same folder.
 
     Raises:
         CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
-        OutputError: A file exists, or cannot be written.
+        OutputError: The target has other features, or a file cannot be written.
+    """
+    known = _known_rows(source, target)
+    if known is None:
+        return False
+    renamed = renamed or {}
+    wanted = {renamed.get(name, name): row for name, row in known.items()}
+    there = _same_table(source, target, wanted)
+    if there is None:
+        refuse_other_features(target, force)
+    if there is None or not (target / TABLE_FILE).is_file():
+        with (source / TABLE_FILE).open("rb") as stream, opened(target / TABLE_FILE, force=force) as file:
+            shutil.copyfileobj(stream, file, 1 << 20)
+    if there is None or there.keys() < there.keys() | wanted.keys():
+        write_rows(target / ROWS_FILE, (there or {}) | wanted, force=True)
+    return True
+
+
+def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
+    """Raise what ``copy_feature_table`` would raise, before the work after which features are copied.
+
+    Raises:
+        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        OutputError: The target has other features.
+    """
+    known = _known_rows(source, target)
+    if known is not None and _same_table(source, target, known) is None:
+        refuse_other_features(target, force)
+
+
+def refuse_other_features(folder: Path, force: bool) -> None:
+    """Raise where a folder has features, which those of another corpus would replace.
+
+    Raises:
+        OutputError: It has, and ``force`` is not set.
+    """
+    for name in (TABLE_FILE, ROWS_FILE):
+        try:
+            refuse(folder / name, force)
+        except OutputError as error:
+            if not (folder / name).is_file():
+                raise
+            raise OutputError(
+                f"{folder / name}: is there already, of another data set, and all corpora of a folder share one table "
+                "of features: write to another folder, or --force to replace it"
+            ) from error
+
+
+def _known_rows(source: Path, target: Path) -> dict[str, int] | None:
+    """Rows of the table in a folder, None where there is none to copy.
+
+    Raises:
+        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
     """
     table, rows = source / TABLE_FILE, source / ROWS_FILE
     if target.resolve() == source.resolve() or not (table.is_file() or rows.is_file()):
-        return False
-    known = read_rows(rows)
-    refuse(target / ROWS_FILE, force)
+        return None
+    if not table.is_file():
+        raise CorpusError(f"{table}: not found, though {ROWS_FILE} is there; features need both")
+    return read_rows(rows)
+
+
+def _same_table(source: Path, target: Path, wanted: Mapping[str, int]) -> dict[str, int] | None:
+    """Rows of the table in the target, none if it has no file of one yet; None where that is another table."""
+    table, rows = target / TABLE_FILE, target / ROWS_FILE
     try:
-        with table.open("rb") as stream, opened(target / TABLE_FILE, force=force) as file:
-            shutil.copyfileobj(stream, file, 1 << 20)
-    except FileNotFoundError as error:
-        raise CorpusError(f"{table}: not found, though {ROWS_FILE} is there; features need both") from error
-    renamed = renamed or {}
-    write_rows(target / ROWS_FILE, {renamed.get(name, name): row for name, row in known.items()}, force=force)
-    return True
+        there = read_rows(rows) if os.path.lexists(rows) else {}
+    except CorpusError:
+        return None
+    if not os.path.lexists(table):
+        return there if there.items() <= wanted.items() else None
+    same = table.is_file() and _same_bytes(source / TABLE_FILE, table)
+    return there if same and all(wanted.get(name, row) == row for name, row in there.items()) else None
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    """Whether two files have the same bytes."""
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as first, other.open("rb") as second:
+        return hashlib.file_same_bytes(first, "sha256").digest() == hashlib.file_same_bytes(second, "sha256").digest()

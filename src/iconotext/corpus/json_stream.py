@@ -122,10 +122,12 @@ class _Text:
         if self._ended:
             return False
         piece = self._stream.read(size)
-        self._ended = not piece
+        if not piece:  # nothing is moved: places that are known in the text still hold
+            self._ended = True
+            return False
         self._before += self._at
         self._text, self._at = self._text[self._at :] + piece, 0
-        return bool(piece)
+        return True
 
 
 def _refuse(name: str) -> NoReturn:

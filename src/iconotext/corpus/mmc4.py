@@ -5,6 +5,8 @@ The links are the data set's own guesses, an assignment over CLIP similarities, 
 
 from __future__ import annotations
 
+import os
+import posixpath
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
+from iconotext.corpus.document_row import named_by_address
 from iconotext.corpus.json_lines import line_blocks, lines_of, parse_lines
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row, problems_of
 from iconotext.corpus.strict_json import dump_json
@@ -92,14 +95,17 @@ def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record
 def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write a shard; return the number of documents. What ``read_mmc4`` keeps in ``meta`` is written back.
 
+    Images are named as the rows name them, whatever their names were in a shard that they come from: from where the
+    shard lies, or from the folder ``SHARD_images`` beside it, if that is there, since ``read_mmc4`` looks there.
+
     Raises:
         CorpusError: An image has several links, or a row holds what JSON cannot.
         OutputError: The file exists, or cannot be written.
     """
-    number = 0
+    number, home, folder = 0, path.parent.resolve(), _folder(path)
     with opened(path, force=force) as file:
         for row in rows:
-            file.write(f"{_written(row)}\n".encode())
+            file.write(f"{_written(row, home, folder)}\n".encode())
             number += 1
     return number
 
@@ -117,7 +123,7 @@ def _record(value: object, place: str, number: int, folder: str) -> Record:
     values = {
         "id": shard.url or f"line-{number}",
         "sentences": shard.text_list,
-        "images": [folder + image.image_name for image in shard.image_info],
+        "images": [_way(image.image_name, folder) for image in shard.image_info],
         "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if known else None,
         "meta": {
             "mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True),
@@ -127,6 +133,21 @@ def _record(value: object, place: str, number: int, folder: str) -> Record:
         },
     }
     return parse_row(values, place)
+
+
+def _way(name: str, folder: str) -> str:
+    """Where an image of a shard lies, from where the shard does; addresses and absolute paths stay as they are."""
+    return name if named_by_address(name) else posixpath.join(folder, name)
+
+
+def _name(way: str, home: Path, folder: str) -> str:
+    """The name from which ``_way`` makes this way, or one to the same file."""
+    if not folder or named_by_address(way) or posixpath.isabs(way):
+        return way
+    inside = way.removeprefix(folder)
+    if _way(inside, folder) == way:
+        return inside
+    return Path(os.path.relpath(home / way, (home / folder).resolve())).as_posix()
 
 
 def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
@@ -140,7 +161,7 @@ def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
         yield "similarity_matrix", f"must have a row for each of {m} images and a number for each of {n} sentences"
 
 
-def _written(row: Row) -> str:
+def _written(row: Row, home: Path, folder: str) -> str:
     sentence_of: dict[int, int] = {}
     for sentence, image in row.links or ():
         if sentence_of.setdefault(image, sentence) != sentence:
@@ -155,7 +176,10 @@ def _written(row: Row) -> str:
     values["image_info"] = []
     for i, source in enumerate(row.images):
         kept_info = infos[i] if isinstance(infos, list) and len(infos) == len(row.images) else None
-        info: dict[str, Any] = {"image_name": source, **(kept_info if isinstance(kept_info, dict) else {})}
+        info: dict[str, Any] = {
+            **(kept_info if isinstance(kept_info, dict) else {}),
+            "image_name": _name(source, home, folder),
+        }
         if row.links is not None:
             info["matched_text_index"] = sentence_of.get(i)
         values["image_info"].append(info)

@@ -22,7 +22,8 @@ def test_documents_keep_their_order_and_get_splits(tmp_path):
     output = tmp_path / "c.jsonl"
 
     def rows(build):
-        yield from with_random_splits(build, documents(10), Shares(0.1, 0.1), PUBLISHED)
+        build.published = PUBLISHED
+        yield from with_random_splits(build, documents(10), Shares(0.1, 0.1))
 
     report = build_corpus("some", rows, output, sources=[tmp_path])
     found = list(read_corpus(output))
@@ -36,7 +37,7 @@ def test_documents_keep_their_order_and_get_splits(tmp_path):
 
 def test_a_text_that_cannot_be_written_names_its_document(tmp_path):
     def rows(build):
-        yield from with_random_splits(build, documents(3, "\ud800"), Shares(0, 0), PUBLISHED)
+        yield from with_random_splits(build, documents(3, "\ud800"), Shares(0, 0))
 
     with pytest.raises(CorpusError, match=r"document '0': .*surrogate"):
         build_corpus("some", rows, tmp_path / "c.jsonl", sources=[tmp_path])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from iconotext.cli.build.options import Images, Settings, Source, Workers
-from iconotext.cli.build.run import run_build
-from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.build.run import run_data_set
+from iconotext.cli.common import known_errors
 from iconotext.cli.options import CorpusOutput, Force, Seed
 
 
@@ -31,13 +29,14 @@ def dii_stress(
     with known_errors():
         from iconotext.corpus.builders.dii_stress import DiiStressSettings, dii_stress_rows
 
-        settings = make_settings(DiiStressSettings, parse_settings(set_ or [], DiiStressSettings)[0])
-        run_build(
+        run_data_set(
             "dii-stress",
-            partial(dii_stress_rows, source=source, settings=settings, images=images),
-            output,
-            sources=[source] if images is None else [source, images],
-            settings=settings.model_dump(mode="json"),
+            dii_stress_rows,
+            DiiStressSettings,
+            set_,
+            source=source,
+            images=images,
+            output=output,
             seed=seed,
             workers=workers,
             force=force,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from iconotext.cli.build.options import Images, Settings, Source, Workers
-from iconotext.cli.build.run import run_build
-from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.build.run import run_data_set
+from iconotext.cli.common import known_errors
 from iconotext.cli.options import CorpusOutput, Force, Seed
 
 
@@ -34,13 +32,14 @@ def mscoco(
     with known_errors():
         from iconotext.corpus.builders.mscoco import MscocoSettings, mscoco_rows
 
-        settings = make_settings(MscocoSettings, parse_settings(set_ or [], MscocoSettings)[0])
-        run_build(
+        run_data_set(
             "mscoco",
-            partial(mscoco_rows, source=source, settings=settings, images=images),
-            output,
-            sources=[source],
-            settings={**settings.model_dump(mode="json"), "images": None if images is None else str(images)},
+            mscoco_rows,
+            MscocoSettings,
+            set_,
+            source=source,
+            images=images,
+            output=output,
             seed=seed,
             workers=workers,
             force=force,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from pydantic import BaseModel
 
-from iconotext.cli.common import progress
+from iconotext.cli.common import make_settings, parse_settings, progress
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.frame.build import Build, Values
@@ -45,6 +47,46 @@ def run_build(
     )
     tell(report, output)
     return report
+
+
+def run_data_set(
+    builder: str,
+    rows: Callable[..., Iterator[Values]],
+    kind: type[BaseModel],
+    set_: list[str] | None,
+    *,
+    source: Path,
+    images: Path | None,
+    output: Path,
+    seed: int,
+    workers: int | None,
+    force: bool,
+) -> None:
+    """Run the builder of a published data set.
+
+    Args:
+        builder: Its name.
+        rows: The builder; it takes a build, ``source``, ``settings`` and ``images``.
+        kind: Of its settings.
+        set_: What the user sets of them, ``NAME=VALUE``.
+        source: Folder with the original files.
+        images: Folder with the pictures, where it is another one.
+        output: The corpus.
+        seed: Of all choices.
+        workers: Processes; None: all cores.
+        force: Replace files that are there.
+    """
+    settings = make_settings(kind, parse_settings(set_ or [], kind)[0])
+    run_build(
+        builder,
+        partial(rows, source=source, settings=settings, images=images),
+        output,
+        sources=[source] if images is None else [source, images],
+        settings=settings.model_dump(mode="json"),
+        seed=seed,
+        workers=workers,
+        force=force,
+    )
 
 
 def tell(report: BuildReport, output: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from iconotext.cli.build.options import Images, Settings, Source, Workers
-from iconotext.cli.build.run import run_build
-from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.build.run import run_data_set
+from iconotext.cli.common import known_errors
 from iconotext.cli.options import CorpusOutput, Force
 
 
@@ -32,13 +30,14 @@ def story_sis(
         from iconotext.corpus.builders.stories.story import StorySettings
         from iconotext.corpus.builders.story_sis import story_sis_rows
 
-        settings = make_settings(StorySettings, parse_settings(set_ or [], StorySettings)[0])
-        run_build(
+        run_data_set(
             "story-sis",
-            partial(story_sis_rows, source=source, settings=settings, images=images),
-            output,
-            sources=[source] if images is None else [source, images],
-            settings=settings.model_dump(mode="json"),
+            story_sis_rows,
+            StorySettings,
+            set_,
+            source=source,
+            images=images,
+            output=output,
             seed=0,
             workers=workers,
             force=force,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from iconotext.cli.build.options import Images, Settings, Source, Workers
-from iconotext.cli.build.run import run_build
-from iconotext.cli.common import known_errors, make_settings, parse_settings
+from iconotext.cli.build.run import run_data_set
+from iconotext.cli.common import known_errors
 from iconotext.cli.options import CorpusOutput, Force, Seed
 
 
@@ -32,13 +30,14 @@ def wiki(
     with known_errors():
         from iconotext.corpus.builders.wiki import WikiSettings, wiki_rows
 
-        settings = make_settings(WikiSettings, parse_settings(set_ or [], WikiSettings)[0])
-        run_build(
+        run_data_set(
             "wiki",
-            partial(wiki_rows, source=source, settings=settings, images=images),
-            output,
-            sources=[source, *([images] if images is not None else [])],
-            settings=settings.model_dump(mode="json"),
+            wiki_rows,
+            WikiSettings,
+            set_,
+            source=source,
+            images=images,
+            output=output,
             seed=seed,
             workers=workers,
             force=force,

@@ -10,13 +10,11 @@ from pathlib import Path
 from pydantic import Field
 
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.stories.caption_pool import caption_pool
 from iconotext.corpus.builders.stories.story import Stories, StorySettings, story_values
 from iconotext.corpus.builders.story_dii import dii_stories
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import SPLITS, Split
-from iconotext.corpus.stats import Counting
 
 
 class DiiStressSettings(StorySettings):
@@ -47,7 +45,8 @@ def dii_stress_rows(
             captions.
     """
     stories = dii_stories(build, source, settings, images)
-    counting, same = Counting(), 0
+    build.published = PUBLISHED["DII-Stress"]
+    same = 0
     with ExitStack() as stack:
         pools = {
             split: stack.enter_context(caption_pool(_captions(stories, split), build.work / f"captions-{split}"))
@@ -64,10 +63,8 @@ def dii_stress_rows(
             links = [(place, text) for place, text in enumerate(order) if text < len(own)]
             ways = [stories.pictures.way(part.photo) for part in story.parts]
             sentences = [(own + others)[text] for text in order]
-            counting.add(story.split, len(sentences), len(ways), ways, links, None)
             yield story_values(story, sentences, ways, links)
     build.report.count("captions of documents whose very words are among the distractors", same)
-    count_sizes(build.report, counting.stats(), PUBLISHED["DII-Stress"])
 
 
 def _captions(stories: Stories, split: Split) -> Iterator[tuple[str, str]]:

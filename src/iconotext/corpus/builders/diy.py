@@ -200,7 +200,8 @@ def diy_rows(
     _look_at_pictures(build, albums, files, problems)
     alike = _lookalikes(build, albums, settings)
     documents = _documents(build, albums, files, alike, settings)
-    yield from with_random_splits(build, documents, shares, PUBLISHED["DIY"])
+    build.published = PUBLISHED["DIY"]
+    yield from with_random_splits(build, documents, shares)
 
 
 def _album_links(build: Build, source: Path, settings: DiySettings) -> int:

@@ -24,14 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from iconotext.corpus.builders.captioned.photos import is_text
 from iconotext.corpus.builders.captioned.splits import share_out
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.json_source import source_entries, source_file
 from iconotext.corpus.builders.labelled.answers import clean_text
 from iconotext.corpus.builders.pictures.named import NamedPictures
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares
-from iconotext.corpus.stats import Counting
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 
@@ -153,18 +151,15 @@ def rqa_rows(build: Build, source: Path, settings: RqaSettings, images: Path | N
     training, validation = parts
     reserved = share_out([None] * len(training.kept), Shares(settings.validation, 0), seed=build.seed)
     splits: dict[str, list[Split]] = {training.name: reserved, validation.name: ["test"] * len(validation.kept)}
-    counting, ids, both = Counting(), UniqueIds(), 0
+    build.published = PUBLISHED["RQA"]
+    ids, both = UniqueIds(), 0
     for part in parts:
         for split, (_, context) in zip(splits[part.name], _contexts(part, part.kept), strict=True):
             values = _document(build, context, split, pictures)
             values["id"] = ids.take(context.recipe)
             both += values["id"] != context.recipe
-            counting.add(
-                split, len(values["sentences"]), len(values["images"]), values["images"], values["links"], None
-            )
             yield values
     build.report.count("recipes of the validation part that are in the training part too", both)
-    count_sizes(build.report, counting.stats(), PUBLISHED["RQA"])
     build.report.note("Table 1 of the paper has 88K different images, its supplement 69K in all: they contradict")
 
 

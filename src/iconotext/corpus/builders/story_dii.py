@@ -34,7 +34,8 @@ def story_dii_rows(build: Build, source: Path, settings: StorySettings, images: 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
-    yield from story_rows(build, dii_stories(build, source, settings, images), PUBLISHED["Story-DII"])
+    build.published = PUBLISHED["Story-DII"]
+    yield from story_rows(build, dii_stories(build, source, settings, images))
 
 
 def dii_stories(build: Build, source: Path, settings: StorySettings, images: Path | None) -> Stories:

@@ -26,7 +26,8 @@ def story_sis_rows(build: Build, source: Path, settings: StorySettings, images: 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
-    yield from story_rows(build, Stories(build, source, images, settings, SIS, Told), PUBLISHED["Story-SIS"])
+    build.published = PUBLISHED["Story-SIS"]
+    yield from story_rows(build, Stories(build, source, images, settings, SIS, Told))
 
 
 class Told:

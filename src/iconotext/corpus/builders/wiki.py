@@ -148,7 +148,8 @@ def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Pat
     if not articles:
         raise CorpusError(f"{folder}: no article has {settings.min_images} pictures that are there; {WHERE} has them")
     documents = _documents(build, texts, folder, pictures, articles, settings)
-    yield from with_random_splits(build, documents, shares, PUBLISHED["WIKI"])
+    build.published = PUBLISHED["WIKI"]
+    yield from with_random_splits(build, documents, shares)
 
 
 def _read_metadata(build: Build, folder: Path) -> _Pictures:

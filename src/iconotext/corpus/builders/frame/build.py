@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from iconotext import __version__
+from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.fingerprint import fingerprint
 from iconotext.corpus.builders.frame.journal import CHUNK, journalled, kept_results
 from iconotext.corpus.builders.frame.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.frame.work_folder import begin_anew, clear, held, same_build, work_folder
+from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
@@ -60,6 +62,8 @@ class Build:
         workers: Processes.
         report: What became of everything.
         watcher: Shows progress.
+        published: What the paper says of the whole; its sizes are compared with those of the corpus in the end. Set by
+            a builder.
     """
 
     output: Path
@@ -67,6 +71,7 @@ class Build:
     workers: int
     report: BuildReport
     watcher: Watch = unwatched
+    published: PublishedSizes | None = None
     _names: set[str] = field(default_factory=set)
 
     @property
@@ -174,7 +179,7 @@ def build_corpus(
         _prepare(build.work, json.dumps(key), places, force=force)
         try:
             with closing(_with_known_errors(rows(build), build.work)) as found:  # workers end before the folder goes
-                _write(found, staged, report)
+                _write(found, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:  # another time the source must be another
             with suppress(OSError):
                 clear(build.work)
@@ -220,19 +225,21 @@ def _with_known_errors(rows: Iterator[Values], work: Path) -> Generator[Values, 
         raise OutputError(f"{place}: {error.strerror or error}; the same command goes on") from error
 
 
-def _write(found: Iterator[Values], path: Path, report: BuildReport) -> None:
+def _write(found: Iterator[Values], path: Path, build: Build) -> None:
     """Write corpus, table of what was dropped, and report, beside each other.
 
     Raises:
         CorpusError: Nothing is left of the sources.
     """
-    counting = Counting()
+    counting, report = Counting(), build.report
     with _dropped_lines(dropped_path(path), report):
         first = next(found, None)
         if first is None:
             raise CorpusError(f"{', '.join(report.sources)}: nothing is left of it")
         write_rows(_counted(chain([first], found), counting), path, force=True)
     report.stats = counting.stats()
+    if build.published is not None:
+        count_sizes(report, report.stats, build.published)
     text = json.dumps(report.as_json(), ensure_ascii=False, indent=1)
     write_bytes(report_path(path), f"{text}\n".encode("utf-8", "replace"), force=True)  # a source may be no UTF-8
 

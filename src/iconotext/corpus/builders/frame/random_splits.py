@@ -6,20 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from iconotext.corpus.builders.captioned.splits import share_out
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.json_lines import json_lines
-from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.split import Shares
-from iconotext.corpus.stats import Counting
 from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import CorpusError
 from iconotext.write import write_text
 
 
-def with_random_splits(
-    build: Build, documents: Iterable[Values], shares: Shares, published: PublishedSizes
-) -> Iterator[Values]:
-    """The same documents in the same order, each with its split; at the end, their sizes go into the report.
+def with_random_splits(build: Build, documents: Iterable[Values], shares: Shares) -> Iterator[Values]:
+    """The same documents in the same order, each with its split.
 
     Until the last one has come, they wait in a file in the folder of the build.
 
@@ -27,7 +22,6 @@ def with_random_splits(
         build: The run.
         documents: Without splits.
         shares: What goes where, to the nearest whole number.
-        published: The paper's sizes.
 
     Raises:
         CorpusError: One has something in it that JSON cannot hold.
@@ -48,9 +42,5 @@ def with_random_splits(
 
     write_text(path, lines(), force=True)
     splits = share_out([None] * total, shares, seed=build.seed)
-    counting = Counting()
     for split, (_, values, _) in zip(splits, json_lines(path), strict=True):
-        links = None if values.get("links") is None else [(sentence, image) for sentence, image in values["links"]]
-        counting.add(split, len(values["sentences"]), len(values["images"]), values["images"], links, None)
         yield values | {"split": split}
-    count_sizes(build.report, counting.stats(), published)

@@ -19,13 +19,10 @@ from pydantic import BaseModel, ConfigDict
 
 from iconotext.corpus.builders.captioned.photos import Drop
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.json_source import source_entries, source_file
 from iconotext.corpus.builders.labelled.answers import clean_text
 from iconotext.corpus.builders.pictures.named import MISSING, NamedPictures
-from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.row import Split
-from iconotext.corpus.stats import Counting
 from iconotext.errors import CorpusError
 
 WEB = "http://visionandlanguage.net/VIST/dataset.html"
@@ -260,18 +257,15 @@ class Stories:
         return ("story with an empty sentence", f"about {', '.join(empty)}") if empty else ("", "")
 
 
-def story_rows(build: Build, stories: Stories, published: PublishedSizes) -> Iterator[Values]:
+def story_rows(build: Build, stories: Stories) -> Iterator[Values]:
     """Documents of five sentences and five images, the first sentence about the first image, and so on."""
-    counting, twice = Counting(), 0
+    twice = 0
     for story in stories.usable(tell=True):
         images = [stories.pictures.way(part.photo) for part in story.parts]
         links = [(i, i) for i in range(len(images))]
         twice += len(set(images)) < len(images)
-        values = story_values(story, [part.text for part in story.parts], images, links)
-        counting.add(story.split, len(images), len(images), images, links, None)
-        yield values
+        yield story_values(story, [part.text for part in story.parts], images, links)
     build.report.count("documents that show a photograph twice", twice)
-    count_sizes(build.report, counting.stats(), published)
 
 
 def story_values(story: Story, sentences: list[str], images: list[str], links: list[tuple[int, int]]) -> Values:
