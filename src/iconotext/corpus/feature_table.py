@@ -209,11 +209,13 @@ def copy_feature_table(
     wanted = {renamed.get(name, name): row for name, row in known.items()}
     there = _same_table(source, target, wanted)
     if there is None:
-        refuse_other_features(target, force)
+        _refuse_others(target, force)
     if there is None or not (target / TABLE_FILE).is_file():
         with (source / TABLE_FILE).open("rb") as stream, opened(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-    if there is None or there.keys() < there.keys() | wanted.keys():
+            if there is None:  # who kills us now must not leave the names of other features with these
+                (target / ROWS_FILE).unlink(missing_ok=True)
+    if there is None or not (wanted.items() <= there.items() and (target / ROWS_FILE).is_file()):
         write_rows(target / ROWS_FILE, (there or {}) | wanted, force=True)
     return True
 
@@ -227,10 +229,10 @@ def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
     """
     known = _known_rows(source, target)
     if known is not None and _same_table(source, target, known) is None:
-        refuse_other_features(target, force)
+        _refuse_others(target, force)
 
 
-def refuse_other_features(folder: Path, force: bool) -> None:
+def _refuse_others(folder: Path, force: bool) -> None:
     """Raise where a folder has features, which those of another corpus would replace.
 
     Raises:

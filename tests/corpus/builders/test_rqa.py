@@ -135,20 +135,20 @@ def test_recipes_become_documents(tmp_path):
     assert second.links == ((0, 0), (1, 1))
     assert DROPPED[tmp_path / "out/rqa.jsonl"] == []
     assert counts(report) == {
-        "training: questions": 2,
-        "training: different recipes": 1,
-        "training: recipes whose contexts differ": 0,
-        "validation: questions": 1,
-        "validation: different recipes": 1,
-        "validation: recipes whose contexts differ": 0,
+        "train.json: questions": 2,
+        "train.json: different recipes": 1,
+        "train.json: recipes whose contexts differ": 0,
+        "val.json: questions": 1,
+        "val.json: different recipes": 1,
+        "val.json: recipes whose contexts differ": 0,
         "pictures of steps with text": 5,
         "pictures that are there": 5,
-        "training: steps without text": 0,
-        "training: recipes with pictures of steps with text": 1,
-        "training: recipes with 2 pictures and 2 steps": 1,
-        "validation: steps without text": 1,
-        "validation: recipes with pictures of steps with text": 1,
-        "validation: recipes with 2 pictures and 2 steps": 1,
+        "train.json: steps without text": 0,
+        "train.json: recipes with pictures of steps with text": 1,
+        "train.json: recipes with 2 pictures and 2 steps": 1,
+        "val.json: steps without text": 1,
+        "val.json: recipes with pictures of steps with text": 1,
+        "val.json: recipes with 2 pictures and 2 steps": 1,
         "recipes of the validation part that are in the training part too": 0,
         "documents: train": 1,
         "documents: validation": 0,
@@ -163,8 +163,8 @@ def test_recipes_become_documents(tmp_path):
         "links per 100 possible links": 46,  # 6 of 13
     }
     published = {count.what: count.published for count in report.counts if count.published}
-    assert published["training: questions"] == 29_600
-    assert published["validation: different recipes"] == 983
+    assert published["train.json: questions"] == 29_600
+    assert published["val.json: different recipes"] == 983
     assert [published[f"documents: {split}"] for split in ("train", "validation", "test")] == [6502, 946, 878]
     assert published["images per document: most"] == 93
     assert any("88K" in note for note in report.notes)
@@ -193,10 +193,10 @@ def test_the_rules_in_their_order(tmp_path):
         ("no image of a step with text", "none"),
     ]
     found = counts(report)
-    assert found["training: different recipes"] == 6
-    assert found["training: steps without text"] == 4
-    assert found["training: recipes with pictures of steps with text"] == 3
-    assert found["training: recipes with 2 pictures and 2 steps"] == 1
+    assert found["train.json: different recipes"] == 6
+    assert found["train.json: steps without text"] == 4
+    assert found["train.json: recipes with pictures of steps with text"] == 3
+    assert found["train.json: recipes with 2 pictures and 2 steps"] == 1
     assert found["pictures of steps with text"] == 5  # t_1 and u_1 and s_1 belong to none
 
 
@@ -230,8 +230,8 @@ def test_the_richest_context_of_a_recipe_counts(tmp_path):
     pictures(source / "images", "c_0.jpg", "c_1.jpg", *(f"p_{i}.jpg" for i in range(4)))
     documents, report = build(source, tmp_path / "rqa.jsonl")
     assert [(document.id, document.sentences[0].text) for document in documents] == [("cake", "Mix a"), ("pie", "a")]
-    assert counts(report)["training: recipes whose contexts differ"] == 2
-    assert counts(report)["training: questions"] == 6
+    assert counts(report)["train.json: recipes whose contexts differ"] == 2
+    assert counts(report)["train.json: questions"] == 6
 
 
 def test_broken_questions_are_told_and_the_others_used(tmp_path):
@@ -257,7 +257,7 @@ def test_broken_questions_are_told_and_the_others_used(tmp_path):
         f"train.json, question {i}" for i in range(len(broken))
     ]
     assert found[4][2] == "step 0 is no object"
-    assert counts(report)["training: questions"] == 12
+    assert counts(report)["train.json: questions"] == 12
 
 
 def test_a_part_without_recipes_is_told_and_two_are_an_error(tmp_path):

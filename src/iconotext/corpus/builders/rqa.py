@@ -187,10 +187,10 @@ def _choose(build: Build, part: Part) -> None:
     count = build.report.count
     if not best:
         build.report.note(f"{part.path.name} has no recipe")
-    count(f"{part.name}: questions", questions, QUESTIONS[part.name], rounding=100)
+    count(f"{part.path.name}: questions", questions, QUESTIONS[part.name], rounding=100)
     found, rounding = RECIPES[part.name]
-    count(f"{part.name}: different recipes", len(best), found, rounding=rounding)
-    count(f"{part.name}: recipes whose contexts differ", len(differing))
+    count(f"{part.path.name}: different recipes", len(best), found, rounding=rounding)
+    count(f"{part.path.name}: recipes whose contexts differ", len(differing))
 
 
 def _pictures(build: Build, parts: list[Part], folder: Path, settings: RqaSettings) -> NamedPictures:
@@ -235,9 +235,9 @@ def _filter(build: Build, part: Part, pictures: NamedPictures | None) -> None:
             drop(f"fewer than {LEAST} steps", context.recipe, f"{part.name} part")
         else:
             part.kept.append(index)
-    build.report.count(f"{part.name}: steps without text", empty)
-    build.report.count(f"{part.name}: recipes with pictures of steps with text", len(part.best) - imageless)
-    build.report.count(f"{part.name}: recipes with {LEAST} pictures and {LEAST} steps", len(part.kept))
+    build.report.count(f"{part.path.name}: steps without text", empty)
+    build.report.count(f"{part.path.name}: recipes with pictures of steps with text", len(part.best) - imageless)
+    build.report.count(f"{part.path.name}: recipes with {LEAST} pictures and {LEAST} steps", len(part.kept))
 
 
 def _document(build: Build, context: Context, split: Split, pictures: NamedPictures | None) -> Values:
