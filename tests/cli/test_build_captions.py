@@ -123,3 +123,25 @@ def test_build_mscoco(tmp_path):
     result = run(*command, "--force", "--set", "photographs=some")
     assert result.exit_code == 1
     assert "photographs: input should be 'published'" in result.stderr
+
+
+def test_pictures_that_are_elsewhere(tmp_path, album):
+    moved = tmp_path / "other/captions.jsonl"
+    moved.parent.mkdir()
+    album.rename(moved)
+    result = build(moved, tmp_path / "c.jsonl")
+    assert result.exit_code == 1
+    assert "captions.jsonl: none of the pictures of 40 captioned photographs is there: --images names" in result.stderr
+    assert not (tmp_path / "c.building").exists()
+    result = build(moved, tmp_path / "c.jsonl", "--images", moved.parent)
+    assert f"is {moved.parent} their folder?" in result.stderr
+    assert build(moved, tmp_path / "c.jsonl", "--images", tmp_path).exit_code == 0
+
+
+def test_mscoco_without_its_folder(tmp_path):
+    source = coco(tmp_path / "coco", 30)
+    command = ["build", "mscoco", "-o", tmp_path / "c.parquet", "--workers", 1, "--source"]
+    file = next((source / "annotations").iterdir())
+    assert f"{file}: a file; name the folder that has annotations/" in run(*command, file).stderr
+    result = run(*command, source / "annotations")
+    assert f"annotations: none of 30 images is there: give --source {source} or --images" in result.stderr

@@ -131,7 +131,9 @@ def test_convert_between_all_formats(tmp_path, picture):
     assert again.exit_code == 1
     assert "--force" in again.stderr
     assert run("convert", path, tmp_path / "out/c.parquet", "--force").exit_code == 0
-    assert run("convert", path, tmp_path / "c.csv").exit_code == 1
+    wrong = run("convert", path, tmp_path / "c.csv")
+    assert wrong.exit_code == 1
+    assert "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also" in wrong.stderr
 
 
 def test_features_travel_with_the_corpus(tmp_path):
@@ -150,6 +152,84 @@ def test_features_travel_with_the_corpus(tmp_path):
     table = load_feature_table(tmp_path / "out/features.npy")
     assert table.rows([image.source for image in document.images]).shape == (1, 3)
     assert run("check", tmp_path / "out/mscoco.jsonl").exit_code == 0
+
+
+def test_features_of_another_corpus_are_not_taken_along(tmp_path, picture):
+    picture("in/a.png")
+    path = corpus(tmp_path / "in/c.jsonl", row("a", "a.png"))
+    np.save(tmp_path / "in/features.npy", np.ones((1, 3), np.float32))
+    (tmp_path / "in/id2row.json").write_text('{"x": 0}')
+    result = run("convert", path, tmp_path / "out/c.parquet")
+    assert result.exit_code == 0, result.output
+    assert "copied along" not in result.stderr
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["c.parquet"]
+
+
+def test_convert_looks_for_room_for_features_before_it_writes(tmp_path):
+    for name in ("one", "two"):
+        corpus(tmp_path / name / "c.jsonl", row("a", f"http://x.example/{name}"))
+        np.save(tmp_path / name / "features.npy", np.full((1, 3), len(name + "o" * (name == "two")), np.float32))
+        (tmp_path / name / "id2row.json").write_text(json.dumps({f"http://x.example/{name}": 0}))
+    out = tmp_path / "out"
+    assert run("convert", tmp_path / "one/c.jsonl", out / "one.parquet").exit_code == 0
+    again = run("convert", tmp_path / "one/c.jsonl", out / "again.parquet")  # the same features
+    assert again.exit_code == 0, again.output
+    result = run("convert", tmp_path / "two/c.jsonl", out / "two.parquet")
+    assert result.exit_code == 1
+    assert "features.npy: is there already, of another data set" in result.stderr
+    assert not (out / "two.parquet").exists()
+    assert run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", "--force").exit_code == 0
+    assert load_feature_table(out / "features.npy").row_of == {"http://x.example/two": 0}
+
+
+def test_check_tells_images_that_are_no_file_and_no_row(tmp_path):
+    path = corpus(tmp_path / "c.jsonl", row("a", "x", "y"))
+    np.save(tmp_path / "features.npy", np.ones((1, 3), np.float32))
+    (tmp_path / "id2row.json").write_text('{"x": 0}')
+    result = run("check", path)
+    assert result.exit_code == 1
+    message = f"not found: {tmp_path / 'y'}, and id2row.json beside the corpus has no row for it"
+    assert f"line 1, field images.1: {message}" in result.stdout
+    assert "2 problems" not in result.stdout
+
+
+def test_several_corpora_are_checked(tmp_path, picture):
+    picture("a.png")
+    good = corpus(tmp_path / "good.jsonl", row("a", "a.png"))
+    bad = corpus(tmp_path / "bad.jsonl", row("a", "b.png"))
+    result = run("check", bad, good)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-2:] == [
+        f"{bad} (jsonl): 1 documents, 1 problem",
+        f"{good} (jsonl): 1 documents, nothing wrong",
+    ]
+    found = [json.loads(line) for line in run("check", good, bad, "--json").stdout.splitlines()]
+    assert [len(each["problems"]) for each in found] == [0, 1]
+    assert run("check", good, good).exit_code == 0
+
+
+def test_a_shard_made_of_a_shard_names_the_pictures_where_they_are(tmp_path, picture):
+    picture("in/shard_images/deep/a.png")
+    picture("in/photos/b.png")
+    infos = [{"image_name": "deep/a.png", "raw_url": "https://x.example/a"}, {"image_name": "../photos/b.png"}]
+    line = {"url": "https://x.example/", "text_list": ["A."], "image_info": infos}
+    corpus(tmp_path / "in/shard.jsonl", line)
+    shard = tmp_path / "in/shard.jsonl"
+    assert run("convert", shard, tmp_path / "mid/c.parquet").exit_code == 0
+    (tmp_path / "new").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "new/again_images").symlink_to(tmp_path / "elsewhere")
+    for target in ("out/shard.jsonl", "in/other.jsonl", "in/shard.jsonl", "new/again.jsonl", "new/c.jsonl"):
+        result = run("convert", tmp_path / "mid/c.parquet", tmp_path / target, "--to", "mmc4", "--force")
+        assert result.exit_code == 0, result.output
+        assert run("check", tmp_path / target).exit_code == 0, target
+        written = json.loads((tmp_path / target).read_text())["image_info"]
+        assert written[0]["raw_url"] == "https://x.example/a"
+        names = [info["image_name"] for info in written]
+        if target == "in/shard.jsonl":
+            assert names == ["deep/a.png", "../photos/b.png"]
+        if target == "out/shard.jsonl":
+            assert names == ["../in/shard_images/deep/a.png", "../in/photos/b.png"]
 
 
 def test_features_are_found_under_the_new_paths_of_their_pictures(tmp_path, picture):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from iconotext import read_corpus
+from iconotext.cli import corpus_stats
 from iconotext.cli.app import app
 
 
@@ -81,3 +84,41 @@ def test_convert_to_obelics(corpus, tmp_path):
     check = run("check", tmp_path / "train-00000.parquet")
     assert check.exit_code == 0
     assert "(obelics): 8 documents, nothing wrong" in check.stdout
+
+
+@pytest.mark.parametrize("columns", [60, 80, 160])
+def test_no_word_of_the_table_is_broken(tmp_path, monkeypatch, columns):
+    name = "a-corpus-whose-name-is-longer-than-there-is-room.jsonl"
+    relations = {"relations": {"Subjective": True, "Visible": False}}
+    splits = ["train", "validation", "test"]
+    rows = [
+        {"id": f"d{i}", "sentences": ["A."], "images": [f"http://x.example/{i}"], "split": splits[i % 3], **relations}
+        for i in range(1200)
+    ]
+    for path in (tmp_path / name, tmp_path / "b.jsonl"):
+        path.write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setattr(corpus_stats, "output_console", lambda: Console(width=columns, file=sys.stdout))
+    result = run("stats", tmp_path / name, tmp_path / "b.jsonl", "--published")
+    assert result.exit_code == 0, result.output
+    words = result.stdout.split()
+    for whole in (
+        "train/val/test",
+        "400/400/400",
+        "1,200",
+        "100.0%",
+        "DII-Stress",
+        "22K/3K/3K",
+        "Subjective",
+        "density",
+    ):
+        assert whole in words
+    assert words.count(name) >= 2
+    lines = result.stdout.splitlines()
+    assert "…" not in result.stdout
+    assert max(map(len, lines[:18])) <= max(columns, len(name))
+    place = next(i for i, line in enumerate(lines) if line.startswith(name))
+    if columns < 160:
+        assert lines[place] == name
+        assert lines[place + 1].split()[0] == "400/400/400"
+    else:
+        assert lines[place].split()[1] == "400/400/400"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.corpus.feature_table import copy_feature_table, load_feature_table, write_feature_table
+from iconotext.corpus.feature_table import check_copy, copy_feature_table, load_feature_table, write_feature_table
 from iconotext.errors import CorpusError, OutputError
 
 
@@ -112,9 +112,60 @@ def test_copies_follow_new_names(tmp_path):
     np.testing.assert_array_equal(load_feature_table(target / "features.npy").rows(["x/a"]), [[4, 5]])
     assert not copy_feature_table(tmp_path, tmp_path)
     assert not copy_feature_table(tmp_path / "nothing", target)
-    with pytest.raises(OutputError, match="--force"):
-        copy_feature_table(tmp_path, target)
     (tmp_path / "features.npy").unlink()
     with pytest.raises(CorpusError, match="features need both"):
         copy_feature_table(tmp_path, tmp_path / "u")
-    assert not list((tmp_path / "u").glob("*.*"))
+    assert not (tmp_path / "u").exists()
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A folder with features, and one with others."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    table(tmp_path / "one")
+    table(tmp_path / "two", np.ones((3, 2)), {"c": 0})
+    return tmp_path / "one", tmp_path / "two"
+
+
+def test_other_features_are_replaced_only_by_force(two):
+    one, other = two
+    before = {file.name: file.read_bytes() for file in other.iterdir()}
+    for act in (check_copy, copy_feature_table):
+        with pytest.raises(OutputError, match=r"two/features\.npy: is there already, of another data set.*--force"):
+            act(one, other)
+        assert {file.name: file.read_bytes() for file in other.iterdir()} == before
+    check_copy(one, other, force=True)
+    assert copy_feature_table(one, other, force=True)
+    found = load_feature_table(other / "features.npy")
+    assert found.row_of == {"a": 2, "b": 0}
+    np.testing.assert_array_equal(found.rows(["a"]), [[4, 5]])
+
+
+def test_the_same_features_stay_and_get_new_names(two):
+    one, _ = two
+    target = one.parent / "t"
+    for renamed in ({}, {}, {"a": "x/a"}):
+        check_copy(one, target)
+        assert copy_feature_table(one, target, renamed=renamed)
+    assert load_feature_table(target / "features.npy").row_of == {"a": 2, "b": 0, "x/a": 2}
+    assert (target / "features.npy").read_bytes() == (one / "features.npy").read_bytes()
+    with pytest.raises(OutputError, match="of another data set"):
+        copy_feature_table(one, target, renamed={"a": "b", "b": "a"})
+    assert copy_feature_table(one, target, renamed={"a": "b", "b": "a"}, force=True)
+    assert load_feature_table(target / "features.npy").row_of == {"b": 2, "a": 0}
+
+
+def test_one_file_of_two_in_the_target(two):
+    one, other = two
+    (other / "features.npy").unlink()
+    with pytest.raises(OutputError, match=r"id2row\.json: is there already, of another data set"):
+        check_copy(one, other)
+    (other / "id2row.json").write_text("{broken")
+    with pytest.raises(OutputError, match=r"id2row\.json: is there already"):
+        check_copy(one, other)
+    (other / "id2row.json").write_text('{"a": 2}')  # nothing contradicts
+    assert copy_feature_table(one, other)
+    (other / "id2row.json").unlink()  # as where a copy was killed
+    assert copy_feature_table(one, other)
+    assert load_feature_table(other / "features.npy").row_of == {"a": 2, "b": 0}

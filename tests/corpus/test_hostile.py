@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import zipfile
 
 import numpy as np
@@ -319,6 +320,24 @@ def test_streaming_does_not_read_on_where_an_element_is_broken():
 
     with pytest.raises(ValueError, match=r"Expecting ':' delimiter \(after 13 characters"):
         list(elements(Endless()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    items=st.lists(st.lists(st.integers(), max_size=3), min_size=1, max_size=5), data=st.data(), piece=st.integers(1, 9)
+)
+def test_streaming_tells_no_place_beyond_the_end_of_a_file_that_was_cut_off(items, data, piece):
+    class Small(io.StringIO):
+        def read(self, size=-1):
+            return super().read(min(size, piece))
+
+    text = json.dumps({"a": items, "b": [{"c": "d"}]})
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    with pytest.raises(ValueError, match=r"after (\d+) characters") as told:
+        list(elements(Small(cut)))
+    place = int(re.search(r"after (\d+) characters", str(told.value))[1])
+    assert place <= len(cut)
+    assert len(cut) - place < 12  # where the last token begins, or behind it
 
 
 def test_features_never_run_code(tmp_path):

@@ -26,11 +26,11 @@ SHOWN = 20
 
 
 def check(
-    path: Annotated[
-        Path,
+    paths: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="PATH",
-            help="A corpus: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS.",
+            metavar="PATH...",
+            help="Corpora: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS.",
             show_default=False,
         ),
     ],
@@ -42,25 +42,29 @@ def check(
 ) -> None:
     """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
 
-    The exit status is 1 when there is something.
+    The exit status is 1 when there is something. Of several corpora each is looked at by itself; --json has a line for
+    each.
 
     **Examples**
 
     - `iconotext corpus check corpus.jsonl`
-    - `iconotext corpus check mscoco/`
+    - `iconotext corpus check mscoco/ train.jsonl test.jsonl`
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
         from iconotext.corpus.check import check_corpus
         from iconotext.corpus.strict_json import dump_json
 
-        watch = partial(_watched, documents=total(path))
-        checked = check_corpus(path, decode_pictures=pictures, workers=workers or os.cpu_count() or 1, watch=watch)
-        if json:
-            typer.echo(dump_json(_checked_json(checked)))
-        else:
-            _show_checked(checked)
-        if checked.problems:
+        processes, wrong = workers or os.cpu_count() or 1, False
+        for path in paths:
+            watch = partial(_watched, documents=total(path))
+            checked = check_corpus(path, decode_pictures=pictures, workers=processes, watch=watch)
+            if json:
+                typer.echo(dump_json(_checked_json(checked)))
+            else:
+                _show_checked(checked)
+            wrong = wrong or bool(checked.problems)
+        if wrong:
             sys.exit(1)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import known_errors
-from iconotext.cli.corpus_progress import encoded, watched
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.corpus_progress import encoded, total, watched
 from iconotext.cli.options import Force
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def convert(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a corpus in another format; features that lie beside it (`features.npy`, `id2row.json`) are copied along.
+    """Write a corpus in another format; features of its images that lie beside it are copied along.
+
+    These are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that lie
+    beside the result are replaced only with --force.
 
     **Examples**
 
@@ -61,7 +64,7 @@ def convert(
 def convert_corpus(source: Path, target: Path, to: To | None, features: str | None, *, force: bool) -> None:
     """Read, write, and take the table of features along; say on stderr what was done and what was left out."""
     from iconotext.corpus.document_row import written_source
-    from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, copy_feature_table
+    from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
     from iconotext.corpus.released import documents_file
     from iconotext.corpus.store import corpus_folder, format_of, left_out, target_format, write_corpus
     from iconotext.write import refuse
@@ -71,9 +74,12 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
     file = documents_file(target) if kind == "released" else target
     home, folder = corpus_folder(source), file.parent
     refuse(file, force)
+    copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home)
     if features is not None:
         refuse(folder / TABLE_FILE, force)
         refuse(folder / ROWS_FILE, force)
+    elif copied:
+        check_copy(home, folder, force=force)
     lost: set[str] = set()
     renamed: dict[str, str] = {}
     files: dict[str, Path] = {}
@@ -96,13 +102,23 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
     if features is not None:
         _write_features(folder / TABLE_FILE, files, features, force=force)
         typer.echo(f"{folder / TABLE_FILE}, {ROWS_FILE}: features of {len(files)} images by {features}", err=True)
-    elif copy_feature_table(home, folder, renamed=renamed, force=force):
-        typer.echo(
-            f"{folder / TABLE_FILE}, {ROWS_FILE}: copied along for recipes",
-            err=True,
-        )
+    elif copied:
+        copy_feature_table(home, folder, renamed=renamed, force=force)
+        typer.echo(f"{folder / TABLE_FILE}, {ROWS_FILE}: copied along for recipes", err=True)
     elif kind == "released" and not (folder / TABLE_FILE).is_file():
         typer.echo(f"the released code also needs {TABLE_FILE} and {ROWS_FILE}: --features computes them", err=True)
+
+
+def _has_rows(source: Path, folder: Path) -> bool:
+    """Whether an image of a corpus has a row in the table of a folder; what lies there may be of another data set."""
+    from iconotext.corpus import feature_table, store
+
+    file = folder / feature_table.ROWS_FILE
+    if not file.is_file():
+        return False
+    known = feature_table.read_rows(file)
+    rows = progress(store.read_rows(source), total=total(source), label="Looking for images with features")
+    return any(image in known for row in rows for image in row.images)
 
 
 def _write_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool) -> None:

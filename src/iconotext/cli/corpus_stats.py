@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import known_errors, progress
+from iconotext.cli.common import known_errors, output_console, progress
 from iconotext.cli.corpus_progress import total
 from iconotext.cli.options import Force, Json
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.console import Console
+    from rich.table import Table
 
     from iconotext.corpus.histogram import Bin
     from iconotext.corpus.stats import CorpusStats
 
 Found = list[tuple[Path, "CorpusStats"]]
+
+HEADER = [
+    ("", "", "median", "mean", "max", "", ""),
+    ("corpus", "train/val/test", "n/m", "n/m", "n/m", "images", "density"),
+]
+
+GAP = 2
+"""Spaces between two columns."""
 
 ROWS = 10
 """Bars of a histogram on the terminal, at most."""
@@ -104,43 +114,67 @@ def _print_json(found: Found, *, published: bool) -> None:
 
 def _show(found: Found, *, published: bool) -> None:
     """A row for each corpus, as Table 1 of the paper has it; relations; histograms."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("corpus", overflow="fold", min_width=10)
-    table.add_column("train/val/test", justify="right", overflow="fold", min_width=10)
-    for name in ("median\nn/m", "mean\nn/m", "max\nn/m", "images", "density"):
-        table.add_column(name, justify="right", no_wrap=True)
-    titles = [Text(name) for name in _names([path for path, _ in found])]
-    for title, (_, numbers) in zip(titles, found, strict=True):
-        n, m = numbers.sentences, numbers.images
-        table.add_row(
-            title,
-            _splits(numbers),
-            f"{n.median:g}/{m.median:g}",
-            f"{n.mean:.1f}/{m.mean:.1f}",
-            f"{n.max}/{m.max}",
-            f"{numbers.unique_images:,}",
-            "N/A" if numbers.density is None else f"{numbers.density:.1%}",
-        )
+    names = _names([path for path, _ in found])
+    rows = [(name, *_cells(numbers)) for name, (_, numbers) in zip(names, found, strict=True)]
+    _show_rows(rows, _published() if published else [])
     if published:
-        table.caption = "below the line: as published, rounded (Hessel 2019, Table 1 and supplement)"
-        table.caption_justify = "left"
-        table.add_section()
-        for row in _published():
-            table.add_row(*row, style="dim")
-    console.print(table)
-    _show_relations(found, titles)
+        typer.echo("below the line: as published, rounded (Hessel 2019, Table 1 and supplement)")
+    _show_relations(found, names)
     for path, numbers in found:
         if numbers.unknown:
             typer.echo(f"{path}: nobody knows the links of {numbers.unknown:,} of {numbers.documents:,} documents")
-    for title, (_, numbers) in zip(titles, found, strict=True):
+    for name, (_, numbers) in zip(names, found, strict=True):
         if numbers.documents:
-            _show_histograms(numbers, title)
+            _show_histograms(numbers, name)
+
+
+def _cells(numbers: CorpusStats) -> tuple[str, ...]:
+    """The row of a corpus after its name."""
+    n, m = numbers.sentences, numbers.images
+    return (
+        _splits(numbers),
+        f"{n.median:g}/{m.median:g}",
+        f"{n.mean:.1f}/{m.mean:.1f}",
+        f"{n.max}/{m.max}",
+        f"{numbers.unique_images:,}",
+        "N/A" if numbers.density is None else f"{numbers.density:.1%}",
+    )
+
+
+def _show_rows(rows: list[tuple[str, ...]], below: list[tuple[str, ...]]) -> None:
+    """A table in which no word is broken: a name for which there is no room has a line of its own above its numbers."""
+    from rich.cells import cell_len
+
+    console = output_console()
+    every = [*HEADER, *rows, *below]
+    widths = [max(map(len, column)) + GAP for column in list(zip(*every, strict=True))[1:]]
+    names = [cell_len(name) for name, *_ in every]
+    first = max((length for length in names if length + sum(widths) <= console.width), default=0)
+    if not first:
+        widths[0] -= GAP
+
+    def show(rows: Iterable[tuple[str, ...]], style: str) -> None:
+        for name, *cells in rows:
+            label = name if cell_len(name) <= first else ""
+            if label != name:
+                _show_line(console, name, style)
+            numbers = "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+            _show_line(console, label + " " * (first - cell_len(label)) + numbers, style)
+
+    rule = ("-" if console.options.ascii_only else "─") * (first + sum(widths))
+    show(HEADER, "bold")
+    _show_line(console, rule, "")
+    show(rows, "")
+    if below:
+        _show_line(console, rule, "")
+        show(below, "dim")
+
+
+def _show_line(console: Console, text: str, style: str) -> None:
+    """One line, as long as it is: rich would break it within words."""
+    from rich.text import Text
+
+    console.print(Text(text.rstrip(), style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def _published() -> list[tuple[str, ...]]:
@@ -161,42 +195,56 @@ def _published() -> list[tuple[str, ...]]:
     ]
 
 
-def _show_relations(found: Found, names: list[Text]) -> None:
+def _show_relations(found: Found, names: Sequence[str]) -> None:
     """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
+    from rich.measure import Measurement
+
+    having = {name: numbers for name, (_, numbers) in zip(names, found, strict=True) if numbers.relations}
+    if not having:
+        return
+    console = output_console()
+    table = _relations_table(having, list(having))
+    if Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum <= console.width:
+        console.print(table)
+        return
+    for name, numbers in having.items():  # side by side there is no room for their names
+        _show_line(console, name, "bold")
+        console.print(_relations_table({name: numbers}, ["corpus"]))
+
+
+def _relations_table(having: dict[str, CorpusStats], headers: list[str]) -> Table:
+    """Relations of some corpora, a column for each under its header."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from iconotext.evaluate.published.alikhani2021 import TABLE_1, TABLE_2
 
-    having = [(name, numbers) for name, (_, numbers) in zip(names, found, strict=True) if numbers.relations]
-    if not having:
-        return
     published = TABLE_1 | TABLE_2
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("relation", no_wrap=True)
-    for name, _ in having:
-        table.add_column(name, justify="right", overflow="fold", min_width=10)
+    for header in headers:
+        table.add_column(Text(header), justify="right", no_wrap=True)
     table.add_column("published", justify="right", no_wrap=True)
-    for relation in dict.fromkeys(relation for _, numbers in having for relation in numbers.relations):
+    for relation in dict.fromkeys(relation for numbers in having.values() for relation in numbers.relations):
         cells = []
-        for _, numbers in having:
+        for numbers in having.values():
             answered = numbers.relations.get(relation)
             rate = answered.rate if answered is not None else None
             cells.append("" if answered is None or rate is None else f"{rate:.1%} of {answered.known:,}")
-        table.add_row(relation, *cells, f"{published[relation]:.1f}%" if relation in published else "")
-    Console().print(table)
+        table.add_row(Text(relation), *cells, f"{published[relation]:.1f}%" if relation in published else "")
+    return table
 
 
-def _show_histograms(numbers: CorpusStats, name: Text) -> None:
+def _show_histograms(numbers: CorpusStats, name: str) -> None:
     """Two bar charts side by side: documents by their number of sentences, and of images."""
-    from rich.console import Console
     from rich.table import Table
 
     from iconotext.corpus.histogram import bins
 
-    console = Console()
-    chart = Table(box=None, pad_edge=False, title=name, title_justify="left", title_style="bold")
+    console = output_console()
+    _show_line(console, name, "bold")
+    chart = Table(box=None, pad_edge=False)
     columns = []
     for what, sizes in (("sentences", numbers.sentences), ("images", numbers.images)):
         chart.add_column(what, justify="right", no_wrap=True)

@@ -107,7 +107,8 @@ class Pictures:
             case Whereabouts.WEB:
                 return None, f"not at hand: {source} is an address"
             case Whereabouts.LOST:
-                return None, f"not found: {self.folder / source}"
+                rows = f", and {ROWS_FILE} beside the corpus has no row for it" if self._in_table else ""
+                return None, f"not found: {self.folder / source}{rows}"
         return None, None
 
 

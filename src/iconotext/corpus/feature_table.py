@@ -279,7 +279,10 @@ def _same_table(source: Path, target: Path, wanted: Mapping[str, int]) -> dict[s
 
 def _same_bytes(one: Path, other: Path) -> bool:
     """Whether two files have the same bytes."""
-    if one.stat().st_size != other.stat().st_size:
-        return False
-    with one.open("rb") as first, other.open("rb") as second:
-        return hashlib.file_same_bytes(first, "sha256").digest() == hashlib.file_same_bytes(second, "sha256").digest()
+    try:
+        if one.stat().st_size != other.stat().st_size:
+            return False
+        with one.open("rb") as first, other.open("rb") as second:
+            return hashlib.file_digest(first, "sha256").digest() == hashlib.file_digest(second, "sha256").digest()
+    except OSError as error:
+        raise CorpusError(f"{error.filename}: cannot be read: {error.strerror or error}") from error

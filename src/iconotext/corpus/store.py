@@ -235,7 +235,10 @@ def target_format(path: Path) -> FormatName:
             return "released"
     if path.is_dir():
         return "released"
-    raise OutputError(f"{path}: a corpus is .jsonl or .parquet, or a folder for the released format of Hessel 2019")
+    raise OutputError(
+        f"{path}: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also take a folder, for the "
+        "released format of Hessel 2019"
+    )
 
 
 def corpus_folder(path: Path) -> Path:

@@ -196,7 +196,7 @@ def test_what_is_not_recognised_is_told_what_is_expected(tmp_path):
         recognised(empty)
     (empty / "sub").mkdir()
     (empty / "sub/captions.txt").write_text("image,caption\n")
-    with pytest.raises(CorpusError, match=r"has captions\.txt and captions\.txt: name the one"):
+    with pytest.raises(CorpusError, match=r"has captions\.txt and sub/captions\.txt: name the one"):
         photos_of(empty, "flickr")
 
 
@@ -208,3 +208,17 @@ def test_names_that_are_no_text_are_dropped(tmp_path):
     photos, report = photos_of(root)
     assert photos == [("a.jpg", ("A cow.",), None)]
     assert dict(report.dropped) == {"lines that are no captioned photograph": 1, "captions without words": 1}
+
+
+def test_a_corpus_is_no_file_of_captions(tmp_path):
+    path = tmp_path / "documents.jsonl"
+    path.write_text(json.dumps({"id": "a", "sentences": ["A."], "images": ["a.png"]}))
+    with pytest.raises(CorpusError, match=r"documents\.jsonl: is a corpus.*`iconotext corpus build pairs`"):
+        photos_of(path)
+
+
+def test_a_folder_of_pictures_that_is_not_there(tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(json.dumps({"image": "a.png", "captions": ["A."]}))
+    with pytest.raises(CorpusError, match=r"nope: no folder; name the one that has the pictures"):
+        photos_of(path, images=tmp_path / "nope")

@@ -14,7 +14,7 @@ from iconotext.corpus.check import check_corpus
 from iconotext.corpus.feature_table import load_feature_table
 from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.store import read_corpus
-from iconotext.errors import CorpusError, SettingError
+from iconotext.errors import CorpusError, OutputError, SettingError
 
 DOCS = {
     "train": [
@@ -82,11 +82,16 @@ def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
     assert not (tmp_path / "features.npy").exists()
 
 
-def test_features_that_are_there_are_not_overwritten(source, tmp_path):
+def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
     np.save(tmp_path / "features.npy", np.zeros((1, 1)))
-    report = built(source, tmp_path / "c.jsonl")
-    assert "not copied" in report.notes[0]
+    with pytest.raises(OutputError, match=r"of another data set.*another folder.*--force.*--set features=false"):
+        built(source, tmp_path / "c.jsonl")
+    assert not (tmp_path / "c.jsonl").exists()
+    built(source, tmp_path / "c.jsonl", MultiRetrievalSettings(features=False))
     assert np.load(tmp_path / "features.npy").shape == (1, 1)
+    built(source, tmp_path / "d.jsonl", force=True)
+    assert np.load(tmp_path / "features.npy").shape == (5, 2)
+    built(source, tmp_path / "e.jsonl")  # the same features
 
 
 def test_wrong_sources_say_what_is_expected(source, tmp_path):
@@ -112,3 +117,24 @@ def test_the_command_compares_with_the_paper(source, tmp_path):
     result = CliRunner().invoke(program, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     assert "25,000" in result.output
+
+
+def test_the_command_refuses_before_any_work(source, tmp_path):
+    import typer
+    from typer.testing import CliRunner
+
+    from iconotext.cli.build.multi_retrieval import multi_retrieval
+
+    program = typer.Typer()
+    program.command()(multi_retrieval)
+    other = tmp_path / "out"
+    other.mkdir()
+    np.save(other / "features.npy", np.zeros((1, 1)))
+    arguments = ["-s", str(source), "-o", str(other / "c.jsonl")]
+    result = CliRunner().invoke(program, arguments)
+    assert result.exit_code == 1
+    assert "features.npy: is there already, of another data set" in result.stderr
+    assert [path.name for path in other.iterdir()] == ["features.npy"]
+    for more in ("--force", "--force"):
+        assert CliRunner().invoke(program, [*arguments, more]).exit_code == 0
+    assert check_corpus(other / "c.jsonl").problems == ()

@@ -46,21 +46,26 @@ def multi_retrieval(
     """Make a corpus out of a data set that was released with Hessel 2019: docs.json, features.npy, id2row.json.
 
     Splits and labels are those of the release. Images are ids; with --images they are found by id, whatever the suffix.
-    The features are copied beside the corpus.
+    The features are copied beside the corpus. They serve all corpora of that folder, so each data set has its own.
 
     **Examples**
 
-    - `iconotext corpus build multi-retrieval --source mscoco/ --output corpora/mscoco.jsonl --compare mscoco`
-    - `iconotext corpus build multi-retrieval -s diy/ -o corpora/diy.parquet --images diy/images --only-found`
+    - `iconotext corpus build multi-retrieval --source mscoco/ --output corpora/mscoco/c.jsonl --compare mscoco`
+    - `iconotext corpus build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
     """
     with known_errors():
-        from iconotext.corpus.builders.multi_retrieval import MultiRetrievalSettings, multi_retrieval_rows
+        from iconotext.corpus.builders.multi_retrieval import (
+            MultiRetrievalSettings,
+            check_features,
+            multi_retrieval_rows,
+        )
         from iconotext.corpus.published_sizes import PUBLISHED
 
         settings = make_settings(MultiRetrievalSettings, parse_settings(set_ or [], MultiRetrievalSettings)[0])
         published = None
         if compare is not None:
             published = PUBLISHED[compare.value]
+        check_features(source, output.parent, settings, force=force)  # here no folder of a build is made yet
         run_build(
             "multi-retrieval",
             partial(
@@ -70,6 +75,7 @@ def multi_retrieval(
                 images=images,
                 only_found=only_found,
                 published=published,
+                force=force,
             ),
             output,
             sources=[source, *([images] if images is not None and images.exists() else [])],

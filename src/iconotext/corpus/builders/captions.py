@@ -11,6 +11,7 @@ from pydantic import Field
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, stored_documents
 from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
+from iconotext.corpus.builders.captioned.photos import NO_PICTURE
 from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_photos
 from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
@@ -70,7 +71,8 @@ def captions_rows(
         look: Needed for topical documents only.
 
     Raises:
-        CorpusError: The source is in no known format or broken, or has too little for a document.
+        CorpusError: The source is in no known format or broken, none of its pictures is there, or it has too little
+            for a document.
         SettingError: Shares, or ``test_on_validation``, do not fit the splits that the source has; topical documents
             are asked for without ``look``.
     """
@@ -83,6 +85,10 @@ def captions_rows(
     photos = caption_photos(build, source, format_, settings.images)
     stored, usable = usable_photos(build, photos, verify=settings.verify)
     report = build.report
+    missing = report.dropped[NO_PICTURE]
+    if missing and not len(stored):
+        where = "--images names their folder" if settings.images is None else f"is {settings.images} their folder?"
+        raise CorpusError(f"{source}: none of the pictures of {missing:,} captioned photographs is there: {where}")
     report.count("photographs that are there and have captions", len(stored))
     report.count("photographs that are used", len(usable))
     report.count("captions of them", int(stored.captions[usable].sum()))

@@ -17,11 +17,11 @@ from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.json_source import source_file
 from iconotext.corpus.builders.pictures.found import FoundPictures
 from iconotext.corpus.builders.shards import with_images
-from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, copy_feature_table
+from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
 from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.released import DOCUMENTS_FILE, read_released
 from iconotext.corpus.stats import Counting
-from iconotext.errors import SettingError
+from iconotext.errors import OutputError, SettingError
 
 ABOUT = (
     "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "
@@ -35,7 +35,7 @@ class MultiRetrievalSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     features: bool = True
-    """Copy the features beside the corpus, if they lie beside the source and none are there."""
+    """Copy the features beside the corpus, if they lie beside the source."""
 
 
 def multi_retrieval_rows(
@@ -46,6 +46,7 @@ def multi_retrieval_rows(
     images: Path | None = None,
     only_found: bool = False,
     published: PublishedSizes | None = None,
+    force: bool = False,
 ) -> Iterator[Values]:
     """Documents of a released data set, in its order, with its splits and labels.
 
@@ -56,15 +57,17 @@ def multi_retrieval_rows(
         images: Folder with the pictures: named by id, whatever their suffix.
         only_found: Leave out images without a file, and then documents without images.
         published: What the paper says of this data set.
+        force: Replace features of another data set.
 
     Raises:
         CorpusError: ``docs.json`` is not there or broken, or there is no such folder of pictures.
         SettingError: Pictures are to be left out, and no folder is named.
-        OutputError: The features cannot be written.
+        OutputError: Features of another data set lie beside the corpus, or they cannot be written.
     """
     if only_found and images is None:
         raise SettingError("--only-found needs --images, the folder of the pictures")
-    file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
+    check_features(source, build.folder, settings, force=force)
+    file = _documents_file(source)
     found = FoundPictures(images) if images is not None else None
     way = lru_cache(maxsize=1024)(build.way)
     counting = Counting()
@@ -103,14 +106,25 @@ def multi_retrieval_rows(
     if published is not None:
         count_sizes(build.report, stats, published)
     if settings.features:
-        _copy_features(build, file.parent, renamed)
+        if copy_feature_table(file.parent, build.folder, renamed=renamed, force=force):
+            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+        elif not (file.parent / TABLE_FILE).is_file():
+            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
 
 
-def _copy_features(build: Build, folder: Path, renamed: dict[str, str]) -> None:
-    if (build.folder / TABLE_FILE).exists() and build.folder.resolve() != folder.resolve():
-        build.report.note(f"{TABLE_FILE} is in {build.folder} already: the features of the source were not copied")
-        return
-    if copy_feature_table(folder, build.folder, renamed=renamed):
-        build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
-    elif not (folder / TABLE_FILE).is_file():
-        build.report.note(f"no {TABLE_FILE} in {folder}: the corpus has no features")
+def check_features(source: Path, folder: Path, settings: MultiRetrievalSettings, *, force: bool = False) -> None:
+    """Raise where features are to be copied into a folder that has those of another data set.
+
+    Raises:
+        CorpusError: ``docs.json`` is not there, or only one of the two files of features.
+        OutputError: It has, and ``force`` is not set.
+    """
+    if settings.features:
+        try:
+            check_copy(_documents_file(source).parent, folder, force=force)
+        except OutputError as error:
+            raise OutputError(f"{error}; --set features=false copies none") from error
+
+
+def _documents_file(source: Path) -> Path:
+    return source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)

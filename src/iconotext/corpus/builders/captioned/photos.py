@@ -85,6 +85,20 @@ def read_photos(
             yield photo
 
 
+def refuse_corpus(path: Path) -> None:
+    """Raise where a file of JSON lines is a corpus of documents and not one of photographs.
+
+    Raises:
+        CorpusError: It is, or it cannot be read.
+    """
+    _, first, _ = next(json_lines(path), (0, None, None))
+    if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
+        raise CorpusError(
+            f'{path}: is a corpus, and no file of captions with lines {{"image": ..., "captions": [...]}}; '
+            "`iconotext corpus build pairs` makes a document of each picture of a corpus and its caption"
+        )
+
+
 def _tell(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
     """Tell of what is no good in a line; with a photograph, of one of its captions only."""
     rule = BAD_LINES if photo is None else BAD_CAPTIONS

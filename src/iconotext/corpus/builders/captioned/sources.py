@@ -13,7 +13,7 @@ from iconotext.corpus.builders.captioned.coco import coco_photos, load_annotatio
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable
 from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
 from iconotext.corpus.builders.captioned.pascal import pascal_page, pascal_photos, pascal_texts
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.captioned.photos import Photo, read_photos, refuse_corpus
 from iconotext.corpus.builders.frame.build import Build
 from iconotext.corpus.builders.pictures.folders import PictureFolders
 from iconotext.errors import CorpusError
@@ -53,12 +53,16 @@ def caption_photos(
             name the way from there, the others are found in any folder in it.
 
     Raises:
-        CorpusError: The format cannot be told, or a file is missing or broken.
+        CorpusError: The format cannot be told, a file is missing or broken, or it is a corpus already.
     """
+    if images is not None and not images.is_dir():
+        raise CorpusError(f"{images}: no folder; name the one that has the pictures")
     format_ = format_ or recognised(source)
     match format_:
         case "jsonl":
-            yield from read_photos(_one(source, format_), folder=images, drop=build.report.drop, addresses=True)
+            file = _one(source, format_)
+            refuse_corpus(file)
+            yield from read_photos(file, folder=images, drop=build.report.drop, addresses=True)
         case "flickr":
             yield from flickr_photos(build, _one(source, format_), PictureFolders(images or _beside(source)))
         case "pascal":
@@ -119,7 +123,8 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
     """
     first, *others = caption_files(source, format_)
     if others:
-        raise CorpusError(f"{source}: has {first.name} and {others[0].name}: name the one that counts as --source")
+        names = [str(path.relative_to(source)) for path in (first, others[0])]
+        raise CorpusError(f"{source}: has {' and '.join(names)}: name the one that counts as --source")
     return first
 
 
