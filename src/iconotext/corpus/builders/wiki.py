@@ -155,9 +155,7 @@ def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Pat
 def _read_metadata(build: Build, folder: Path) -> _Pictures:
     pictures = _Pictures()
     ways = (way for way in files_in(folder) if way.endswith(".xml"))
-    results = build.mapped(
-        "metadata", ways, partial(read_picture, folder=str(folder)), label="Reading metadata"
-    )
+    results = build.mapped("metadata", ways, partial(read_picture, folder=str(folder)), label="Reading metadata")
     for way, result in zip((way for way in files_in(folder) if way.endswith(".xml")), results, strict=True):
         if isinstance(result, str):
             build.report.drop("metadata that cannot be read", way, result)
