@@ -25,9 +25,9 @@ from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
+from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captions import RULES
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.evaluate.seeds import differences, over_seeds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -82,3 +83,27 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
                 f"{min(map(len, groups))}, more than the {wanted} asked for; ask for a larger share"
             )
     return splits
+
+
+def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) -> list[Split]:
+    """Give things without a split one, at random; those that have one keep it.
+
+    Args:
+        splits: Of each thing: a photograph, a document.
+        shares: Of those without a split.
+        seed: Another one, another choice.
+
+    Raises:
+        SettingError: All have a split.
+    """
+    free = array("q", (i for i, split in enumerate(splits) if split is None))
+    if splits and not free:
+        raise SettingError("all have a split already: leave out --validation and --test")
+    random.Random(f"photos {seed}").shuffle(free)
+    result: list[Split] = [split or "train" for split in splits]
+    start = 0
+    for split, count in shares.counts(len(free)).items():
+        for i in free[start : start + count]:
+            result[i] = split
+        start += count
+    return result

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from iconotext.corpus.builders.captioned import documents as caption_documents
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
 from iconotext.corpus.builders.captioned.photos import Photo
-from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
+from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captioned.topical import topical_groups
 from iconotext.corpus.builders.captions import RULES, CaptionsSettings, captions_rows
 from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 

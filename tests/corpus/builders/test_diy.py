@@ -11,12 +11,13 @@ import pytest
 import zstandard
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders import diy
-from iconotext.corpus.builders.diy import DiySettings, diy_rows, picture_hash
+from iconotext.corpus.builders.diy import DiySettings, diy_rows
 from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
 from iconotext.corpus.builders.frame.work_folder import work_folder
 from iconotext.corpus.builders.pictures.fetched import name_of
+from iconotext.corpus.builders.reddit import album_pictures, album_posts, albums
+from iconotext.corpus.builders.reddit.album_pictures import picture_hash
 from iconotext.errors import CorpusError, PictureError
 from iconotext.read.polite import Manners
 
@@ -277,7 +278,7 @@ def test_imgurs_placeholder_is_no_picture(tmp_path, monkeypatch):
     data = path.read_bytes()
     import hashlib
 
-    monkeypatch.setattr(diy, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
+    monkeypatch.setattr(album_pictures, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
     assert picture_hash(str(path))["rule"] == "picture missing"
     assert picture_hash(str(tmp_path / "none.png"))["rule"] == "picture missing"
 
@@ -334,9 +335,9 @@ def test_a_build_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("was computed before")
 
-    monkeypatch.setattr(diy, "picture_hash", counted)
-    monkeypatch.setattr(diy, "subreddit_posts", never)
-    monkeypatch.setattr(diy, "album_page", never)
+    monkeypatch.setattr(album_pictures, "picture_hash", counted)
+    monkeypatch.setattr(album_posts, "subreddit_posts", never)
+    monkeypatch.setattr(albums, "album_page", never)
     build(tree, output)
     assert 0 < len(seen) <= 140 - 64
     assert output.read_bytes() == whole.read_bytes()
@@ -388,7 +389,7 @@ def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
         path.rename(tmp_path / path.name) if number else None
     tree.write()
     imgur = Imgur({"https://i.imgur.com/Alpha01.jpg": (tmp_path / "Alpha01.jpg").read_bytes()})
-    monkeypatch.setattr(diy, "fetch_pictures", imgur)
+    monkeypatch.setattr(albums, "fetch_pictures", imgur)
     rows, _, dropped = build(tree, fetch=Manners())
     assert imgur.asked == ["https://i.imgur.com/Alpha01.jpg", "https://i.imgur.com/Alpha02.jpg"]
     fetched = name_of("https://i.imgur.com/Alpha01.jpg")

@@ -19,13 +19,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iconotext import read_corpus
-from iconotext.corpus.builders.captioned.splits import share_out
 from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
 from iconotext.corpus.builders.pictures import named as named_pictures
 from iconotext.corpus.builders.pictures.problem import picture_problem
 from iconotext.corpus.builders.rqa import RqaSettings, rqa_rows
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 
 

@@ -13,12 +13,12 @@ from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal,
 from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
 from iconotext.corpus.builders.captioned.photos import NO_PICTURE
 from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_photos
-from iconotext.corpus.builders.captioned.splits import share_out, validation_as_test
+from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.document_row import named_by_address
 from iconotext.corpus.row import SPLITS, Split
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError, SettingError
 
 if TYPE_CHECKING:

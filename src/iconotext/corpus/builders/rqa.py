@@ -22,14 +22,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.captioned.photos import is_text
-from iconotext.corpus.builders.captioned.splits import share_out
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.json_source import source_entries, source_file
 from iconotext.corpus.builders.labelled.answers import clean_text
 from iconotext.corpus.builders.pictures.named import NamedPictures
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import Split
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 
