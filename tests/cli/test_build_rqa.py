@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import typer
 from typer.testing import CliRunner
 
@@ -31,6 +33,8 @@ def test_the_command(tmp_path):
     assert {image.file.parent.name for each in read_corpus(tmp_path / "rqa.jsonl") for image in each.images} == {
         "images"
     }
+    # what a build is known by when it goes on: pictures of another folder are other pictures
+    assert json.loads((tmp_path / "rqa.report.json").read_text())["settings"]["images"] == str(tmp_path / "images")
     assert run(*arguments, "--output", tmp_path / "rqa.jsonl").exit_code == 1  # it is there
 
 

@@ -82,7 +82,7 @@ def run_data_set(
         partial(rows, source=source, settings=settings, images=images),
         output,
         sources=[source] if images is None else [source, images],
-        settings=settings.model_dump(mode="json"),
+        settings=settings.model_dump(mode="json") | {"images": None if images is None else str(images)},
         seed=seed,
         workers=workers,
         force=force,
