@@ -131,7 +131,7 @@ def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
 
 
 def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
-    monkeypatch.setattr("iconotext.cli.evaluate.output_console", lambda: Console(width=80))
+    monkeypatch.setattr("iconotext.cli.evaluate_table.output_console", lambda: Console(width=80))
     lines = run("evaluate", "random", corpus).splitlines()
     assert lines[0].split() == ["Model", "AUC", "p@1", "p@5", "image@1"]
     assert lines[1].startswith("random ")

@@ -13,23 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli.common import complain, known_errors, make_settings, output_console, parse_settings, progress
+from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
+from iconotext.cli.evaluate_table import show
+from iconotext.cli.unseen import Unseen
 from iconotext.errors import CorpusError, SettingError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from iconotext.evaluate import Comparison, Evaluation, Scored
+    from iconotext.evaluate import Evaluation, Scored
     from iconotext.evaluate.object_detection import ObjectDetection
     from iconotext.pipeline import LinkSettings
     from iconotext.types import Document
-
-
-TOLD = 3
-"""Documents with pictures that cannot be looked at that are told one by one."""
-
-NARROW = 110
-"""Columns of a terminal below which intervals stand below their means."""
 
 
 class Split(StrEnum):
@@ -297,34 +290,6 @@ def score(
         )
 
 
-class Unseen:
-    """Tells on stderr of pictures that cannot be looked at: their cells have the score 0 and still count.
-
-    Attributes:
-        documents: With such pictures.
-        pictures: That cannot be looked at.
-        all: Pictures.
-    """
-
-    def __init__(self) -> None:
-        self.documents = self.pictures = self.all = 0
-
-    def tell(self, document: Document) -> None:
-        """Count one document, and tell of it if it is among the first."""
-        problems = [image.problem or "has no file" for image in document.images if image.problem or image.file is None]
-        self.all += len(document.images)
-        self.pictures += len(problems)
-        self.documents += bool(problems)
-        if problems and self.documents <= TOLD:
-            unseen = f"{len(problems)} of {len(document.images)} pictures count without being seen"
-            complain(f"document {document.id!r}: {unseen}: {problems[0]}")
-
-    def summarise(self) -> None:
-        """How many others there were, at the end."""
-        if self.documents > TOLD:
-            complain(f"and {self.documents - TOLD:,} more documents: {self.pictures:,} of {self.all:,} pictures in all")
-
-
 def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
     from iconotext.evaluate.backbones import load_backbones
     from iconotext.evaluate.object_detection import evaluate_object_detection
@@ -374,73 +339,3 @@ def as_dict(report: Report, chosen: Selection) -> dict[str, Any]:
                 "intervals": {name: list(pair) for name, pair in detection.chosen.intervals.items() if pair},
             }
     return found
-
-
-def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: Selection) -> None:
-    """Tables for people, on stdout."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from iconotext.evaluate.results import LABELS, METRICS
-
-    console = output_console()
-    between = "\n" if console.width < NARROW else " "
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Model", overflow="fold")
-    for metric in METRICS:
-        table.add_column(LABELS[metric], no_wrap=True)
-    for name, evaluation in [pair for each in (report, other) if each is not None for pair in _named(each)]:
-        row = [_figure(evaluation.means[metric], evaluation.intervals[metric], between) for metric in METRICS]
-        table.add_row(Text(name), *row)
-    console.print(table)
-    evaluation = report.evaluation
-    where = "" if chosen.split is None else f" of the split {chosen.split}"
-    typer.echo(
-        f"\n{len(evaluation.defined):,} documents{where}, in percent; in brackets 95 % bootstrap intervals over them."
-    )
-    if evaluation.undefined:
-        for why, number in Counter(document.undefined for document in evaluation.undefined).items():
-            names = [document.id for document in evaluation.undefined if document.undefined == why]
-            shown = ", ".join(names[:10]) + (", ..." if number > 10 else "")
-            typer.echo(f"Left out, because {why}: {number:,} ({shown})")
-    if other is not None and comparison is not None:
-        show_comparison(console, report.name, other.name, comparison)
-
-
-def show_comparison(console: Console, name: str, other: str, comparison: dict[str, Comparison]) -> None:
-    """The differences of two models, with their p values."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from iconotext.evaluate.results import LABELS
-
-    typer.echo(f"\n{name} minus {other}, in points:")
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"):
-        table.add_column(column, no_wrap=True)
-    for metric, each in comparison.items():
-        interval = f"{100 * each.low:+.1f} to {100 * each.high:+.1f}"
-        table.add_row(
-            LABELS[metric], Text(f"{100 * each.difference:+.1f}"), Text(interval), _p(each.p), _p(each.p_wilcoxon)
-        )
-    console.print(table)
-
-
-def _named(report: Report) -> list[tuple[str, Evaluation]]:
-    if report.detection is None:
-        return [(report.name, report.evaluation)]
-    detection = report.detection
-    named = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
-    if detection.chosen is not None:
-        named.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
-    return named
-
-
-def _figure(mean: float | None, interval: tuple[float, float] | None, between: str) -> str:
-    if mean is None or interval is None:
-        return "–"
-    return f"{100 * mean:.1f}{between}({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
