@@ -80,15 +80,15 @@ def stats(
             (path, row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")))
             for path in paths
         ]
-        if json:
-            _print_json(found, published=published)
-        else:
-            _show(found, published=published)
-        if plot is not None:
+        if plot is not None:  # first: who reads the tables may stop after some lines
             from iconotext.evaluate.corpus_sizes import write_sizes
 
             write_sizes(dict(zip(_names(paths), (numbers for _, numbers in found), strict=True)), plot, force=force)
             typer.echo(f"{plot}: histograms of {len(found)} corpora", err=True)
+        if json:
+            _print_json(found, published=published)
+        else:
+            _show(found, published=published)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
