@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from iconotext.errors import OutputError
+
+if sys.platform != "win32":
+    import fcntl
+
+_TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -21,7 +31,8 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder, which is removed on any error. Someone who reads or kills the
     program meanwhile finds the old file, or none, never half of the new one. Two writers do not mix: with ``force``
-    the last one counts, without it the first.
+    the last one counts, without it the first. The temporary file of a process that was killed goes when the next one
+    writes into the folder.
 
     Args:
         path: The file; its folder is made if need be. Something that is neither file nor folder, such as a pipe or
@@ -38,18 +49,21 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             return
         refuse(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
+        _remove_left(path.parent)
+        temporary, file = _create(path)
         try:
-            with _create(temporary, like=path) as file:
+            with file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            _publish(temporary, path, force)
+                if sys.platform == "win32":  # where only a closed file can be renamed, and no open one removed
+                    file.close()
+                _publish(temporary, path, force)
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise unwritten(path, error) from error
 
 
 def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = False) -> None:
@@ -90,7 +104,7 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         _publish(finished, path, force)
         _sync_folder(path.parent)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise unwritten(path, error) from error
 
 
 def refuse(path: Path, force: bool) -> None:
@@ -105,16 +119,63 @@ def refuse(path: Path, force: bool) -> None:
         raise _exists(path)
 
 
+def unwritten(path: Path | str, error: OSError) -> OutputError:
+    """The error to raise where the system refuses to write."""
+    advice = "; free some space there, then give the same command again" if error.errno in _FULL else ""
+    return OutputError(f"cannot write {path}: {error.strerror or error}{advice}")
+
+
 def _exists(path: Path) -> OutputError:
     return OutputError(f"{path} exists already; --force replaces it")
 
 
-def _create(temporary: Path, *, like: Path) -> BinaryIO:
-    """Open a new file with the rights of the one it will replace, else those the user's umask gives."""
-    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+def _create(path: Path) -> tuple[Path, BinaryIO]:
+    """A new temporary file beside ``path`` with the rights of the one there, else those the user's umask gives.
+
+    It is locked for as long as it is open: that is how others know that somebody still writes it.
+    """
+    while True:
+        temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+        file = os.fdopen(descriptor, "wb")
+        _lock(descriptor)
+        if os.fstat(descriptor).st_nlink:
+            break
+        file.close()  # taken for a left one by somebody who looked between the two calls
     with contextlib.suppress(OSError, AttributeError):  # no such file, or a system without such rights
-        os.fchmod(descriptor, stat.S_IMODE(like.stat().st_mode))
-    return os.fdopen(descriptor, "wb")
+        os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+    return temporary, file
+
+
+@lru_cache(maxsize=1024)
+def _remove_left(folder: Path) -> None:
+    """Remove the temporary files of processes that are gone; once for a folder, since it may hold millions of files."""
+    with contextlib.suppress(OSError):  # a folder that may not be listed
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                _remove_if_left(folder / name)
+
+
+def _remove_if_left(temporary: Path) -> None:
+    if sys.platform == "win32":
+        temporary.unlink()  # fails where it is open
+        return
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if _lock(descriptor) and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            temporary.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; False where another process has, or the file system knows no locks."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
 
 
 def _publish(temporary: Path, path: Path, force: bool) -> None:

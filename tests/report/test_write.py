@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -97,7 +100,7 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match=r"^cannot write .*a\.txt: No space left on device$"):
+    with pytest.raises(OutputError, match=r"^cannot write .*a\.txt: No space left on device; free some space .*$"):
         write_text(tmp_path / "a.txt", "x")
     assert names(tmp_path) == []
 
@@ -118,20 +121,69 @@ def test_refuse_says_it_before_the_work(tmp_path):
         refuse(tmp_path / "old.txt", False)
 
 
-def test_kill_while_writing_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    code = (
-        "import sys, time; from pathlib import Path; from iconotext.write import opened\n"
-        "with opened(Path(sys.argv[1]), force=True) as file:\n"
-        "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as process:
+WRITING = (
+    "import sys, time; from pathlib import Path; from iconotext.write import opened\n"
+    "with opened(Path(sys.argv[1]), force=True) as file:\n"
+    "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)"
+)
+
+
+@contextmanager
+def another_writer(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in the middle of writing a file."""
+    with subprocess.Popen([sys.executable, "-c", WRITING, str(path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == b"ready"
-        process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        yield process
+        process.kill()
+
+
+def test_kill_while_writing_leaves_the_old_file_and_nothing_for_ever(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    users = [".iconotext-notes.tmp", ".iconotext-0123456789abcdef.tmp.bak", "iconotext-0123456789abcdef.tmp"]
+    for name in users:
+        (tmp_path / name).write_text("the user's own")
+    with another_writer(path) as killed:
+        killed.send_signal(signal.SIGKILL)
+        killed.wait(10)
     assert path.read_text() == "old"
+    left = set(names(tmp_path)) - {"a.txt", *users}
+    assert len(left) == 1
+    with another_writer(tmp_path / "b.txt"):  # which removes what was left, and whose own file is not ours to remove
+        (living,) = set(names(tmp_path)) - {"a.txt", *users}
+        assert living not in left
+        subprocess.run([sys.executable, "-c", WRITE_ONE, str(tmp_path / "c.txt")], check=True)
+        assert names(tmp_path) == sorted([*users, living, "a.txt", "c.txt"])
+
+
+WRITE_ONE = (
+    "import sys; from pathlib import Path; from iconotext.write import write_text; write_text(Path(sys.argv[1]), '')"
+)
+
+
+def test_a_link_with_the_name_of_a_temporary_file_leads_to_no_harm(tmp_path):
+    (tmp_path / "precious").write_text("x")
+    (tmp_path / ".iconotext-0123456789abcdef.tmp").symlink_to("precious")
+    (tmp_path / ".iconotext-0123456789abcde0.tmp").mkdir()
+    write_text(tmp_path / "a.txt", "x")
+    assert len(names(tmp_path)) == 4
+    assert (tmp_path / "precious").read_text() == "x"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
+def test_a_file_that_may_not_grow_is_one_line(tmp_path):
+    code = (
+        "import resource, sys; from pathlib import Path; from iconotext.write import write_bytes\n"
+        "from iconotext.errors import OutputError\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try:\n    write_bytes(Path(sys.argv[1]), bytes(5000))\n"
+        "except OutputError as error:\n    print(error)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "a.bin")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.endswith("a.bin: File too large; free some space there, then give the same command again\n")
+    assert names(tmp_path) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -206,8 +206,6 @@ def _prepare(work: Path, key: str, places: dict[Path, Path], *, force: bool) -> 
                 path.unlink()
             else:
                 refuse(path, force)
-        for torn in work.glob(".iconotext-*.tmp"):  # of a file that was being written
-            torn.unlink()
     except OSError as error:
         raise OutputError(f"cannot write {error.filename}: {error.strerror or error}") from error
     if not going_on:
