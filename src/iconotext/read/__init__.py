@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
+from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
@@ -19,22 +17,16 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
-__all__ = ["SUFFIXES", "Failure", "ReadSettings", "find_documents", "read", "read_all", "read_documents"]
-
-SUFFIXES = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdown": "markdown",
-    ".mkd": "markdown",
-    ".qmd": "markdown",
-    ".rmd": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".docx": "docx",
-    ".epub": "epub",
-    ".pdf": "pdf",
-}
+__all__ = [
+    "SUFFIXES",
+    "Failure",
+    "ReadSettings",
+    "find_documents",
+    "read",
+    "read_all",
+    "read_documents",
+    "unique_names",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,48 +69,12 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
     Ids are made unique within the run: the file's name, with as many of its folders as it takes.
     """
     settings = settings or ReadSettings()
-    found = list(find_documents(paths))
+    found = list(find_documents(paths, settings))
     for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
         try:
             yield from read_documents(path, settings, within=folder, identifier=name)
         except IconotextError as error:
             yield Failure(path, error)
-
-
-def find_documents(paths: Iterable[Path | str]) -> Iterator[tuple[Path, Path | None]]:
-    """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
-
-    In a folder every file with a suffix we know counts, hidden folders and ``node_modules`` left out, in order of
-    name. A file that is named itself is always meant, whatever its suffix.
-    """
-    seen: set[bytes] = set()  # digests, since there may be millions
-    for path in map(Path, paths):
-        for file, folder in _inside(path) if path.is_dir() else [(path, None)]:
-            key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
-            if key not in seen:
-                seen.add(key)
-                yield file, folder
-
-
-def _inside(folder: Path) -> Iterator[tuple[Path, Path]]:
-    for top, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        for name in sorted(files):
-            if os.path.splitext(name)[1].lower() in SUFFIXES:
-                yield Path(top, name), folder
-
-
-def unique_names(paths: Sequence[Path]) -> list[str]:
-    """A name for every file: its stem, with as many folders and, if need be, the suffix as make it unique."""
-    names = [path.stem for path in paths]
-    for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
-        names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])
-    return _longer(names, [path.as_posix().lstrip("/") for path in paths])
-
-
-def _longer(names: list[str], longer: list[str]) -> list[str]:
-    count = Counter(names)
-    return [long if count[name] > 1 else name for name, long in zip(names, longer, strict=True)]
 
 
 def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:

@@ -29,6 +29,13 @@ class ReadSettings(BaseModel):
     min_side: int = Field(64, ge=1)
     """Pictures with a side below this many pixels count as icons and are not linked."""
 
+    include: tuple[str, ...] = ()
+    """Which files of a folder are read, as patterns of a ``.gitignore``; () for all."""
+
+    exclude: tuple[str, ...] = ()
+    """Which files and folders of a folder are not read, as patterns of a ``.gitignore``: the last one that fits counts,
+    and ``!`` before a pattern takes back what is left out without being asked (``iconotext.read.find.LEFT_OUT``)."""
+
     epub: Literal["book", "chapters"] = "book"
     """Whether an EPUB is one document or one document per chapter."""
 

@@ -89,7 +89,7 @@ def folder_rows(
     """
     settings, reading = settings or FolderSettings(), reading or ReadSettings()
     shares = Shares(settings.validation, settings.test)
-    total = sum(1 for _ in find_documents(paths))
+    total = sum(1 for _ in find_documents(paths, reading))
     if not total:
         names = ", ".join(map(str, paths))
         raise DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
@@ -99,7 +99,7 @@ def folder_rows(
     read = partial(_read, reading=reading, folder=build.folder, pictures=pictures, rule=settings.links)
     groups = connected(
         document["keys"]
-        for found in build.mapped("documents", _items(paths), read, total=total, label="Reading", chunk=FILES)
+        for found in build.mapped("documents", _items(paths, reading), read, total=total, label="Reading", chunk=FILES)
         for document in _told(build, found, fetched)
     )
     if build.report.dropped[UNREAD] == total:
@@ -141,9 +141,9 @@ Item = tuple[str, str | None, str]
 """A file, the folder that was given (None: the file itself was), and the id of its document."""
 
 
-def _items(paths: Sequence[Path]) -> Iterator[Item]:
+def _items(paths: Sequence[Path], reading: ReadSettings) -> Iterator[Item]:
     siblings: tuple[str | None, Counter[str]] = (None, Counter())
-    for path, top in find_documents(paths):
+    for path, top in find_documents(paths, reading):
         if top is None:
             yield str(path), None, _text(path.stem)
             continue
@@ -166,7 +166,9 @@ def _fetch(
 ) -> dict[str, str]:
     """Fetch the pictures on the web that documents name; by address, why one is not there."""
     look = partial(_addresses, reading=reading)
-    found = build.mapped("addresses", _items(paths), look, total=total, label="Looking for addresses", chunk=FILES)
+    found = build.mapped(
+        "addresses", _items(paths, reading), look, total=total, label="Looking for addresses", chunk=FILES
+    )
     addresses = list(dict.fromkeys(address for some in found for address in some))
     results = fetch_pictures(addresses, folder, manners=Manners(interval=interval))
     problems = {

@@ -1,0 +1,180 @@
+"""Paths → documents: which files of a folder are read, and what each is called."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import SettingError
+from iconotext.read.settings import ReadSettings
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+logger = logging.getLogger(__name__)
+
+SUFFIXES = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdown": "markdown",
+    ".mkd": "markdown",
+    ".qmd": "markdown",
+    ".rmd": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".docx": "docx",
+    ".epub": "epub",
+    ".pdf": "pdf",
+}
+
+LEFT_OUT = (
+    ".*/",
+    "node_modules/",
+    "site-packages/",
+    "_layouts/",
+    "_includes/",
+    "_site/",
+    "_build/",
+    "_book/",
+)
+"""Folders that hold no documents of the user's, as patterns of a ``.gitignore``."""
+
+BUILT = {
+    "public": ("hugo.toml", "hugo.yaml", "hugo.json", "config.toml", "gatsby-config.js"),
+    "site": ("mkdocs.yml", "mkdocs.yaml"),
+    "build": ("docusaurus.config.js", "docusaurus.config.ts", "conf.py", "package.json"),
+    "dist": ("package.json",),
+    "book": ("book.toml",),
+}
+"""Folders that a site generator fills where one of these files lies beside them: the same texts a second time."""
+
+OWN_PAGE, TEMPLATE, EXCLUDED = "pages made by iconotext", "templates", "files by --include and --exclude"
+"""What may be passed by, beside the suffixes of other kinds of files and the names of folders, which end in ``/``."""
+
+_HEAD = 64 * 2**10
+"""Bytes at the beginning of an HTML file that tell whether it is a document."""
+
+_MARK = b'<meta name="generator" content="iconotext">'
+_CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))", re.IGNORECASE)
+
+
+def find_documents(
+    paths: Iterable[Path | str], settings: ReadSettings | None = None, *, passed_by: Counter[str] | None = None
+) -> Iterator[tuple[Path, Path | None]]:
+    """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
+
+    In a folder every file with a suffix we know counts, in order of name, but for what ``LEFT_OUT``, ``BUILT``,
+    ``settings.include`` and ``settings.exclude`` say, HTML templates with more tags than text, and pages that this
+    program made. A file that is named itself is always meant, whatever its suffix.
+
+    Args:
+        paths: Files and folders.
+        settings: ``include`` and ``exclude`` count.
+        passed_by: Is told how many files of folders are not meant: by suffix, by one of the three reasons above, and
+            for folders that are not walked by their name, which ends in ``/``. The log names each (level INFO).
+
+    Raises:
+        SettingError: A pattern of the settings is none.
+    """
+    settings = settings or ReadSettings()
+    passed_by = Counter() if passed_by is None else passed_by
+    seen: set[bytes] = set()  # digests, since there may be millions
+    for path in map(Path, paths):
+        for file, folder in _inside(path, settings, passed_by) if path.is_dir() else [(path, None)]:
+            key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
+            if key not in seen:
+                seen.add(key)
+                yield file, folder
+
+
+def _inside(root: Path, settings: ReadSettings, passed_by: Counter[str]) -> Iterator[tuple[Path, Path]]:
+    exclude = _patterns((*LEFT_OUT, *settings.exclude))
+    include = _patterns(settings.include) if settings.include else None
+    unlisted: list[Path] = []
+
+    def pass_by(path: Path, kind: str) -> None:
+        passed_by[kind] += 1
+        logger.info("%s: not read (%s)", path, kind)
+
+    for top, folders, files in os.walk(root, onerror=lambda error: unlisted.append(Path(error.filename))):
+        folder = Path(top)
+        within = "" if folder == root else f"{folder.relative_to(root).as_posix()}/"
+        for name in sorted(folders):
+            said = exclude.check_file(f"{within}{name}/").include  # None where no pattern says anything
+            if said or (said is None and any(config in files for config in BUILT.get(name, ()))):
+                pass_by(folder / name, f"{name}/")
+                folders.remove(name)
+        folders.sort()
+        for name in sorted(files):
+            path, suffix = folder / name, os.path.splitext(name)[1].lower()
+            if suffix not in SUFFIXES:
+                pass_by(path, suffix)
+            elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
+                pass_by(path, EXCLUDED)
+            elif (kind := _no_document(path)) is not None:
+                pass_by(path, kind)
+            else:
+                yield path, root
+    for path in unlisted:  # reading says what is wrong
+        yield path, root
+
+
+def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise SettingError(f"include, exclude: {error}; patterns are written as in a .gitignore") from error
+
+
+def _no_document(path: Path) -> str | None:
+    """Why an HTML file is not a document, from its head; None where it may be one."""
+    if SUFFIXES[path.suffix.lower()] != "html":
+        return None
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None  # reading says what is wrong
+    if _MARK in head:
+        return OWN_PAGE
+    return TEMPLATE if _more_tags_than_text(head) else None
+
+
+def _more_tags_than_text(html: bytes) -> bool:
+    """Whether there is more inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that a reader would see."""
+    tags, text, inside = 0, [], b""  # inside: of a tag ("{"), of a script or style ("<")
+    for piece in _CODE.split(html):
+        kind = piece[:1] if _CODE.fullmatch(piece) else b""
+        if kind and not inside:
+            inside = b"" if piece[-1:] == b"}" or piece[:2] == b"</" else kind
+        elif inside == b"{":
+            tags += len(piece.strip())
+            inside = b"" if kind and piece[-1:] == b"}" else inside
+        elif inside:
+            inside = b"" if piece[:2] == b"</" else inside
+        else:
+            text.append(piece)
+    shown = re.sub(rb"<[^<>]*>", b"", b"".join(text))
+    return tags > len(b"".join(shown.split()))
+
+
+def unique_names(paths: Sequence[Path]) -> list[str]:
+    """A name for every file: its stem, with as many folders and, if need be, the suffix as make it unique."""
+    names = [path.stem for path in paths]
+    for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
+        names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])
+    return _longer(names, [path.as_posix().lstrip("/") for path in paths])
+
+
+def _longer(names: list[str], longer: list[str]) -> list[str]:
+    count = Counter(names)
+    return [long if count[name] > 1 else name for name, long in zip(names, longer, strict=True)]
