@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,6 +18,12 @@ from iconotext.errors import IconotextError, SettingError
 if TYPE_CHECKING:
     from rich.console import Console
 
+LISTS = ("evidence", "include", "exclude")
+"""Settings with several values, which stand with commas between them."""
+
+EVERY = 15.0
+"""Seconds between two lines that say how far a command is."""
+
 WIDE = 160
 """Columns of tables that do not go to a terminal."""
 
@@ -23,21 +32,34 @@ Settings = TypeVar("Settings", bound=BaseModel)
 
 
 @contextmanager
-def known_errors() -> Iterator[None]:
-    """End the program with status 1 and one line on stderr for every error that we raise on purpose."""
+def known_errors(*, goes_on: bool = False) -> Iterator[None]:
+    """End the program with status 1 and one line on stderr for every error that we raise on purpose.
+
+    Args:
+        goes_on: Whether the same command goes on where it was stopped.
+    """
     try:
         yield
     except IconotextError as error:
         complain(str(error))
         sys.exit(1)
     except KeyboardInterrupt:
-        complain("stopped; what was written is complete, and the same command goes on from there")
+        complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
         sys.exit(130)
 
 
 def complain(message: str) -> None:
     """One line on stderr."""
     print(f"iconotext: {message}", file=sys.stderr)
+
+
+def show_log() -> None:
+    """Let stderr have what the library says of its work, each a line."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("iconotext: %(message)s"))
+    logger = logging.getLogger("iconotext")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
 
 
 def output_console() -> Console:
@@ -62,7 +84,7 @@ def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[s
             near = difflib.get_close_matches(name, known, n=1) if home is None else []
             meant = f"; did you mean {near[0]}?" if near else ""
             raise SettingError(f"--set {pair}: give name=value with one of the names {', '.join(known)}{meant}")
-        found[home][name] = value.split(",") if name == "evidence" else value
+        found[home][name] = value.split(",") if name in LISTS else value
     return found
 
 
@@ -81,7 +103,9 @@ def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass the items on, showing on stderr, if that is a terminal, how many of ``total`` are done and for how long.
+    """Pass the items on, showing on stderr how many of ``total`` are done and for how long.
+
+    A terminal gets a bar, anything else a line every ``EVERY`` seconds.
 
     Args:
         items: Of any number.
@@ -89,7 +113,7 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
         label: What is being done.
     """
     if not sys.stderr.isatty():
-        yield from items
+        yield from _with_lines(items, total, label)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -103,3 +127,14 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield from bar.track(items, total=total or None, description=label)
+
+
+def _with_lines(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
+    begin = said = time.monotonic()
+    for done, item in enumerate(items, 1):
+        yield item
+        now = time.monotonic()
+        if now - said >= EVERY:
+            of = f" of {total:,}" if total else ""
+            complain(f"{label}: {done:,}{of}, after {timedelta(seconds=round(now - begin))}")
+            said = now

@@ -90,7 +90,7 @@ def add(
     - `iconotext library add lib docs/ report.pdf`
     - `iconotext library add lib`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.pipeline import LinkSettings
         from iconotext.read import ReadSettings
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import errno
+import hashlib
+import json
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
-from iconotext.cli.options import AllowOutside, Fetch, Force, Root
-from iconotext.errors import DocumentError, OutputError
+from iconotext import __version__
+from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
+from iconotext.cli.options import AllowOutside, Fetch, Root
+from iconotext.errors import OutputError
+from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
+    from iconotext.cli.link_run import Run
     from iconotext.pipeline import LinkSettings
     from iconotext.read import Failure, ReadSettings
-    from iconotext.report.as_table import Counts
-    from iconotext.types import LinkedDocument
+    from iconotext.types import Document
 
 
 class Format(StrEnum):
@@ -77,7 +82,23 @@ def link(
     root: Root = None,
     allow_outside: AllowOutside = False,
     fetch: Fetch = False,
-    force: Force = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Of folders, read only such files; may be repeated.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Of folders, leave out such files and folders, written as in a .gitignore; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of every file.")] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,22 +112,33 @@ def link(
 ) -> None:
     """Find which sentences each picture belongs to.
 
+    Pages are brought up to date: what has not changed is not linked again, and pages of documents that are gone are
+    removed. Stop it when you like: the same command goes on from there.
+
     **Examples**
 
     - `iconotext link article.md`
-    - `iconotext link docs/ --output pages/`
+    - `iconotext link docs/ --output pages/ --exclude drafts/`
     - `iconotext link article.md --explain`
     - `iconotext link report.pdf --to json | jq '.links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
-    with known_errors():
+    with known_errors(goes_on=to is Format.HTML and not is_page(output)):
         from iconotext.pipeline import LinkSettings
         from iconotext.read import ReadSettings
 
         read_values, link_values = parse_settings(set_ or [], ReadSettings, LinkSettings)
         reading = make_settings(
-            ReadSettings, {"root": root, "allow_outside": allow_outside or None, "fetch": fetch or None} | read_values
+            ReadSettings,
+            {
+                "root": root,
+                "allow_outside": allow_outside or None,
+                "fetch": fetch or None,
+                "include": include,
+                "exclude": exclude,
+            }
+            | read_values,
         )
         given = {
             "evidence": [kind.strip() for kind in evidence.split(",")],
@@ -115,37 +147,87 @@ def link(
             "explain": explain or None,
         }
         linking = make_settings(LinkSettings, given | link_values)
-        if to is Format.HTML:
-            link_pages(paths, output, model=model, reading=reading, linking=linking, force=force)
-        else:
-            link_data(paths, output, to=to, model=model, reading=reading, linking=linking, force=force)
+        if verbose:
+            show_log()
+        work = link_pages if to is Format.HTML else partial(link_data, to=to)
+        work(paths, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
 
 
 def link_pages(
-    paths: list[Path], output: Path | None, *, model: str, reading: ReadSettings, linking: LinkSettings, force: bool
+    paths: list[Path],
+    output: Path | None,
+    *,
+    model: str,
+    reading: ReadSettings,
+    linking: LinkSettings,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
-    """Write a page for each document and show a table; status 1 if a document failed."""
-    from iconotext.report.as_html import page_name, write_page, write_pages
+    """Bring a folder of pages up to date, or write one page; ``Run.finish`` says with which status it ends."""
+    from iconotext.cli.link_run import Run
+
+    if is_page(output):
+        link_page(paths, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
+        return
+    from iconotext.read import Failure
+    from iconotext.report.page_folder import INDEX, PageFolder
+    from iconotext.report.problems import NAME
+
+    folder = output or Path("linked")
+    run = Run(paths, reading, output=None, quiet=quiet)
+    sources = [path for path, _ in run.found]
+    pages = PageFolder(folder, setup=_setup(model, reading, linking), force=force, sources=sources)
+
+    @cache
+    def linker() -> Callable[[Document], LinkedDocument]:
+        from iconotext.pipeline import Linker
+
+        return Linker.load(model, linking).link
+
+    last = INDEX
+    for (path, within), name in zip(run.watched(run.found), run.names, strict=True):
+        read = partial(_read, path, reading, within, name)
+        for made in pages.update(path, name, read, linker):
+            if isinstance(made, Failure):
+                run.failed(made)
+            else:
+                record, linked = made
+                run.made(path, record.counts, linked)
+                last = record.page
+    removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
+    run.show_table()
+    if run.linked and not quiet:
+        typer.echo(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
+    run.finish(all_in=folder / NAME, removed=removed)
+
+
+def link_page(
+    paths: list[Path],
+    output: Path,
+    *,
+    model: str,
+    reading: ReadSettings,
+    linking: LinkSettings,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Write the page of one document; a page that we wrote and nobody changed is replaced."""
+    from iconotext.cli.link_run import Run
+    from iconotext.report.as_html import write_page
+    from iconotext.report.seal import is_untouched
     from iconotext.write import refuse
 
-    run = Run(paths, model, reading, linking)
-    if output is not None and output.suffix.lower() in (".html", ".htm"):
-        if len(run.names) > 1 or reading.epub == "chapters":
-            raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
-        refuse(output, force)
-        pages = []
-        for linked in run.linked():
-            write_page(linked, output, force=force)
-            pages.append(output)
-    else:
-        folder = output or Path("linked")
-        taken = {"index"}
-        for name in run.names:  # before the work, not after it
-            refuse(folder / f"{page_name(name, taken)}.html", force)
-        pages = write_pages(run.linked(), folder, force=force)
+    force = force or is_untouched(output)
+    refuse(output, force)
+    run = Run(paths, reading, output=output, quiet=quiet)
+    if len(run.names) > 1 or reading.epub == "chapters":
+        raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
+    for result in _results(run, model, reading, linking):
+        if isinstance(result, LinkedDocument):
+            write_page(result, output, force=force)
     run.show_table()
-    if pages:
-        typer.echo(f"Open {pages[-1]}", err=True)
+    if run.linked and not quiet:
+        typer.echo(f"Open {output}", err=True)
     run.finish()
 
 
@@ -158,95 +240,79 @@ def link_data(
     reading: ReadSettings,
     linking: LinkSettings,
     force: bool,
+    quiet: bool,
 ) -> None:
-    """Write links for programs to read, to a file or to stdout; status 1 if a document failed."""
+    """Write links for programs to read, to a file or to stdout; ``Run.finish`` says with which status it ends."""
+    from iconotext.cli.link_run import Run
     from iconotext.report.as_json import json_array, json_lines
     from iconotext.report.as_markdown import markdown_pages
     from iconotext.report.as_parquet import write_parquet
-    from iconotext.write import refuse, write_text
+    from iconotext.write import refuse, unwritten, write_text
 
     if output is not None:
         refuse(output, force)
     elif to is Format.PARQUET:
         raise OutputError("Parquet is no text for a terminal: name a file with --output")
-    run = Run(paths, model, reading, linking)
+    run = Run(paths, reading, output=output, quiet=quiet)
+    results = _results(run, model, reading, linking)
+    linked = (result for result in results if isinstance(result, LinkedDocument))
     if to is Format.PARQUET and output is not None:
-        write_parquet(run.linked(), output, force=force, explained=linking.explain)
+        write_parquet(linked, output, force=force, explained=linking.explain)
     else:
         match to:
             case Format.JSON:
                 several = len(run.names) != 1 or reading.epub == "chapters"
-                pieces = json_array(run.results()) if several else json_lines(run.results())
+                pieces = json_array(results) if several else json_lines(results)
             case Format.JSONL:
-                pieces = json_lines(run.results())
+                pieces = json_lines(results)
             case _:
-                pieces = markdown_pages(run.linked())
+                pieces = markdown_pages(linked)
         if output is not None:
             write_text(output, pieces, force=force)
         else:
             for piece in pieces:
-                typer.echo(piece, nl=False)
+                try:
+                    typer.echo(piece, nl=False)
+                except OSError as error:
+                    if error.errno == errno.EPIPE:  # the reader has what it wanted
+                        raise
+                    raise unwritten("to standard output", error) from error
+    if output is not None:
+        run.show_table()
     run.finish()
 
 
-class Run:
-    """One run over the documents that were named; remembers what came of each.
+def is_page(output: Path | None) -> TypeGuard[Path]:
+    """Whether ``--output`` names a page, not a folder of pages."""
+    return output is not None and output.suffix.lower() in (".html", ".htm")
 
-    Attributes:
-        names: Ids of the documents, before an EPUB falls into chapters.
-        failures: Documents that could not be read or linked, so far.
-    """
 
-    def __init__(self, paths: list[Path], model: str, reading: ReadSettings, linking: LinkSettings) -> None:
-        from iconotext.read import find_documents, unique_names
+def _results(run: Run, model: str, reading: ReadSettings, linking: LinkSettings) -> Iterator[LinkedDocument | Failure]:
+    """Every document of a run, linked or failed, one in memory at a time."""
+    from iconotext.pipeline import Linker
+    from iconotext.read import Failure, read_found
+    from iconotext.report.as_table import count
 
-        self.names = unique_names([path for path, _ in find_documents(paths)])
-        if not self.names:
-            raise DocumentError(
-                f"no documents in {', '.join(map(str, paths))}: Markdown, HTML, DOCX, EPUB and PDF are read"
-            )
-        self.failures: list[Failure] = []
-        self._paths, self._model, self._reading, self._linking = paths, model, reading, linking
-        self._counts: list[Counts] = []
-        self._only: LinkedDocument | None = None
+    linker = Linker.load(model, linking)
+    for result in run.watched(linker.link_all(read_found(run.found, reading))):
+        if isinstance(result, Failure):
+            run.failed(result)
+        else:
+            run.made(result.document.source, count(result), result)
+        yield result
 
-    def results(self) -> Iterator[LinkedDocument | Failure]:
-        """Every document, linked or failed, one in memory at a time."""
-        from iconotext.pipeline import Linker
-        from iconotext.read import Failure, read_all
-        from iconotext.report.as_table import count
 
-        linker = Linker.load(self._model, self._linking)
-        results = linker.link_all(read_all(self._paths, self._reading))
-        for result in progress(results, total=len(self.names), label="Linking"):
-            if isinstance(result, Failure):
-                self.failures.append(result)
-            else:
-                self._counts.append(count(result))
-                self._only = result if len(self._counts) == 1 else None
-            yield result
+def _read(path: Path, reading: ReadSettings, within: Path | None, name: str) -> list[Document]:
+    from iconotext.read import read_documents
 
-    def linked(self) -> Iterator[LinkedDocument]:
-        """The documents that could be linked."""
-        from iconotext.read import Failure
+    return list(read_documents(path, reading, within=within, identifier=name))
 
-        return (result for result in self.results() if not isinstance(result, Failure))
 
-    def show_table(self) -> None:
-        """The links of one document, or the numbers of several, on stdout."""
-        from rich.console import Console
+def _setup(model: str, reading: ReadSettings, linking: LinkSettings) -> str:
+    """A digest of all that shapes a page but the document: version, settings, and models with their files."""
+    from iconotext.features.fingerprint import content_name
 
-        from iconotext.report.as_table import overview, table
-
-        if self._counts:
-            Console().print(table([self._only]) if self._only is not None else overview(self._counts))
-
-    def finish(self) -> None:
-        """Say what failed, and end the program with status 1 if anything did."""
-        for failure in self.failures:
-            complain(str(failure.error))
-        if self.failures:
-            total = len(self._counts) + len(self.failures)
-            if total > 1:
-                complain(f"{len(self.failures)} of {total} documents failed")
-            sys.exit(1)
+    settings = linking.model_dump(mode="json") | reading.model_dump(mode="json", exclude={"include", "exclude"})
+    models = [content_name(name) for name in (model, linking.text, linking.image, linking.relations) if name]
+    said = json.dumps([__version__, settings, models], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()

@@ -110,7 +110,7 @@ def reproduce(
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.errors import SettingError
         from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
         from iconotext.train.reproduce.comparison import reproduce as run

@@ -30,3 +30,17 @@ def folder_name(folder: Path) -> str:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return f"{folder.resolve().name}@{digest.hexdigest()[:16]}"
+
+
+def content_name(name: str) -> str:
+    """A name that changes with what it stands for: of a folder or a file with its digest, any other as it is."""
+    path = Path(name)
+    if not path.exists():
+        return name
+    digest = hashlib.sha256()
+    # A model of ours has a recipe in its folder, a table of features the names of its rows beside it.
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path, *sorted(path.parent.glob("*.json"))]
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return f"{folder_name(path) if path.is_dir() else path.name}@{digest.hexdigest()[:16]}"

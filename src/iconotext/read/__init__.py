@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ __all__ = [
     "read",
     "read_all",
     "read_documents",
+    "read_found",
     "unique_names",
 ]
 
@@ -69,7 +70,11 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
     Ids are made unique within the run: the file's name, with as many of its folders as it takes.
     """
     settings = settings or ReadSettings()
-    found = list(find_documents(paths, settings))
+    return read_found(list(find_documents(paths, settings)), settings)
+
+
+def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings) -> Iterator[Document | Failure]:
+    """Read what ``find_documents`` found, as ``read_all`` does."""
     for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
         try:
             yield from read_documents(path, settings, within=folder, identifier=name)

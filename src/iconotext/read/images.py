@@ -30,6 +30,7 @@ MAX_PIXELS = 100_000_000
 MIN_SIDE = 64
 """Pictures with a shorter side, in pixels, are icons, bullets and spacers."""
 
+_ICON, _REPEAT = "smaller than", "the same picture as"
 _ORIENTATION = 0x0112  # EXIF tag
 _TURNS = {
     2: Pillow.Transpose.FLIP_LEFT_RIGHT,
@@ -81,11 +82,16 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     problems = [image.problem or _header_problem(image.file, min_side, max_pixels) for image in images]
     files = {i: image.file for i, image in enumerate(images) if problems[i] is None and image.file is not None}
     for repeat, first in _repeats(files).items():
-        problems[repeat] = f"the same picture as image {first}"
+        problems[repeat] = f"{_REPEAT} image {first}"
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)
     )
+
+
+def is_usual(problem: str) -> bool:
+    """Whether a ``problem`` is nothing that anybody would mend: an icon, or a repeat."""
+    return problem.startswith((_ICON, _REPEAT))
 
 
 def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -> str | None:
@@ -97,7 +103,7 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
     except PictureError as error:
         return str(error)
     if min(width, height) < min_side:
-        return f"smaller than {min_side} px ({width} × {height}): an icon or a spacer"
+        return f"{_ICON} {min_side} px ({width} × {height}): an icon or a spacer"
     return None
 
 

@@ -1,11 +1,12 @@
 """Stage 6, links → something to look at: JSON, Markdown, Parquet, a table for the terminal, pages to read."""
 
-from iconotext.report.as_html import index_page, reading_page, write_page, write_pages
+from iconotext.report.as_html import index_page, reading_page, write_page
 from iconotext.report.as_json import json_array, json_lines, json_object, json_text
 from iconotext.report.as_markdown import markdown, markdown_pages
 from iconotext.report.as_parquet import write_parquet
 from iconotext.report.as_table import count, overview, table
 from iconotext.report.by_suffix import save
+from iconotext.report.page_folder import write_pages
 
 __all__ = [
     "count",

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iconotext.report.carried import carried_by
 from iconotext.report.embedded import Embedded, embed
@@ -22,8 +22,12 @@ from iconotext.report.flow import Block, blocks, links_by_image, placed, space_a
 from iconotext.report.page import asset, filled, policy_hash
 from iconotext.report.readable import percent, readable
 from iconotext.report.related import related_data
+from iconotext.report.seal import sealed
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    from iconotext.report.manifest import Record
 
 PACKAGE = "iconotext.report"
 """Where the templates are."""
@@ -38,29 +42,6 @@ CARD_SIDE = 360
 """Pixels of the longer side of a picture on the index page."""
 
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One document on the index page.
-
-    Attributes:
-        href: Its page, relative to the index.
-        title: Its title.
-        language: ISO 639-1 code.
-        sentences: How many it has.
-        pictures: How many it has.
-        links: How many were found.
-        picture: The picture with the strongest link; None without links.
-    """
-
-    href: str
-    title: str
-    language: str
-    sentences: int
-    pictures: int
-    links: int
-    picture: Embedded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +127,9 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     )
 
 
-def index_page(cards: Sequence[Card]) -> str:
-    """A page that leads to the pages of several documents, in the order given."""
-    return _page("index.html", styles=["reading.css"], title="Linked documents", cards=cards, script_hash=None)
+def index_page(records: Sequence[Record]) -> str:
+    """A page that leads to other pages, in the order given."""
+    return _page("index.html", styles=["reading.css"], title="Linked documents", cards=records, script_hash=None)
 
 
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
@@ -157,73 +138,37 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
     Raises:
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
     """
-    write_text(path, reading_page(linked), force=force)
+    write_text(path, sealed(reading_page(linked)), force=force)
 
 
-def write_pages(documents: Iterable[LinkedDocument], folder: Path, *, force: bool = False) -> list[Path]:
-    """Write a page for each document and, where there are several, ``index.html`` that lists them.
-
-    Args:
-        documents: May be a generator; two documents at most are in memory.
-        folder: Made if need be.
-        force: Replace pages that are there.
-
-    Returns:
-        The pages in the order of the documents; the index, if there is one, comes last.
-
-    Raises:
-        OutputError: A file exists and ``force`` is not set, or it cannot be written.
-    """
-    taken = {"index"}
-    pages: list[Path] = []
-    cards: list[Card] = []
-    waiting = iter(documents)
-    linked = next(waiting, None)
-    following = next(waiting, None)
-    several = following is not None
-    while linked is not None:
-        page = folder / f"{page_name(linked.document.id, taken)}.html"
-        write_text(page, reading_page(linked, index="index.html" if several else None), force=force)
-        pages.append(page)
-        if several:
-            cards.append(_card(linked, page.name))
-        linked, following = following, next(waiting, None)
-    if several:
-        pages.append(folder / "index.html")
-        write_text(pages[-1], index_page(cards), force=force)
-    return pages
+def card_picture(linked: LinkedDocument) -> Embedded | None:
+    """The picture with the strongest link, small; None without links."""
+    if not linked.links:
+        return None
+    best = linked.links[0].image
+    return embed(linked.document.images, [best], longer_side=CARD_SIDE)[best]
 
 
-def page_name(identifier: str, taken: set[str]) -> str:
+def page_name(identifier: str, taken: set[str], *longer: str) -> str:
     """A file name without suffix for a document, fit for every file system and not yet taken; it is added to those.
 
     Names that differ only in upper and lower case count as the same, as some file systems see it.
+
+    Args:
+        identifier: What the document is called.
+        taken: Names that are in use, in lower case.
+        longer: Other names for it, to be tried before a number is put behind the first.
     """
-    plain = unicodedata.normalize("NFC", readable(identifier))
-    base = re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:60].rstrip("-._") or "document"
-    name, number = base, 1
-    while name.casefold() in taken:
-        number += 1
-        name = f"{base}-{number}"
+    base = _plain(identifier)
+    numbered = (f"{base}-{number}" for number in count(2))
+    name = next(name for name in chain([base], map(_plain, longer), numbered) if name.casefold() not in taken)
     taken.add(name.casefold())
     return name
 
 
-def _card(linked: LinkedDocument, href: str) -> Card:
-    document = linked.document
-    picture = None
-    if linked.links:
-        best = linked.links[0].image
-        picture = embed(document.images, [best], longer_side=CARD_SIDE)[best]
-    return Card(
-        href=href,
-        title=readable(title(document)),
-        language=document.language,
-        sentences=len(document.sentences),
-        pictures=len(document.images),
-        links=len(linked.links),
-        picture=picture,
-    )
+def _plain(identifier: str) -> str:
+    plain = unicodedata.normalize("NFC", readable(identifier))
+    return re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:60].rstrip("-._") or "document"
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:

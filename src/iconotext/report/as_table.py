@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iconotext.read.images import is_usual
 from iconotext.report.carried import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
 from iconotext.report.readable import percent, readable, shortened
@@ -32,7 +33,7 @@ class Counts:
         pictures: How many it has.
         linked: How many of those have a link.
         links: How many were found.
-        problems: How many pictures have a problem.
+        problems: Pictures with a problem: the address, and what it is. Icons and repeats are none.
     """
 
     name: str
@@ -40,19 +41,23 @@ class Counts:
     pictures: int
     linked: int
     links: int
-    problems: int
+    problems: tuple[tuple[str, str], ...]
 
 
 def count(linked: LinkedDocument) -> Counts:
     """Count a linked document, so that it need not stay in memory for its line in the table."""
     document = linked.document
     return Counts(
-        name=title(document),
+        name=readable(title(document)),
         sentences=len(document.sentences),
         pictures=len(document.images),
         linked=len({link.image for link in linked.links}),
         links=len(linked.links),
-        problems=sum(image.problem is not None for image in document.images),
+        problems=tuple(
+            (readable(image.source), readable(image.problem))
+            for image in document.images
+            if image.problem is not None and not is_usual(image.problem)
+        ),
     )
 
 
@@ -66,12 +71,12 @@ def overview(counts: Sequence[Counts]) -> Table:
     for key in ("sentences", "pictures", "linked", "links"):
         total = sum(getattr(each, key) for each in counts)
         found.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
-    problems = sum(each.problems for each in counts)
+    problems = sum(len(each.problems) for each in counts)
     found.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
     for each in counts:
-        name = Text(shortened(readable(each.name), 60))
+        name = Text(shortened(each.name, 60))
         numbers = (each.sentences, each.pictures, each.linked, each.links)
-        found.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{each.problems or ''}", style="dim red"))
+        found.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{len(each.problems) or ''}", style="dim red"))
     return found
 
 

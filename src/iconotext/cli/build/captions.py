@@ -90,7 +90,7 @@ def captions(
     - `iconotext corpus build captions --source results_20130124.token --images flickr30k-images -o flickr30k.parquet`
     - `iconotext corpus build captions --source flickr8k/captions.jsonl -o dii.parquet --rule dii`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders import captions as builder
 
         (given,) = parse_settings(set_ or [], builder.CaptionsSettings)

@@ -43,7 +43,7 @@ def cite(
     - `iconotext corpus build cite --source data.csv --images recipeqa/images -o cite.jsonl --only-found`
     - `iconotext corpus build cite --source data.csv --source more.csv -o citepp.parquet --group`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.cite import CITE_TABLE
 
         build_labelled(

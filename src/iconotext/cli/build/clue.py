@@ -49,7 +49,7 @@ def clue(
     - `iconotext corpus build clue --source data-both-04-08-cleaned.tsv --output clue.jsonl`
     - `iconotext corpus build clue --source data-both-04-08-cleaned.tsv -o clue.jsonl --images clue/ --fetch`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.clue import CLUE_TABLE
         from iconotext.read.polite import Manners
 

@@ -35,7 +35,7 @@ def diy(
     - `iconotext corpus build diy --source reddit/ --output diy.jsonl`
     - `iconotext corpus build diy -s reddit/ -o diy.jsonl --images pictures/ --fetch --set min_score=10`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.diy import DiySettings, diy_rows
         from iconotext.read.polite import Manners
 

@@ -56,7 +56,7 @@ def folder(
     - `iconotext corpus build folder --source recipes/ -o recipes.jsonl --links step`
     - `iconotext corpus build folder -s books/ -o books.jsonl --set epub=chapters --set language=en`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.folder import FolderSettings, folder_rows
         from iconotext.read import ReadSettings
 

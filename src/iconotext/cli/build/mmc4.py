@@ -39,7 +39,7 @@ def mmc4(
     - `iconotext corpus build mmc4 -s shards/ -o mmc4.jsonl --images pictures/ --fetch --only-found`
     - `iconotext corpus build mmc4 -s shard_0.jsonl.zip -o mmc4.jsonl --set min_similarity=0.25`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.mmc4 import Mmc4Settings, mmc4_rows
         from iconotext.read.polite import Manners
 

@@ -29,7 +29,7 @@ def mscoco(
     - `iconotext corpus build mscoco --source coco/annotations --images coco/images -o m.parquet --set verify=false`
     - `iconotext corpus build mscoco --source coco/ -o all.parquet --set photographs=all`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.mscoco import MscocoSettings, mscoco_rows
 
         run_data_set(

@@ -53,7 +53,7 @@ def multi_retrieval(
     - `iconotext corpus build multi-retrieval --source mscoco/ --output corpora/mscoco/c.jsonl --compare mscoco`
     - `iconotext corpus build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.multi_retrieval import (
             MultiRetrievalSettings,
             check_features,

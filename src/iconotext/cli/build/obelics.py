@@ -39,7 +39,7 @@ def obelics(
     - `iconotext corpus build obelics -s data/ -o obelics.jsonl --images pictures/ --fetch --only-found`
     - `iconotext corpus build obelics -s data/ -o obelics.jsonl --set min_images=2 --set min_sentences=10`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.obelics import obelics_rows
         from iconotext.corpus.builders.shards import ShardSettings
         from iconotext.read.polite import Manners

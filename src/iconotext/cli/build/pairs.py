@@ -46,7 +46,7 @@ def pairs(
     - `iconotext corpus build pairs --source corpus.jsonl --output pairs.jsonl`
     - `iconotext corpus build pairs --source flickr8k/captions.jsonl -o pairs.jsonl --only train`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.pairs import pairs_rows
 
         run_build(

@@ -26,7 +26,7 @@ def story_dii(
 
     - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.stories.story import StorySettings
         from iconotext.corpus.builders.story_dii import story_dii_rows
 

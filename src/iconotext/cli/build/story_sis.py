@@ -26,7 +26,7 @@ def story_sis(
 
     - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.stories.story import StorySettings
         from iconotext.corpus.builders.story_sis import story_sis_rows
 

@@ -27,7 +27,7 @@ def wiki(
     - `iconotext corpus build wiki --source imageclef/ --output wiki.jsonl`
     - `iconotext corpus build wiki -s imageclef/ -o wiki.parquet --images /data/images --set max_sentences=50`
     """
-    with known_errors():
+    with known_errors(goes_on=True):
         from iconotext.corpus.builders.wiki import WikiSettings, wiki_rows
 
         run_data_set(

@@ -1,0 +1,171 @@
+"""One run of ``iconotext link``: which documents are meant, what came of each, and what people are told of it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from iconotext.cli.common import complain, output_console, progress
+from iconotext.errors import DocumentError, OutputError
+
+if TYPE_CHECKING:
+    from iconotext.read import Failure, ReadSettings
+    from iconotext.report.as_table import Counts
+    from iconotext.report.problems import Problem
+    from iconotext.types import LinkedDocument
+
+logger = logging.getLogger(__name__)
+
+SHOWN = 20
+"""Problems that are named on the terminal."""
+
+TEXTS = frozenset(
+    ".adoc .asciidoc .doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .odt .org .pages .ppt .pptx .rst .rtf .tex .textile"
+    " .txt .wiki".split()
+)
+"""Kinds of files whose reader would expect them to be linked; others (pictures, scripts, styles) are no documents."""
+
+Item = TypeVar("Item")
+
+
+class Run:
+    """The documents of a run, and what came of each.
+
+    Args:
+        paths: What the user named.
+        reading: How documents are read.
+        output: What the run writes; not read where it lies in a folder.
+        quiet: Tell only of errors.
+
+    Attributes:
+        found: The documents: the file, and the folder that was named, None where the file itself was.
+        names: Their ids, before an EPUB falls into chapters.
+
+    Raises:
+        DocumentError: There are none.
+    """
+
+    def __init__(self, paths: Sequence[Path], reading: ReadSettings, *, output: Path | None, quiet: bool) -> None:
+        from iconotext.read import find_documents, unique_names
+
+        self._quiet = quiet
+        self._passed_by: Counter[str] = Counter()
+        found = find_documents(paths, reading, passed_by=self._passed_by)
+        own = output.resolve() if output is not None else None
+        self.found = [(path, folder) for path, folder in found if folder is None or path.resolve() != own]
+        self.names = unique_names([path for path, _ in self.found])
+        if not self.found:
+            self._tell_unread()
+            raise DocumentError(
+                f"no documents in {', '.join(map(str, paths))}: Markdown, HTML, DOCX, EPUB and PDF are read"
+            )
+        self._given = {path for path, folder in self.found if folder is None}
+        self._counts: list[Counts] = []
+        self._failures: list[Failure] = []
+        self._pictures: list[Problem] = []
+        self._unchanged = 0
+        self._told = False
+        self._only: LinkedDocument | None = None
+
+    @property
+    def linked(self) -> int:
+        """How many documents are linked so far."""
+        return len(self._counts)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """All that went wrong so far, whole documents first."""
+        from iconotext.report.problems import Problem
+
+        documents = [Problem(str(failure.path), "document", str(failure.error)) for failure in self._failures]
+        return documents + self._pictures
+
+    def watched(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, with a word now and then on how far they are."""
+        if self._quiet or logger.isEnabledFor(logging.INFO):
+            return iter(items)
+        return progress(items, total=len(self.found), label="Linking")
+
+    def failed(self, failure: Failure) -> None:
+        """Remember a document that could not be read or linked, or whose page could not be written."""
+        self._failures.append(failure)
+        logger.info("%s: failed", failure.path)
+
+    def made(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
+        """Remember a document that is linked; ``linked`` is None where it was already, and nothing has changed."""
+        from iconotext.report.problems import Problem
+
+        self._only = linked if not self._counts else None
+        self._counts.append(counts)
+        self._unchanged += linked is None
+        where = str(path or counts.name)
+        self._pictures += [Problem(where, picture, why) for picture, why in counts.problems]
+        logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
+
+    def show_table(self) -> None:
+        """The links of one document, or the numbers of several, on stdout."""
+        from iconotext.report.as_table import overview, table
+
+        if self._quiet or not self._counts:
+            return
+        if self._only is not None:
+            self._told = True  # what is wrong with each picture
+            output_console().print(table([self._only]))
+        else:
+            output_console().print(overview(self._counts))
+
+    def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
+        """Say what was left out and what went wrong, and end the program with status 1 if it must.
+
+        It must where no document could be linked, a file that was named itself failed, or a page could not be written.
+
+        Args:
+            all_in: The file that lists all problems.
+            removed: Pages of documents that are gone.
+        """
+        self._tell_unread()
+        if self._unchanged and not self._quiet:
+            typer.echo(f"{self._unchanged:,} of {len(self._counts):,} unchanged", err=True)
+        if removed and not self._quiet:
+            typer.echo(
+                f"{removed:,} {'page' if removed == 1 else 'pages'} removed: no such document any more", err=True
+            )
+        self._tell_problems(all_in)
+        hard = any(failure.path in self._given or isinstance(failure.error, OutputError) for failure in self._failures)
+        if hard or not self._counts:
+            sys.exit(1)
+
+    def _tell_problems(self, all_in: Path | None) -> None:
+        failed, total = len(self._failures), len(self._counts) + len(self._failures)
+        problems = self.problems[: failed if self._quiet or self._told else None]
+        for problem in problems[:SHOWN]:
+            complain(str(problem))
+        if len(problems) > SHOWN:
+            where = f"; {all_in} lists all" if all_in else ""
+            complain(f"... and {len(problems) - SHOWN:,} more problems{where}")
+        if failed and total > 1:
+            complain(f"{failed:,} of {total:,} documents failed")
+
+    def _tell_unread(self) -> None:
+        """Say which files of the folders were passed by: those that people may miss, or with --verbose all."""
+        from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
+
+        def matters(kind: str) -> bool:
+            folder = kind.endswith("/") and not kind.startswith(".")
+            return (
+                folder or kind in TEXTS or kind in (EXCLUDED, OWN_PAGE, TEMPLATE) or logger.isEnabledFor(logging.INFO)
+            )
+
+        told = [
+            kind if kind.endswith("/") else f"{number:,} {kind or 'without a suffix'}"
+            for kind, number in self._passed_by.most_common()
+            if matters(kind)
+        ]
+        if told and not self._quiet:
+            typer.echo(f"Not read: {', '.join(told)}", err=True)

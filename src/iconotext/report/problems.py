@@ -1,0 +1,51 @@
+"""What went wrong with documents and pictures, as a table of tab-separated values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from iconotext.report.readable import readable
+
+NAME = "problems.tsv"
+_HEAD = "path\twhat\twhy\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One line of the table.
+
+    Attributes:
+        path: The file that was read.
+        what: The address of the picture in it; "document" where it is the document itself.
+        why: What is wrong.
+    """
+
+    path: str
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        """One line for a terminal."""
+        said = (self.why,) if self.what == "document" else (self.path, self.what, self.why)
+        return " ".join(": ".join(map(readable, said)).split())
+
+
+def problem_table(problems: Iterable[Problem]) -> str:
+    """The table with a line that names its columns; no cell can be taken for a formula by a spreadsheet."""
+    return _HEAD + "".join("\t".join(map(_cell, astuple(problem))) + "\n" for problem in problems)
+
+
+def is_problem_table(path: Path) -> bool:
+    """Whether a file is such a table."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_HEAD)) == _HEAD.encode()
+    except OSError:
+        return False
+
+
+def _cell(text: str) -> str:
+    plain = " ".join(readable(text).split())
+    return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
