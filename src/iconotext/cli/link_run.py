@@ -83,7 +83,7 @@ class Run:
         """All that went wrong so far, whole documents first."""
         from iconotext.report.problems import Problem
 
-        documents = [Problem(str(failure.path), "document", str(failure.error)) for failure in self._failures]
+        documents = [Problem(str(each.path), "document", _without_path(each)) for each in self._failures]
         return documents + self._pictures
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
@@ -163,9 +163,14 @@ class Run:
             )
 
         told = [
-            kind if kind.endswith("/") else f"{number:,} {kind or 'without a suffix'}"
+            kind if kind.endswith("/") else f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}"
             for kind, number in self._passed_by.most_common()
             if matters(kind)
         ]
         if told and not self._quiet:
             typer.echo(f"Not read: {', '.join(told)}", err=True)
+
+
+def _without_path(failure: Failure) -> str:
+    """What is wrong with a document; its path is told beside it."""
+    return str(failure.error).removeprefix(f"{failure.path.absolute()}: ").removeprefix(f"{failure.path}: ")

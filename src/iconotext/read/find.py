@@ -55,7 +55,7 @@ BUILT = {
 }
 """Folders that a site generator fills where one of these files lies beside them: the same texts a second time."""
 
-OWN_PAGE, TEMPLATE, EXCLUDED = "pages made by iconotext", "templates", "files by --include and --exclude"
+OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
 """What may be passed by, beside the suffixes of other kinds of files and the names of folders, which end in ``/``."""
 
 _HEAD = 64 * 2**10

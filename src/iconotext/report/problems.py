@@ -28,7 +28,7 @@ class Problem:
 
     def __str__(self) -> str:
         """One line for a terminal."""
-        said = (self.why,) if self.what == "document" else (self.path, self.what, self.why)
+        said = (self.path, self.why) if self.what == "document" else (self.path, self.what, self.why)
         return " ".join(": ".join(map(readable, said)).split())
 
 
