@@ -121,8 +121,13 @@ def refuse(path: Path, force: bool) -> None:
 
 def unwritten(path: Path | str, error: OSError) -> OutputError:
     """The error to raise where the system refuses to write."""
-    advice = "; free some space there, then give the same command again" if error.errno in _FULL else ""
+    advice = "; free some space there, then give the same command again" if is_full(error) else ""
     return OutputError(f"cannot write {path}: {error.strerror or error}{advice}")
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the system refuses since there is no space left."""
+    return error.errno in _FULL
 
 
 def _exists(path: Path) -> OutputError:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import errno
 import sys
 
 import pytest
 
+from iconotext.cli import common
 from iconotext.cli.common import WIDE, known_errors, output_console, parse_settings, progress
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import ReadSettings
@@ -34,9 +36,36 @@ def test_interruption_is_no_traceback(capsys):
     assert capsys.readouterr().err.startswith("iconotext: stopped")
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_progress_passes_everything_on_and_shows_itself_on_terminals_only(capsys, monkeypatch, terminal):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+def test_a_command_that_begins_anew_does_not_promise_to_go_on(capsys):
+    for goes_on in (False, True):
+        with pytest.raises(SystemExit), known_errors(goes_on=goes_on):
+            raise KeyboardInterrupt
+        assert ("goes on" in capsys.readouterr().err) is goes_on
+
+
+def test_a_full_disk_that_a_library_meets_is_one_line(capsys):
+    with pytest.raises(SystemExit) as stopped, known_errors():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err.startswith("iconotext: cannot write a temporary file: No space left on device; free")
+    with pytest.raises(OSError, match="another"), known_errors():
+        raise OSError(errno.EPERM, "another")
+
+
+def test_progress_passes_everything_on_and_shows_a_bar_on_terminals(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     assert list(progress(iter("abc"), total=3, label="Linking")) == ["a", "b", "c"]
-    assert bool(capsys.readouterr().err) is terminal
+    assert "Linking" in capsys.readouterr().err
+
+
+def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
+    assert list(progress(iter("abcde"), total=5, label="Linking")) == list("abcde")
+    assert list(progress(iter("ab"), total=0, label="Reading")) == list("ab")
+    assert capsys.readouterr().err.splitlines() == [
+        "iconotext: Linking: 2 of 5, after 0:00:20",
+        "iconotext: Linking: 4 of 5, after 0:00:40",
+        "iconotext: Reading: 2, after 0:00:20",
+    ]

@@ -40,8 +40,6 @@ def test_pages_and_table(article, tmp_path):
     output = run("link", article, "--output", tmp_path / "pages")
     assert (tmp_path / "pages" / "article.html").stat().st_size > 1000
     assert "one.png" in output
-    assert "exists" in run("link", article, "--output", tmp_path / "pages", status=1)
-    run("link", article, "--output", tmp_path / "pages", "--force")
     run("link", article, "--output", tmp_path / "one.html")
     assert (tmp_path / "one.html").is_file()
 
@@ -110,18 +108,79 @@ def test_several_documents(article, tmp_path):
 
     assert set(pq.read_table(tmp_path / "out.parquet").column("document").to_pylist()) == {"article", "plain"}
     output = run("link", tmp_path, "--output", tmp_path / "pages")
-    assert {p.name for p in (tmp_path / "pages").iterdir()} == {"article.html", "plain.html", "index.html"}
+    assert {p.name for p in (tmp_path / "pages").glob("*.*ml")} == {"article.html", "plain.html", "index.html"}
     assert "2 documents" in output
+    for to in ("jsonl", "json", "markdown", "parquet"):
+        assert "2 documents" in run("link", tmp_path, "--to", to, "--output", tmp_path / "data" / to)
+    assert run("link", tmp_path, "--to", "jsonl", "--output", tmp_path / "quiet.jsonl", "--quiet") == ""
 
 
 def test_one_bad_document_does_not_stop_the_others(article, tmp_path):
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 not really")
-    output = run("link", tmp_path, "--to", "jsonl", status=1)
-    assert "1 of 2 documents failed" in output
-    objects = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    objects = [json.loads(line) for line in run("link", tmp_path, "--to", "jsonl").splitlines()]
     assert [("error" in o, o["id"]) for o in objects] == [(False, "article"), (True, "broken")]
-    run("link", tmp_path, "--output", tmp_path / "pages", status=1)
+    run("link", tmp_path, "--output", tmp_path / "pages")
     assert (tmp_path / "pages" / "article.html").is_file()
+
+
+@pytest.mark.parametrize("to", ["html", "jsonl", "markdown"])
+def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypatch, to):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("docs/good.md", "A sentence."), ("docs/empty.md", ""), ("none/empty.md", "")):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    command = ["link", "--to", to, *(["-o", "out"] if to == "html" else [])]
+    told = CliRunner().invoke(app, [*command, "docs"])
+    assert told.exit_code == 0  # one of a folder
+    assert "iconotext: docs/empty.md: the file is empty\niconotext: 1 of 2 documents failed" in told.stderr
+    run(*command, "docs/good.md", "docs/empty.md", status=1)  # one that was named
+    run(*command, "none", status=1)  # all
+
+
+def test_problems_are_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    pictures = "".join(f"![](gone{n}.png)\n\n" for n in range(30))
+    Path("docs/=a.md").write_text(f"A sentence.\n\n{pictures}![](=1+2.png)\n\n<img src='\x1b[31mx.png'>")
+    Path("docs/b.md").write_text("")
+    Path("docs/c.md").write_text("Nothing wrong here.")
+    told = CliRunner().invoke(app, ["link", "docs", "-o", "out"])
+    lines = told.stderr.splitlines()
+    assert lines[1] == "iconotext: docs/b.md: the file is empty"
+    assert lines[2] == "iconotext: docs/=a.md: gone0.png: not found beside the document"
+    assert lines[21:] == [
+        "iconotext: ... and 13 more problems; out/problems.tsv lists all",
+        "iconotext: 1 of 3 documents failed",
+    ]
+    table = [line.split("\t") for line in Path("out/problems.tsv").read_text().splitlines()]
+    assert table[0] == ["path", "what", "why"]
+    assert len(table) == 1 + 33
+    assert table[-2][:2] == ["docs/=a.md", "'=1+2.png"]
+    assert "\x1b" not in Path("out/problems.tsv").read_text()
+    Path("docs/b.md").write_text("Now there is text.")
+    Path("docs/=a.md").write_text("No pictures.")
+    run("link", "docs", "-o", "out")
+    assert not Path("out/problems.tsv").exists()
+    Path("out/problems.tsv").write_text("the user's own")
+    assert "problems.tsv exists already" in run("link", "docs", "-o", "out", status=1)
+
+
+def test_files_that_are_not_read_are_counted(article, tmp_path):
+    for name in ("a.rst", "b.rst", "c.ipynb", "d.css", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "t.html").write_text("{% extends 'base' %}")
+    command = ["link", str(tmp_path), "-o", str(tmp_path / "pages"), "--exclude", "drafts/"]
+    (told,) = (line for line in CliRunner().invoke(app, command).stderr.splitlines() if line.startswith("Not read"))
+    assert set(told.removeprefix("Not read: ").split(", ")) == {
+        "2 .rst", "1 .ipynb", "drafts/", "_layouts/", "1 HTML template",
+    }  # fmt: skip
+    verbose = subprocess.run([sys.executable, "-m", "iconotext", *command, "-v"], capture_output=True, text=True).stderr
+    assert "1 .css" in verbose
+    assert f"iconotext: {tmp_path / 'd.css'}: not read (.css)" in verbose
+    assert f"iconotext: {article}: unchanged" in verbose
+    assert "2 iconotext pages" in verbose
+    assert CliRunner().invoke(app, [*command, "--quiet"]).output == ""
 
 
 def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
@@ -185,20 +244,3 @@ def test_help_and_usage_errors_load_nothing_heavy():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
-
-
-def test_killed_while_writing_leaves_no_half_page(article, tmp_path):
-    """SIGKILL at several moments: a page is there whole or not at all, and the same command then finishes."""
-    pages = tmp_path / "pages"
-    command = [sys.executable, "-m", "iconotext", "link", str(article), "--output", str(pages), "--force"]
-    for seconds in (0.8, 1.6, 2.4):
-        process = subprocess.Popen(command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        for page in pages.glob("*.html"):
-            assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    subprocess.run(command, check=True, capture_output=True)
-    assert (pages / "article.html").read_text(encoding="utf-8").rstrip().endswith("</html>")

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from iconotext.read.images import inspect
 from iconotext.report.as_table import LONGEST, count, overview, table
 from iconotext.report.readable import readable, shortened
 from iconotext.types import Explanation, Image
-from tests.report.conftest import explained, link, make_linked
+from tests.report.conftest import explained, link, make_linked, photograph
 
 
 def shown(renderable, width=120) -> str:
@@ -37,10 +38,18 @@ def test_pictures_sentences_and_totals(linked):
 
 def test_overview_counts_documents(linked):
     counts = [count(linked), count(make_linked([], [], []))]
-    assert (counts[0].linked, counts[0].problems, counts[1].links) == (2, 1, 0)
+    assert (counts[0].linked, counts[0].problems, counts[1].links) == (2, (("img/gone.jpg", "file not found"),), 0)
     text = plain(overview(counts))
     assert "2 documents" in text
     assert "On cats" in text
+
+
+def test_icons_and_repeats_are_no_problems(tmp_path):
+    for name, side in (("a.png", 90), ("b.png", 90), ("c.png", 16)):
+        (tmp_path / name).write_bytes(photograph(1, (side, side)))
+    images = inspect([Image(name, tmp_path / name) for name in ("a.png", "b.png", "c.png")])
+    assert [image.problem is None for image in images] == [True, False, False]
+    assert count(make_linked(["Text."], list(images), [])).problems == ()
 
 
 def test_text_of_a_document_has_no_power_over_the_terminal(hostile):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from iconotext.errors import IconotextError, SettingError
+from iconotext.write import is_full, unwritten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +43,11 @@ def known_errors(*, goes_on: bool = False) -> Iterator[None]:
         yield
     except IconotextError as error:
         complain(str(error))
+        sys.exit(1)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        complain(str(unwritten(error.filename or "a temporary file", error)))  # of a library
         sys.exit(1)
     except KeyboardInterrupt:
         complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")

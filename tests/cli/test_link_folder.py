@@ -1,0 +1,358 @@
+"""``iconotext link`` into a folder of pages: what is made anew, what is left, what is removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import iconotext.cli.link
+from iconotext.cli.app import app
+from iconotext.pipeline import Linker
+from iconotext.report.manifest import NAME as MANIFEST
+from iconotext.types import Document, Link, LinkedDocument
+from tests.cli.test_link import run
+from tests.read.test_epub import book
+
+
+class QuickLinker:
+    """Links every good picture to the first sentence, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.linked: list[str] = []
+
+    def link(self, document: Document) -> LinkedDocument:
+        self.linked.append(document.id)
+        good = [number for number, image in enumerate(document.images) if image.problem is None]
+        links = tuple(Link(0, number, 0.5, 0.5, {"picture": 0.5}) for number in good)
+        return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images))), "quick")
+
+    link_all = Linker.link_all
+
+    def again(self, *arguments: object, status: int = 0) -> list[str]:
+        """Run ``iconotext link``; the documents that were linked."""
+        self.linked = []
+        run("link", *arguments, status=status)
+        return self.linked
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    linker = QuickLinker()
+    monkeypatch.setattr(Linker, "load", lambda *_: linker)
+    return linker
+
+
+@pytest.fixture
+def docs(tmp_path, picture):
+    """Three documents with a picture each: ``a``, ``b`` and ``c``."""
+    for seed, name in enumerate("abc"):
+        picture(f"docs/img/{name}.png", seed=seed)
+        (tmp_path / "docs" / f"{name}.md").write_text(
+            f"# Title {name}\n\nA sentence of {name}.\n\n![](img/{name}.png)\n"
+        )
+    return tmp_path / "docs"
+
+
+def pages(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.html"))}
+
+
+def listed(folder: Path) -> list[str]:
+    """The pages that the index leads to."""
+    return re.findall(r'<li><a href="([^"]*)">', (folder / "index.html").read_text())
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.html")}
+
+
+def test_a_rerun_makes_only_what_has_changed(quick, docs, tmp_path, picture, monkeypatch):
+    out = tmp_path / "out"
+
+    def again(*more: object) -> list[str]:
+        return quick.again(docs, "-o", out, *more)
+
+    assert again() == ["a", "b", "c"]
+    before, written = pages(out), times(out)
+    assert again() == []
+    assert (pages(out), times(out)) == (before, written)
+    (docs / "a.md").write_text("# Title a\n\nAnother sentence.\n\n![](img/a.png)\n\n![](img/later.png)\n")
+    assert again() == ["a"]
+    assert {name for name, page in pages(out).items() if page != before[name]} == {"a.html", "index.html"}
+    assert again() == []  # though a picture of it is missing
+    picture("docs/img/later.png", seed=9)
+    assert again() == ["a"]
+    picture("docs/img/b.png", seed=8)
+    assert again() == ["b"]
+    (out / "c.html").unlink()
+    assert again() == ["c"]
+    os.utime(docs / "a.md")
+    assert again() == []
+    assert again("--set", "k=1") == ["a", "b", "c"]
+    assert again("--set", "k=1", "--exclude", "nothing") == []
+    assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]
+    monkeypatch.setattr(iconotext.cli.link, "__version__", "99")
+    assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]
+    assert again("--set", "k=1", "--model", "other", "--force") == ["a", "b", "c"]
+
+
+def test_the_numbers_of_what_is_unchanged_are_right(quick, docs, tmp_path):
+    (docs / "a.md").write_text("# Title a\n\nA sentence.\n\n![](img/a.png)\n\n![](gone.png)\n")
+    command = ["link", docs, "-o", tmp_path / "out"]
+    first = run(*command)
+    assert "3 documents" in first
+    assert run(*command) == first
+
+
+def test_a_model_of_the_same_name_with_other_weights_is_another(quick, docs, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    command = [docs, "-o", tmp_path / "out", "--model", model]
+    (model / "recipe.toml").write_text("x = 1")
+    assert len(quick.again(*command)) == 3
+    assert quick.again(*command) == []
+    for name in ("recipe.toml", "weights.safetensors"):
+        (model / name).write_text("x = 2")
+        assert len(quick.again(*command)) == 3
+
+
+def test_pages_of_documents_that_are_gone_are_removed_and_nothing_else(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    (out / "notes.html").write_text("the user's own")
+    (out / "c.html").write_bytes((out / "c.html").read_bytes() + b"<!-- the user's -->")
+    changed = (out / "c.html").read_bytes()
+    for name in "bc":
+        (docs / f"{name}.md").unlink()
+    assert quick.again(docs, "-o", out) == []
+    assert set(pages(out)) == {"a.html", "c.html", "index.html", "notes.html"}
+    assert listed(out) == ["a.html"]
+    assert (out / "c.html").read_bytes() == changed
+    assert (out / "notes.html").read_text() == "the user's own"
+    (docs / "a.md").unlink()
+    assert "no documents" in run("link", docs, "-o", out, status=1)
+
+
+def test_a_page_that_somebody_changed_stays(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    changed = (out / "a.html").read_bytes().replace(b"Title a", b"Title A")
+    (out / "a.html").write_bytes(changed)
+    assert quick.again(docs, "-o", out) == []  # nothing to do for it
+    (docs / "a.md").write_text("New.\n\n![](img/a.png)")
+    (docs / "b.md").write_text("New.\n\n![](img/b.png)")
+    said = run("link", docs, "-o", out, status=1)
+    assert "a.html exists already, and is not as iconotext wrote it: --force replaces it" in said
+    assert (out / "a.html").read_bytes() == changed
+    assert b"New." in (out / "b.html").read_bytes()
+    quick.again(docs, "-o", out, "--force")
+    assert b"New." in (out / "a.html").read_bytes()
+
+
+def test_files_of_the_user_are_in_the_way(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.html").write_text("mine")
+    (out / "sub").mkdir()
+    assert quick.again(docs, "-o", out, status=1) == ["b", "c"]
+    assert (out / "a.html").read_text() == "mine"
+    (out / "index.html").write_text("mine, too")
+    assert "index.html exists already" in run("link", docs, "-o", out, status=1)
+    assert quick.linked == ["b", "c"]  # not even begun
+    assert (out / "index.html").read_text() == "mine, too"
+    quick.again(docs, "-o", out, "--force")
+    assert listed(out) == ["a.html", "b.html", "c.html"]
+
+
+def test_no_page_replaces_a_document(quick, tmp_path):
+    (tmp_path / "page.html").write_text("<p>A sentence that is the document.</p>")
+    for force in ([], ["--force"]):
+        said = run("link", tmp_path / "page.html", "-o", tmp_path, *force, status=1)
+        assert "page.html is one of the documents: name another folder with --output" in said
+    assert "the document" in (tmp_path / "page.html").read_text()
+
+
+def test_documents_of_another_folder_come_beside_the_first(quick, docs, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("Another a.")
+    (other / "index.md").write_text("A document with the name of the index.")
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    assert quick.again(other, "-o", out) == ["a", "index"]
+    assert listed(out) == ["a.html", "b.html", "c.html", "other-a.html", "other-index.html"]
+    assert quick.again(docs, other, "-o", out) == []
+    assert quick.again(docs / "b.md", "-o", out) == []
+    (docs / "b.md").unlink()
+    assert quick.again(other, "-o", out) == []
+    assert listed(out) == ["a.html", "c.html", "other-a.html", "other-index.html"]  # one is gone from the disk
+    assert quick.again(docs, "-o", out, "--exclude", "c.md") == []
+    assert listed(out) == ["a.html", "other-a.html", "other-index.html"]  # one is no document of its folder any more
+
+
+def test_the_order_of_runs_does_not_matter(quick, docs, tmp_path):
+    for order in (["a", "b", "c"], ["c", "b", "a"]):
+        for name in order:
+            quick.again(docs / f"{name}.md", "-o", tmp_path / order[0])
+    quick.again(docs, "-o", tmp_path / "once")
+    assert pages(tmp_path / "a") == pages(tmp_path / "c") == pages(tmp_path / "once")
+
+
+def test_the_folder_may_lie_among_the_documents_and_be_moved_with_them(quick, docs, tmp_path):
+    out = docs / "pages"
+    assert quick.again(docs, "-o", out) == ["a", "b", "c"]
+    said = run("link", docs, "-o", out)
+    assert quick.linked == ["a", "b", "c"]
+    docs.rename(tmp_path / "moved")
+    moved = tmp_path / "moved"
+    assert quick.again(moved, "-o", moved / "pages") == []
+    assert "3 documents" in said
+    assert quick.again(moved, "-o", moved) == ["a", "b", "c"]  # beside the documents themselves
+    assert quick.again(moved, "-o", moved) == []
+
+
+def test_chapters_of_a_book(quick, tmp_path):
+    path = tmp_path / "book.epub"
+    chapters = {name: f"<h1>Title {name}</h1><p>A sentence of {name}.</p>" for name in ("one", "two", "three")}
+    path.write_bytes(book(chapters))
+    command = [path, "-o", tmp_path / "out", "--set", "epub=chapters"]
+    assert len(quick.again(*command)) == 3
+    assert len(listed(tmp_path / "out")) == 3
+    assert quick.again(*command) == []
+    (tmp_path / "out" / listed(tmp_path / "out")[1]).unlink()
+    assert len(quick.again(*command)) == 1
+    del chapters["three"]
+    path.write_bytes(book(chapters))
+    assert quick.again(*command) == []
+    assert len(listed(tmp_path / "out")) == 2
+    assert len(quick.again(*command[:-2])) == 1
+    assert listed(tmp_path / "out") == ["book.html"]
+
+
+def test_a_single_page_is_replaced_while_it_is_as_we_wrote_it(quick, docs, tmp_path):
+    page = tmp_path / "page.html"
+    quick.again(docs / "a.md", "-o", page)
+    quick.again(docs / "b.md", "-o", page)
+    assert b"Title b" in page.read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"docs", "page.html"}
+    page.write_bytes(page.read_bytes() + b" ")
+    assert "--force" in run("link", docs / "a.md", "-o", page, status=1)
+    quick.again(docs / "a.md", "-o", page, "--force")
+    assert b"Title a" in page.read_bytes()
+
+
+def test_a_damaged_manifest_costs_work_and_no_page(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    before = pages(out)
+    manifest = out / MANIFEST
+    lines = manifest.read_text().splitlines(keepends=True)
+    manifest.write_text("".join([*lines[:2], lines[2][:100]]))  # as a kill or a full disk leaves it
+    assert quick.again(docs, "-o", out) == ["c"]
+    manifest.write_bytes(b"\x00\xff nonsense\n[]\n{}\n")
+    assert quick.again(docs, "-o", out) == ["a", "b", "c"]
+    manifest.unlink()
+    assert quick.again(docs, "-o", out) == ["a", "b", "c"]
+    assert pages(out) == before
+
+
+def test_a_manifest_cannot_name_pages_elsewhere(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    quick.again(docs / "a.md", "-o", tmp_path / "outside.html")
+    lines = [json.loads(line) for line in (out / MANIFEST).read_text().splitlines()]
+    for line in lines:
+        line["page"] = "../outside.html"
+        line["origin"]["source"] = "gone.md"
+    (out / MANIFEST).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    quick.again(docs, "-o", out)
+    assert (tmp_path / "outside.html").exists()
+
+
+def stopped(docs: Path, out: Path, how: signal.Signals) -> str:
+    """Stop a run as soon as it has written some pages; what it said on stderr."""
+    command = [sys.executable, "-m", "iconotext", "link", str(docs), "-o", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for _ in range(6000):
+        if len(list(out.glob("*.html"))) >= 2 or process.poll() is not None:
+            break
+        time.sleep(0.01)
+    process.send_signal(how)
+    _, said = process.communicate()
+    assert process.returncode == (130 if how is signal.SIGINT else -how)
+    return said
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    docs = tmp_path_factory.mktemp("many")
+    for n in range(12):
+        (docs / f"d{n:02}.md").write_text(f"# Title {n}\n\n" + f"Sentence {n} is one of many. " * 5)
+    return docs
+
+
+def test_killed_and_interrupted_runs_go_on(many, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run("link", many, "-o", whole)
+    stopped(many, out, signal.SIGKILL)
+    done = pages(out)
+    assert 2 <= len(done) < 12
+    assert all(page.endswith(b"</html>\n") for page in done.values())
+    said = stopped(many, tmp_path / "other", signal.SIGINT)
+    assert said.endswith("iconotext: stopped; what was written is complete, and the same command goes on from there\n")
+    assert "Traceback" not in said
+    for folder in (out, tmp_path / "other"):
+        there = times(folder)
+        result = CliRunner().invoke(app, ["link", str(many), "-o", str(folder)])
+        (unchanged,) = re.findall(r"(\d+) of 12 unchanged", result.stderr)
+        assert int(unchanged) >= len(there) - 1  # the last page may not have come into the manifest
+        assert sum(times(folder)[name] == before for name, before in there.items()) >= int(unchanged)
+        assert pages(folder) == pages(whole)
+        assert not list(folder.glob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
+def test_a_full_disk_is_one_line_and_the_run_goes_on(many, tmp_path):
+    out = tmp_path / "out"
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000));"
+        "from iconotext.cli.app import main; main()"
+    )
+    big = many.parent / "with a big one"
+    big.mkdir()
+    for path in many.glob("d0[0-3].md"):
+        (big / path.name).write_bytes(path.read_bytes())
+    (big / "d02.md").write_text("This is the long one of the documents. " * 1000)
+    # The cache would meet the limit, too.
+    arguments = ["link", str(big), "-o", str(out), "--set", "cache=false"]
+    result = subprocess.run([sys.executable, "-c", limited, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"iconotext: cannot write {out / 'd02.html'}: File too large; free some space there, then give the same command"
+        " again\n"
+    )
+    assert sorted(pages(out)) == ["d00.html", "d01.html"]
+    assert all(page.endswith(b"</html>\n") for page in pages(out).values())
+    again = run("link", big, "-o", out, "--set", "cache=false", "--quiet")
+    assert again == ""
+    assert len(pages(out)) == 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_full_standard_output_is_one_line(docs):
+    with Path("/dev/full").open("w") as full:
+        arguments = [sys.executable, "-m", "iconotext", "link", str(docs / "a.md"), "--to", "json"]
+        result = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("iconotext: cannot write to standard output: No space left on device")
+    assert result.stderr.count("\n") == 1
