@@ -61,7 +61,7 @@ def test_progress_passes_everything_on_and_shows_a_bar_on_terminals(capsys, monk
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(common, "monotonic", lambda: next(clock))
     assert list(progress(iter("abcde"), total=5, label="Linking")) == list("abcde")
     assert list(progress(iter("ab"), total=0, label="Reading")) == list("ab")
     assert capsys.readouterr().err.splitlines() == [

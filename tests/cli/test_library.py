@@ -74,6 +74,7 @@ def test_errors_are_one_line(photos, tmp_path):
     assert "no library; make one with" in run("library", "list", lib, status=1)
     assert "with other things in it" in run("library", "add", photos, lib.parent, status=1)
     assert "--set x=1" in run("library", "add", lib, photos, "--set", "x=1", status=1)
+    assert "takes all of a folder" in run("library", "add", lib, photos, "--set", "exclude=x", status=1)
     run("library", "add", lib, photos)
     assert "vectors of two models do not compare" in run("library", "add", lib, "--model", "no-training", status=1)
 

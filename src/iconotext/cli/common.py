@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import logging
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -136,10 +136,10 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
 
 
 def _with_lines(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    begin = said = time.monotonic()
+    begin = said = monotonic()
     for done, item in enumerate(items, 1):
         yield item
-        now = time.monotonic()
+        now = monotonic()
         if now - said >= EVERY:
             of = f" of {total:,}" if total else ""
             complain(f"{label}: {done:,}{of}, after {timedelta(seconds=round(now - begin))}")

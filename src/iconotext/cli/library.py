@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
 from iconotext.cli.options import AllowOutside, Fetch, Json, Root
-from iconotext.errors import IconotextError
+from iconotext.errors import IconotextError, SettingError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -99,6 +99,8 @@ def add(
             ReadSettings, {"root": root, "allow_outside": allow_outside or None, "fetch": fetch or None} | read_values
         )
         linking = make_settings(LinkSettings, link_values)
+        if reading.include or reading.exclude:
+            raise SettingError("include, exclude: a library takes all of a folder; name the folders and files you want")
         report = add_to_library(path, paths or [], model=model, reading=reading, linking=linking)
         if json:
             _print_json(_report_json(path, report))
