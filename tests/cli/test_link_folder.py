@@ -99,7 +99,7 @@ def test_a_rerun_makes_only_what_has_changed(quick, docs, tmp_path, picture, mon
     os.utime(docs / "a.md")
     assert again() == []
     assert again("--set", "k=1") == ["a", "b", "c"]
-    assert again("--set", "k=1", "--exclude", "nothing") == []
+    assert again("--set", "k=1", "--set", "cache=false", "--exclude", "nothing") == []
     assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]
     monkeypatch.setattr(iconotext.cli.link, "__version__", "99")
     assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]

@@ -312,7 +312,9 @@ def _setup(model: str, reading: ReadSettings, linking: LinkSettings) -> str:
     """A digest of all that shapes a page but the document: version, settings, and models with their files."""
     from iconotext.features.fingerprint import content_name
 
-    settings = linking.model_dump(mode="json") | reading.model_dump(mode="json", exclude={"include", "exclude"})
+    settings = linking.model_dump(mode="json", exclude={"cache"}) | reading.model_dump(
+        mode="json", exclude={"include", "exclude"}
+    )
     models = [content_name(name) for name in (model, linking.text, linking.image, linking.relations) if name]
     said = json.dumps([__version__, settings, models], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()
