@@ -166,7 +166,7 @@ def test_problems_are_listed(tmp_path, monkeypatch):
 
 
 def test_files_that_are_not_read_are_counted(article, tmp_path):
-    for name in ("a.rst", "b.rst", "c.ipynb", "d.css", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
+    for name in ("a.rst", "b.rst", "c.ipynb", "d.css", "e\x1b[31m.js", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "t.html").write_text("{% extends 'base' %}")
@@ -177,6 +177,8 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
     }  # fmt: skip
     verbose = subprocess.run([sys.executable, "-m", "iconotext", *command, "-v"], capture_output=True, text=True).stderr
     assert "1 .css" in verbose
+    assert "\x1b" not in verbose
+    assert f"iconotext: {tmp_path / 'e[31m.js'}: not read (.js)" in verbose
     assert f"iconotext: {tmp_path / 'd.css'}: not read (.css)" in verbose
     assert f"iconotext: {article}: unchanged" in verbose
     assert "2 iconotext pages" in verbose

@@ -322,19 +322,17 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
-def test_a_full_disk_is_one_line_and_the_run_goes_on(many, tmp_path):
-    out = tmp_path / "out"
+def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
+    big, out = tmp_path / "docs", tmp_path / "out"
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000));"
         "from iconotext.cli.app import main; main()"
     )
-    big = many.parent / "with a big one"
-    big.mkdir()
-    for path in many.glob("d0[0-3].md"):
-        (big / path.name).write_bytes(path.read_bytes())
-    (big / "d02.md").write_text("This is the long one of the documents. " * 1000)
+    picture("docs/large.png", size=(500, 500))
+    for n in range(4):
+        (big / f"d0{n}.md").write_text("This is the first of the documents." + "\n\n![](large.png)" * (n == 2))
     # The cache would meet the limit, too.
-    arguments = ["link", str(big), "-o", str(out), "--set", "cache=false"]
+    arguments = ["link", str(big), "-o", str(out), "--set", "cache=false", "--quiet"]
     result = subprocess.run([sys.executable, "-c", limited, *arguments], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr == (

@@ -62,10 +62,17 @@ def complain(message: str) -> None:
 def show_log() -> None:
     """Let stderr have what the library says of its work, each a line."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("iconotext: %(message)s"))
+    handler.setFormatter(_OneLine())
     logger = logging.getLogger("iconotext")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        from iconotext.report.readable import readable  # names of files may have control sequences
+
+        return f"iconotext: {' '.join(readable(record.getMessage()).split())}"
 
 
 def output_console() -> Console:

@@ -155,6 +155,7 @@ class Run:
     def _tell_unread(self) -> None:
         """Say which files of the folders were passed by: those that people may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
+        from iconotext.report.readable import readable
 
         def matters(kind: str) -> bool:
             folder = kind.endswith("/") and not kind.startswith(".")
@@ -168,7 +169,7 @@ class Run:
             if matters(kind)
         ]
         if told and not self._quiet:
-            typer.echo(f"Not read: {', '.join(told)}", err=True)
+            typer.echo(readable(f"Not read: {', '.join(told)}"), err=True)
 
 
 def _without_path(failure: Failure) -> str:
