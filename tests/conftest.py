@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.read.pdf import close_reader
+from iconotext.read.worker import close_worker
 
 MakePicture = Callable[..., Path]
 
@@ -31,10 +31,10 @@ def picture(tmp_path: Path) -> MakePicture:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _pdf_reader_ends_with_the_tests() -> Iterator[None]:
-    """The process that reads PDFs says what it has covered when it ends, which must be before the report."""
+def _worker_ends_with_the_tests() -> Iterator[None]:
+    """The process that reads files says what it has covered when it ends, which must be before the report."""
     yield
-    close_reader()
+    close_worker()
 
 
 @pytest.fixture(autouse=True)

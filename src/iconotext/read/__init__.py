@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
+from iconotext.read.worker import LimitError, apart
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
@@ -28,6 +29,12 @@ __all__ = [
     "read_found",
     "unique_names",
 ]
+
+MAX_MEMORY = 2 * 2**30
+"""Bytes that reading one document may take, in a process of its own."""
+
+MAX_SECONDS = 600.0
+"""For one document; a PDF of a thousand dense pages takes about a minute and a half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,12 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     within = settings.root or within or path.parent
     format_ = _format(path, settings)
     try:
-        flows = list(_reader(format_)(path, settings))
+        flows = apart(read_flows, MAX_MEMORY, MAX_SECONDS, format_, path, settings)
+    except LimitError as error:
+        limits = f"{MAX_MEMORY / 2**30:g} GiB of memory or {MAX_SECONDS / 60:g} minutes"
+        raise HostileDocumentError(
+            f"{path}: reading it takes more than {limits}, or ends its reader: split it"
+        ) from error
     except IconotextError as error:
         if str(path) in str(error):
             raise
@@ -108,6 +120,11 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
     for flow in flows:
         yield assemble(flow, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+
+
+def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
+    """What a reader finds in a file, in this process: with no limit on its memory and time."""
+    return list(_reader(format_)(path, settings))
 
 
 def _format(path: Path, settings: ReadSettings) -> str:
@@ -155,5 +172,5 @@ def _reader(format_: str) -> Reader:
         case "epub":
             from iconotext.read.epub import read_epub as reader
         case _:
-            from iconotext.read.pdf import read_pdf as reader
+            from iconotext.read.pdf_document import read_document as reader
     return reader

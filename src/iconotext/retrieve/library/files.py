@@ -14,7 +14,8 @@ from PIL import Image as Pillow
 
 from iconotext.errors import LibraryError
 from iconotext.read import SUFFIXES
-from iconotext.read.images import FORMATS, pillow_silenced
+from iconotext.read.picture_file import FORMATS, pillow_silenced
+from iconotext.read.picture_kind import RAW
 
 PICTURES = frozenset(
     {
@@ -32,9 +33,11 @@ PICTURES = frozenset(
         ".jp2",
         ".j2k",
         ".heic",
+        ".heif",
+        *RAW,
     }
 )
-"""Suffixes of the pictures that are looked for in folders; HEIC only to say that it cannot be decoded."""
+"""Suffixes of the pictures that are looked for in folders; a camera's raw files only to say what to do with them."""
 
 _EXIF = 0x8769  # where the camera's own fields begin
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132

@@ -1,0 +1,235 @@
+"""An opened picture → RGB, with a bound on the memory that it takes, whatever its header says."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from PIL import Image as Pillow
+from PIL.ImageFile import ImageFile
+
+from iconotext.errors import PictureError
+
+MAX_DECODED = 512 * 2**20
+"""Bytes that the pictures being decoded may take in this process, those of all threads together."""
+
+MAX_RESULT = 25_000_000
+"""Larger pictures are handed out at a half, a third, ... of their sides: 25 megapixels are 100 MB in memory."""
+
+BAND = 2**20
+"""Pixels that are converted at a time."""
+
+# Bytes a pixel that decoding takes at its highest, measured; for other formats it is the picture itself.
+_PER_PIXEL = {"WEBP": 16, "AVIF": 12, "JPEG2000": 20, "HEIF": 5}
+_ORIENTATION = 0x0112  # EXIF tags
+_ROWS_PER_STRIP, _TILE_WIDTH, _TILE_HEIGHT, _BITS, _SAMPLES = 278, 322, 323, 258, 277
+_TURNS = {
+    2: Pillow.Transpose.FLIP_LEFT_RIGHT,
+    3: Pillow.Transpose.ROTATE_180,
+    4: Pillow.Transpose.FLIP_TOP_BOTTOM,
+    5: Pillow.Transpose.TRANSPOSE,
+    6: Pillow.Transpose.ROTATE_270,
+    7: Pillow.Transpose.TRANSVERSE,
+    8: Pillow.Transpose.ROTATE_90,
+}
+
+Rows = Callable[[int, int], Pillow.Image]
+"""The rows of a picture from one number up to another."""
+
+
+def upright_rgb(picture: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
+    """Decode an opened picture to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
+
+    Args:
+        picture: Not loaded yet.
+        at_least: As for ``decode``.
+        encoded_size: Bytes of the file, which some formats keep in memory.
+
+    Raises:
+        PictureError: It takes more memory than there may be.
+    """
+    full = size = picture.size
+    needed = full[0] * full[1] * _PER_PIXEL.get(picture.format or "", _bytes_per_pixel(picture.mode))
+    if picture.format == "JPEG":
+        needed = _shrink_jpeg(picture, at_least)
+        size = picture.size
+    elif picture.format == "JPEG2000":
+        needed, size = _shrink_jpeg2000(picture, needed)
+    elif picture.format == "TIFF":
+        needed += _strip_bytes(picture)
+    elif picture.format == "WEBP":
+        needed += encoded_size
+    by = shrink_by(full, size, at_least)
+    with within_memory(needed + size[0] * size[1] * 4 // by**2, full):
+        picture.load()
+        width = picture.width
+        turn = _TURNS.get(_orientation(picture))
+        rgb = rows_to_rgb(lambda top, end: picture.crop((0, top, width, end)), picture.size, by)
+        picture.close()  # lets go of the pixels, before there are others
+        return rgb if turn is None else rgb.transpose(turn)
+
+
+def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
+    """By how much a picture is to be shrunk: not at all, but for very large ones, and those as far as may be.
+
+    Args:
+        full: Sides of the picture in its file.
+        size: As it is decoded.
+        at_least: As for ``decode``.
+    """
+    needed = math.ceil(math.sqrt(size[0] * size[1] / MAX_RESULT))
+    if at_least is not None and full[0] * full[1] > MAX_RESULT:
+        return max(needed, min(size) // at_least, 1)
+    return max(needed, 1)
+
+
+def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
+    """Convert a picture some rows at a time: what is transparent is white, and 16-bit grey is scaled to 8 bits.
+
+    Args:
+        rows: Gives them.
+        size: Of the picture.
+        by: Its sides are divided by so much.
+    """
+    width, height = size
+    step = max(BAND // width // by, 1) * by
+    bands = [(top, min(top + step, height)) for top in range(0, height, step)]
+    mode = rows(0, 1).mode
+    scale = _white_point(rows, bands) if mode.startswith("I") or mode == "F" else None
+    result = Pillow.new("RGB", (math.ceil(width / by), math.ceil(height / by)))
+    for top, end in bands:
+        band = _rgb(rows(top, end)) if scale is None else scale(np.asarray(rows(top, end))).convert("RGB")
+        result.paste(band if by == 1 else band.reduce(by), (0, top // by))
+    return result
+
+
+def _rgb(picture: Pillow.Image) -> Pillow.Image:
+    if picture.has_transparency_data:
+        rgba = picture.convert("RGBA")
+        white = Pillow.new("RGBA", rgba.size, "white")
+        return Pillow.alpha_composite(white, rgba).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
+    """How grey of 16 or 32 bits, or of floating point, becomes 8 bits.
+
+    Pillow's own conversion clips at 255, which makes a 16-bit scan white. The white point is that of the smallest
+    usual range the values fit (1 for floating point, 255, 65,535); values outside all of them are stretched.
+    """
+    ends = [(float(v.min()), float(v.max())) for v in (_finite(np.asarray(rows(*band))) for band in bands)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    kind = np.asarray(rows(0, 1)).dtype
+    if kind == np.uint16:
+        whites = [65_535.0]  # the file says so: a dark 16-bit picture stays dark
+    elif np.issubdtype(kind, np.floating):
+        whites = [1.0, 255.0, 65_535.0]
+    else:
+        whites = [255.0, 65_535.0]
+    fitting = [white for white in whites if low >= 0 and high <= white]
+    black, white = (0.0, fitting[0]) if fitting else (low, high)
+    span = white - black
+
+    def scaled(values: np.ndarray[Any, Any]) -> Pillow.Image:
+        wide = _finite(values)
+        # A span that overflows comes of values near the limit of floating point: no picture, but no crash either.
+        grey = (wide - black) / span * 255 if 0 < span < math.inf else np.zeros_like(wide)
+        return Pillow.fromarray(np.rint(grey).astype(np.uint8), mode=None)
+
+    return scaled
+
+
+def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _bytes_per_pixel(mode: str) -> int:
+    return 1 if mode in ("1", "L", "P") else 2 if mode.startswith("I;16") else 4
+
+
+def _shrink_jpeg(picture: ImageFile, at_least: int | None) -> int:
+    """Let it be decoded at 1/2, 1/4 or 1/8 where that is enough; the bytes that decoding then takes."""
+    width, height = picture.size
+    needed = 0
+    if picture.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
+        layers = [(across, down) for _, across, down, *_ in getattr(picture, "layer", [])]
+        largest = max((across * down for across, down in layers), default=1)
+        needed = 2 * width * height * sum(across * down for across, down in layers) // max(largest, 1)
+    by = math.ceil(math.sqrt(width * height / MAX_RESULT))
+    if at_least is not None or by > 1:
+        sides = (math.ceil(width / by), math.ceil(height / by))
+        picture.draft(None, sides if at_least is None else (min(at_least, sides[0]), min(at_least, sides[1])))
+    return needed + picture.size[0] * picture.size[1] * _bytes_per_pixel(picture.mode)
+
+
+def _shrink_jpeg2000(picture: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
+    """Let it be decoded at 1/2, 1/4, ... where it is very large; the bytes that takes, and its sides then."""
+    halved = 0
+    while needed >> (2 * halved) > MAX_DECODED // 2:
+        halved += 1
+    if halved:
+        picture.reduce = halved  # type: ignore[method-assign, assignment]  # the name that Pillow gives it
+    width, height = (max((side + (1 << halved >> 1)) >> halved, 1) for side in picture.size)
+    return needed >> (2 * halved), (width, height)
+
+
+def _strip_bytes(picture: ImageFile) -> int:
+    """Bytes of the piece of a TIFF that is unpacked at a time: all of it, or more, where the file says so."""
+    tags: Any = getattr(picture, "tag_v2", {})
+    width, height = picture.size
+    bits = tags.get(_BITS, (1,))
+    pixel = max(bits if isinstance(bits, tuple) else (bits,)) * int(tags.get(_SAMPLES, 1)) / 8
+    strip = width * min(int(tags.get(_ROWS_PER_STRIP, height)), height)
+    tile = int(tags.get(_TILE_WIDTH, 0)) * int(tags.get(_TILE_HEIGHT, 0))
+    return math.ceil(max(strip, tile) * pixel)
+
+
+def _orientation(picture: ImageFile) -> int:
+    try:
+        value = picture.getexif().get(_ORIENTATION, 1)
+    except Exception:  # garbage in the EXIF block costs the rotation, not the pixels
+        return 1
+    return value if isinstance(value, int) else 1
+
+
+_free = MAX_DECODED
+_freed = threading.Condition()
+
+
+@contextmanager
+def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
+    """Wait until there is so much left of ``MAX_DECODED``, and keep it while the block runs.
+
+    Raises:
+        PictureError: It is more than there will ever be.
+    """
+    global _free
+    if needed > MAX_DECODED:
+        raise PictureError(
+            f"{size[0]} × {size[1]} pixels take {needed / 2**20:,.0f} MiB to decode,"
+            f" more than {MAX_DECODED / 2**20:,.0f}: scale it down, or save it as JPEG"
+        )
+    with _freed:
+        _freed.wait_for(lambda: _free >= needed)
+        _free -= needed
+    try:
+        yield
+    finally:
+        with _freed:
+            _free += needed
+            _freed.notify_all()
+
+
+def _begin_anew() -> None:
+    """What other threads held when this process was forked is free in it."""
+    global _free, _freed
+    _free, _freed = MAX_DECODED, threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew)

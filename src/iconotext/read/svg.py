@@ -1,0 +1,125 @@
+"""SVG drawings → pixels: without scripts, and without anything that is not in the file itself.
+
+Both functions may take any amount of memory and time, and a drawing may end the process: call them ``apart``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from PIL import Image as Pillow
+
+from iconotext.errors import PictureError
+
+LONGER_SIDE = 1024
+"""Pixels of the longer side of what is drawn, however small or large the drawing says it is."""
+
+MAX_BYTES = 20 * 2**20
+"""Of the file."""
+
+# What is in the file: a part of it, or a raster picture. resvg would open anything else that is a path.
+OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
+LENGTH = re.compile(rf"\s*({NUMBER})\s*([a-zA-Z%]*)\s*$")
+PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
+LONGEST = 200  # characters of an attribute with numbers in it
+USUAL = (300.0, 150.0)  # CSS, for a picture that does not say
+
+Element = Any  # lxml has no types of its own that mypy could check
+
+
+def svg_size(data: bytes) -> tuple[int, int]:
+    """Width and height in pixels that a drawing says it has; without, those of its ``viewBox``.
+
+    Raises:
+        PictureError: It is no well-formed SVG, or larger than ``MAX_BYTES``.
+    """
+    root = _parsed(data)
+    box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
+    inner = (box[2], box[3]) if len(box) == 4 and box[2] > 0 and box[3] > 0 else None
+    width, height = _length(root.get("width")), _length(root.get("height"))
+    ratio = inner[0] / inner[1] if inner else USUAL[0] / USUAL[1]
+    if width is None and height is None:
+        width, height = inner or USUAL
+    elif width is None or height is None:
+        width, height = width or (height or 0) * ratio, height or (width or 0) / ratio
+    return round(min(width, 1e6)), round(min(height, 1e6))
+
+
+def render_svg(data: bytes) -> Pillow.Image:
+    """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in DejaVu Sans.
+
+    Raises:
+        PictureError: It is no well-formed SVG, larger than ``MAX_BYTES``, or there is nothing to be seen in it.
+    """
+    from resvg_py import svg_to_bytes
+
+    root = _parsed(data)
+    for element in root.iter(etree.Element):
+        for name, value in element.items():
+            if etree.QName(name).localname == "href" and not OWN.match(value):
+                del element.attrib[name]
+    font = "DejaVu Sans"
+    try:
+        drawn = svg_to_bytes(
+            svg_string=etree.tostring(root, encoding="unicode"),
+            width=LONGER_SIDE,
+            height=LONGER_SIDE,  # the ratio stays
+            dpi=96,
+            skip_system_fonts=True,  # the same drawing on every machine
+            font_files=[str(_font())],
+            font_family=font,
+            serif_family=font,
+            sans_serif_family=font,
+            cursive_family=font,
+            fantasy_family=font,
+            monospace_family=font,
+        )
+    except ValueError as error:
+        raise PictureError(f"an SVG that cannot be drawn ({error}): convert it to PNG") from error
+    with Pillow.open(io.BytesIO(drawn), formats=["PNG"]) as picture:
+        rgba = picture.convert("RGBA")
+    if rgba.getchannel("A").getextrema() == (0, 0):
+        raise PictureError("an SVG with nothing to be seen in it")
+    return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+
+
+def _parsed(data: bytes) -> Element:
+    if len(data) > MAX_BYTES:
+        raise PictureError(f"an SVG of more than {MAX_BYTES / 2**20:.0f} MiB: convert it to PNG")
+    # Entities of its own are usual in drawings of some programs; libxml2 limits by how much they may grow.
+    parser = etree.XMLParser(
+        resolve_entities="internal",
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise PictureError(f"a damaged SVG ({reason}): save or download it again") from error
+    if etree.QName(root).localname != "svg":
+        raise PictureError("no SVG drawing: its outermost element is another one")
+    return root
+
+
+def _length(value: str | None) -> float | None:
+    found = LENGTH.match((value or "")[:LONGEST])
+    length = float(found[1]) * PIXELS.get(found[2].lower(), 0) if found else 0.0  # 0: per cent of who knows what
+    return length if length > 0 else None
+
+
+def _font() -> Path:
+    """The font that comes with matplotlib, which is not imported for that."""
+    found = importlib.util.find_spec("matplotlib")
+    assert found is not None
+    (folder,) = found.submodule_search_locations or [""]
+    return Path(folder, "mpl-data", "fonts", "ttf", "DejaVuSans.ttf")
