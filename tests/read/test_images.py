@@ -307,14 +307,14 @@ def test_inspect_names_what_takes_no_part(tmp_path):
         Image("gone.png"),
         Image("gone.png", tmp_path / "gone.png"),
         Image("icon.png", small),
-        Image("a.svg", b"<svg/>"),
+        Image("a.svg", b"<svg>"),
         Image("cut.png", tmp_path / "cut.png"),
         Image("kept", encoded(photo()), problem="turned away at the door"),
     ]
     found = problems(images)
     assert found[:2] == ["file not found", "file not found"]
     assert found[2] == "smaller than 64 px (32 × 16): an icon or a spacer"
-    assert found[3].startswith("SVG drawing")
+    assert found[3].startswith("a damaged SVG")
     assert found[4].startswith("cut off or damaged") or found[4].startswith("not a picture")
     assert found[5] == "turned away at the door"
     assert problems([Image("icon.png", small)], min_side=16) == [None]

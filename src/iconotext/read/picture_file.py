@@ -105,7 +105,11 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
 
 @contextmanager
 def _stream(file: Path | bytes) -> Iterator[Any]:
-    with io.BytesIO(file) if isinstance(file, bytes) else file.open("rb") as stream:
+    try:
+        stream = io.BytesIO(file) if isinstance(file, bytes) else file.open("rb")
+    except ValueError as error:  # a NUL in the path
+        raise PictureError(f"cannot be read: {_one_line(error)}") from error
+    with stream:
         yield stream
 
 

@@ -15,7 +15,7 @@ from PIL.ImageFile import ImageFile
 
 from iconotext.errors import PictureError
 
-MAX_DECODED = 512 * 2**20
+MAX_DECODED = 576 * 2**20
 """Bytes that the pictures being decoded may take in this process, those of all threads together."""
 
 MAX_RESULT = 25_000_000
@@ -92,7 +92,7 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
     """Convert a picture some rows at a time: what is transparent is white, and 16-bit grey is scaled to 8 bits.
 
     Args:
-        rows: Gives them.
+        rows: Gives them, as a picture of their own.
         size: Of the picture.
         by: Its sides are divided by so much.
     """
@@ -101,10 +101,16 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
     bands = [(top, min(top + step, height)) for top in range(0, height, step)]
     mode = rows(0, 1).mode
     scale = _white_point(rows, bands) if mode.startswith("I") or mode == "F" else None
+
+    def converted(top: int, end: int) -> Pillow.Image:
+        band = _rgb(rows(top, end)) if scale is None else scale(np.asarray(rows(top, end))).convert("RGB")
+        return band if by == 1 else band.reduce(by)
+
+    if len(bands) == 1:
+        return converted(*bands[0])
     result = Pillow.new("RGB", (math.ceil(width / by), math.ceil(height / by)))
     for top, end in bands:
-        band = _rgb(rows(top, end)) if scale is None else scale(np.asarray(rows(top, end))).convert("RGB")
-        result.paste(band if by == 1 else band.reduce(by), (0, top // by))
+        result.paste(converted(top, end), (0, top // by))
     return result
 
 
@@ -113,7 +119,7 @@ def _rgb(picture: Pillow.Image) -> Pillow.Image:
         rgba = picture.convert("RGBA")
         white = Pillow.new("RGBA", rgba.size, "white")
         return Pillow.alpha_composite(white, rgba).convert("RGB")
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:

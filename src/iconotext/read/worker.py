@@ -103,7 +103,12 @@ def _running() -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "iconotext.read.worker"]
     try:
         _worker = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pipesize=2**20,  # a picture of some megabytes then needs few turns
+            env=environment,
         )
         assert _worker.stdout is not None
         if _worker.stdout.read(1) != b"\n":
