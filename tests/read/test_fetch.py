@@ -9,7 +9,7 @@ import pytest
 
 from iconotext.errors import PictureError
 from iconotext.read import fetch as module
-from iconotext.read.fetch import fetch, is_public, public_address
+from iconotext.read.fetch import fetch, public_address
 
 
 class Pictures(BaseHTTPRequestHandler):
@@ -102,12 +102,3 @@ def test_one_private_answer_is_enough_to_refuse(monkeypatch):
         public_address("two-faced.example", 80)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers[:1])
     assert public_address("good.example", 80) == "93.184.215.14"
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [("93.184.215.14", True), ("10.1.2.3", False), ("::ffff:127.0.0.1", False), ("fe80::1%eth0", False), ("2606:4700::1", True),
-     ("224.0.0.1", False), ("100.64.0.1", False), ("2002:7f00:1::", False)],
-)  # fmt: skip
-def test_public_addresses(address, public):
-    assert is_public(address) is public

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import socket
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from iconotext.errors import PictureError, UnreachableError
+from iconotext.read.public_address import is_public
 
 if TYPE_CHECKING:
     import urllib3
@@ -92,13 +92,6 @@ def public_address(host: str, port: int) -> str:
     if not addresses or not all(map(is_public, addresses)):
         raise PictureError(f"not fetched: {host} is not a public address")
     return addresses[0]
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet."""
-    ip = ipaddress.ip_address(address.split("%")[0])
-    inner = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
-    return ip.is_global and not ip.is_multicast and (inner is None or is_public(str(inner)))
 
 
 def get(
