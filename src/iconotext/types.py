@@ -102,6 +102,11 @@ class Document:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def place(self) -> str | None:
+        """Where it comes from, as people write it: its address on the web, its file, or None."""
+        return self.meta.get("address") or (None if self.source is None else str(self.source))
+
+    @property
     def has_layout(self) -> bool:
         """Whether blocks and positions are known, so that layout can be evidence."""
         return all(s.block is not None for s in self.sentences) and all(i.position is not None for i in self.images)

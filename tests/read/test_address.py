@@ -103,3 +103,42 @@ def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
         with pytest.raises(PictureError, match="--fetch"):
             opened(address, site)
+
+
+@pytest.mark.parametrize("served", ["static", "assets", "public"])
+def test_what_a_site_serves_is_found_without_its_root_being_named(tmp_path, picture, served):
+    picture(f"site/{served}/img/a.png")
+    picture(f"site/{served}/post/trip/b.png", seed=1)
+    picture("site/content/post/bundle/c.png", seed=2)
+    picture("site/content/post/bundle/img/a.png", seed=3)
+    page = tmp_path / "site" / "content" / "post" / "trip.md"
+    assert opened("/img/a.png", page) == tmp_path / "site" / served / "img" / "a.png"
+    assert opened("img/a.png", page) == tmp_path / "site" / served / "img" / "a.png"
+    assert opened("b.png", page) == tmp_path / "site" / served / "post" / "trip" / "b.png"
+    assert opened("/img/a.png", page, root=tmp_path / "site") == tmp_path / "site" / served / "img" / "a.png"
+    bundle = tmp_path / "site" / "content" / "post" / "bundle" / "index.md"
+    assert opened("c.png", bundle) == bundle.parent / "c.png"
+    assert opened("img/a.png", bundle) == bundle.parent / "img" / "a.png"  # its own goes first
+    docusaurus = tmp_path / "site" / "docs" / "intro.md"
+    assert opened("/img/a.png", docusaurus) == tmp_path / "site" / served / "img" / "a.png"
+    with pytest.raises(PictureError, match="beside the document"):
+        opened("img/a.png", docusaurus)  # there, as in a browser, it starts from the page
+
+
+def test_a_site_is_not_left(tmp_path, picture):
+    picture("secret.png")
+    picture("site/static/img/a.png", seed=1)
+    page = tmp_path / "site" / "content" / "trip.md"
+    (tmp_path / "site" / "static" / "link.png").symlink_to(tmp_path / "secret.png")
+    for address in (
+        "../../secret.png",
+        "/../secret.png",
+        "/../../secret.png",
+        "/../../../secret.png",
+        "link.png",
+        "/link.png",
+    ):
+        with pytest.raises(PictureError):
+            opened(address, page)
+    with pytest.raises(OutsideError):
+        opened("img/a.png", page, root=page.parent)  # the folder that was named is not left either

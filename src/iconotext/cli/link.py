@@ -47,9 +47,11 @@ class Selection(StrEnum):
 
 def link(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            metavar="PATH", help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.", show_default=False
+            metavar="PATH",
+            help="Markdown, HTML, DOCX, EPUB or PDF files, folders of them, or addresses of pages (with --fetch).",
+            show_default=False,
         ),
     ],
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
@@ -125,8 +127,9 @@ def link(
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
     with known_errors(goes_on=to is Format.HTML and not is_page(output)):
+        from iconotext.features.cache import cache_folder
         from iconotext.pipeline import LinkSettings
-        from iconotext.read import ReadSettings
+        from iconotext.read import ReadSettings, fetch_pages
 
         read_values, link_values = parse_settings(set_ or [], ReadSettings, LinkSettings)
         reading = make_settings(
@@ -150,7 +153,8 @@ def link(
         if verbose:
             show_log()
         work = link_pages if to is Format.HTML else partial(link_data, to=to)
-        work(paths, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
+        files, reading = fetch_pages(paths, reading, cache_folder() / "pages")
+        work(files, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
 
 
 def link_pages(

@@ -23,4 +23,4 @@ Root = Annotated[
 AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
 ]
-Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures from the web.")]
+Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]

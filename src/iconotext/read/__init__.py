@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
+from iconotext.read.web_page import fetch_page, from_the_web, is_address
 from iconotext.read.worker import LimitError, apart
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ __all__ = [
     "SUFFIXES",
     "Failure",
     "ReadSettings",
+    "fetch_pages",
     "find_documents",
     "read",
     "read_all",
@@ -54,7 +58,8 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     """Read one document: Markdown, HTML, DOCX, EPUB or PDF. An EPUB comes as one document, all its chapters in order.
 
     Args:
-        path: The file. Its suffix tells the format, for an unknown suffix its first bytes.
+        path: The file. Its suffix tells the format, for an unknown suffix its first bytes. Or, if ``settings.fetch``,
+            an address on the web: the document then has no ``source``, and its ``meta`` the ``address``.
         settings: Choices such as the language; see ``ReadSettings``.
 
     Returns:
@@ -68,7 +73,40 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     """
     settings = settings or ReadSettings()
     book = settings.model_copy(update={"epub": "book"})
+    if isinstance(path, str) and is_address(path):
+        with TemporaryDirectory(prefix="iconotext-") as folder:
+            (file,), book = fetch_pages([path], book, Path(folder))
+            return replace(next(read_documents(file, book, within=None, identifier=file.stem)), source=None)
     return next(read_documents(Path(path), book, within=None, identifier=Path(path).stem))
+
+
+def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> tuple[list[Path], ReadSettings]:
+    """Fetch those of some documents that are named by their addresses on the web.
+
+    Args:
+        places: Addresses and paths.
+        settings: Fetching must be allowed.
+        folder: Where to keep what is fetched; the same address always has the same file.
+
+    Returns:
+        A file for each place, and the settings to read them with.
+
+    Raises:
+        DocumentError: One cannot be had, or fetching is not allowed.
+    """
+    files, origins = [], dict(settings.origins)
+    for place in places:
+        if not is_address(place):
+            files.append(Path(place))
+            continue
+        if not settings.fetch:
+            raise DocumentError(
+                f"{place}: a page on the web: fetch it with --fetch, in Python ReadSettings(fetch=True)"
+            )
+        file, origin = fetch_page(place, folder / hashlib.sha256(place.encode()).hexdigest()[:16])
+        files.append(file)
+        origins[file] = origin
+    return files, settings.model_copy(update={"origins": origins})
 
 
 def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
@@ -118,8 +156,13 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         raise type(error)(f"{path}: {error}") from error
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+    origin = settings.origins.get(path)
+    if origin is not None:  # nothing of this machine is in it
+        settings = settings.model_copy(update={"allow_outside": False})
     for flow in flows:
-        yield assemble(flow, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+        found = flow if origin is None else from_the_web(flow, origin)
+        document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+        yield document if origin is None else replace(document, meta={"address": origin.address})
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:

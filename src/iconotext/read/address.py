@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
@@ -15,13 +16,16 @@ REMOTE = re.compile(r"^(?:https?:)?//[^/]", re.IGNORECASE)
 SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
 DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 
+SERVED = ("", "static", "assets", "public")
+"""Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
+
 
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
     """The picture that a document means by an address.
 
     Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts
-    from ``settings.root``, else from the nearest parent folder of the document in which it exists, never from the root
-    of the machine.
+    from ``settings.root``, else from the nearest parent folder of the document in which it exists, or in a folder of it
+    that sites serve (``static/``, ...), never from the root of the machine.
 
     Raises:
         OutsideError: It leads out of the allowed folder.
@@ -42,7 +46,10 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     for path in dict.fromkeys((_path_part(address), unquote(_path_part(address)), address)):
         if "\x00" in path:
             raise PictureError("its address has a zero byte in it")
-        found = _on_site(path, folder, settings) if path[:1] in "/\\" else _inside(folder / path, within, settings)
+        if path[:1] in ("/", "\\"):
+            found = _on_site(path, folder, settings)
+        else:
+            found = _inside(folder / path, within, settings) or _beside_content(path, document, settings)
         if found is not None:
             return found
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
@@ -67,12 +74,32 @@ def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> 
 def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
     path = path.lstrip("/\\")
     if settings.root is not None:
-        return _inside(settings.root / path, settings.root, settings)
+        return next(filter(None, (_inside(settings.root / p / path, settings.root, settings) for p in SERVED)), None)
     for parent in (folder.absolute(), *folder.absolute().parents):
         if parent == Path(parent.anchor):
             return None
-        if _is_file(parent / path):
-            return _inside(parent / path, parent, settings)
+        for place in SERVED:
+            if _is_file(parent / place / path):
+                return _inside(parent / place / path, parent, settings)
+    return None
+
+
+def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path | None:
+    """What Hugo would show for a relative address on a page under ``content/``: a file that is served beside it.
+
+    ``content/post/trip.md`` is shown as ``/post/trip/``: ``a.png`` on it is ``static/post/trip/a.png``; or, as themes
+    have it, ``static/a.png``.
+    """
+    page = document.absolute().with_suffix("")
+    content = next((parent for parent in page.parents if parent.name == "content"), None)
+    if content is None or content.parent == Path(content.anchor):
+        return None
+    site = content.parent
+    shown = posixpath.join("/", page.relative_to(content).as_posix(), path)
+    for wanted in (posixpath.normpath(shown), posixpath.normpath("/" + path)):  # ".." ends at the site's root
+        for place in SERVED[1:]:
+            if _is_file(site / place / wanted.lstrip("/")):
+                return _inside(site / place / wanted.lstrip("/"), settings.root or site, settings)
     return None
 
 

@@ -113,21 +113,29 @@ class PoliteFetcher:
             UnreachableError: No answer, or a busy server, after all tries; another time there may be a picture.
             PictureError: Refused, forbidden by robots.txt, not there, no picture, too large, redirected too often.
         """
+        address, answer = self.follow(address)
+        kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
+        if not kind.startswith(KINDS):
+            raise PictureError(f"not fetched: {_host(address)} sent {kind.partition(';')[0][:60]}, no picture")
+        return answer.body
+
+    def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
+        """What is at an address, and its address after all redirects.
+
+        Raises:
+            PictureError: As ``fetch``, but for what there is.
+        """
         for _ in range(MAX_REDIRECTS + 1):
             host = _host(address)
             robots = self._rules(address) if self._manners.robots else Robots()
             if not robots.allows(address):
                 raise PictureError(f"not fetched: robots.txt of {host} forbids it")
-            answer = self._asked(address, robots.delay or 0.0)
-            if answer.status in MOVED:
-                address = redirected(address, answer)
-                continue
-            if answer.status != 200:
+            answer = self._asked(address, robots.delay or 0.0, accept=accept)
+            if answer.status == 200:
+                return address, answer
+            if answer.status not in MOVED:
                 raise PictureError(f"not fetched: {host} answered {answer.status}")
-            kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
-            if not kind.startswith(KINDS):
-                raise PictureError(f"not fetched: {host} sent {kind.partition(';')[0][:60]}, no picture")
-            return answer.body
+            address = redirected(address, answer)
         raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _asked(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:

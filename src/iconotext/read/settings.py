@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.read.web_page import Origin
 
 
 class ReadSettings(BaseModel):
@@ -24,7 +27,10 @@ class ReadSettings(BaseModel):
     """Whether a document may name pictures anywhere on this machine."""
 
     fetch: bool = False
-    """Whether pictures are fetched from the web."""
+    """Whether pictures, and documents that are named by their address, are fetched from the web."""
+
+    origins: Mapping[Path, Origin] = Field({}, repr=False)
+    """Where files were fetched from, as ``web_page.fetch_page`` says it: addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
     """Pictures with a side below this many pixels count as icons and are not linked."""

@@ -111,6 +111,7 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         styles=[f"{part}.css" for part in parts],
         title=readable(title(document)),
         heading=heading,
+        address=readable(document.meta.get("address", "")),
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,

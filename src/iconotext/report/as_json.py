@@ -23,7 +23,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
     document = linked.document
     return {
         "id": encodable(document.id),
-        "source": None if document.source is None else encodable(str(document.source)),
+        "source": None if (place := document.place) is None else encodable(place),
         "title": _text(document.title),
         "language": document.language,
         "model": encodable(linked.model),

@@ -51,7 +51,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
     document = linked.document
     head = {
         "document": document.id,
-        "source": None if document.source is None else str(document.source),
+        "source": document.place,
         "title": document.title,
         "language": document.language,
         "model": linked.model,

@@ -1,0 +1,129 @@
+"""Documents on the web: fetched into a folder, and from there read as any other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urljoin, urlsplit
+
+from iconotext.errors import DocumentError, PictureError
+
+if TYPE_CHECKING:
+    from iconotext.read.blocks import Flow, Picture
+
+ADDRESS = re.compile(r"https?:/", re.IGNORECASE)
+ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown;q=0.9,*/*;q=0.5"
+KINDS = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/markdown": ".md",
+    "text/x-markdown": ".md",
+    "application/pdf": ".pdf",
+    "application/epub+zip": ".epub",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+}
+NO_KINDS = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
+"""Content types that say nothing; the name does."""
+
+BASE = re.compile(r"<base\s[^<>]{0,1000}?\bhref\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
+NAME = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a file was fetched from.
+
+    Attributes:
+        address: After all redirects.
+        base: What relative addresses in it start from.
+    """
+
+    address: str
+    base: str
+
+
+def is_address(text: object) -> bool:
+    """Whether a document is named by its address on the web."""
+    return isinstance(text, str) and ADDRESS.match(text) is not None
+
+
+def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
+    """Fetch a document, from a public address whose robots.txt allows it, within limits of size and time.
+
+    Args:
+        address: ``http`` or ``https``.
+        folder: Where to put it; is made. Its name is made of the address.
+
+    Returns:
+        The file, and where it came from.
+
+    Raises:
+        DocumentError: It cannot be had, is no document, or cannot be written.
+    """
+    from iconotext.read.polite import Manners, PoliteFetcher
+
+    try:
+        found, answer = PoliteFetcher(Manners(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
+    except PictureError as error:  # what the fetcher raises, for whatever it fetches
+        raise DocumentError(f"{address}: {error}") from error
+    kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
+    kind = kind.strip().lower()
+    name = Path(unquote(urlsplit(found).path)).name
+    suffix = KINDS.get(kind, Path(name).suffix.lower() if kind in NO_KINDS else None)
+    if suffix is None:
+        raise DocumentError(f"{address}: {kind[:60]}, which is no document that iconotext reads")
+    body, base = answer.body, found
+    if suffix == ".html":
+        body, base = _html(body, more, found)
+    stem = name.removesuffix(Path(name).suffix) or urlsplit(found).hostname or "page"
+    file = folder / (NAME.sub("-", stem)[:80].strip(".-") + suffix)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(body)
+    except OSError as error:
+        raise DocumentError(f"{address}: cannot be kept in {folder}: {error.strerror or error}") from error
+    return file, Origin(found, base)
+
+
+def from_the_web(flow: Flow, origin: Origin) -> Flow:
+    """A flow whose pictures have whole addresses, all of them on the web."""
+    blocks = [
+        replace(block, pictures=[(offset, _on_the_web(picture, origin)) for offset, picture in block.pictures])
+        for block in flow.blocks
+    ]
+    return replace(flow, blocks=blocks)
+
+
+def _on_the_web(picture: Picture, origin: Origin) -> Picture:
+    if picture.file is not None or picture.problem is not None:
+        return picture
+    sources = tuple(_whole(picture.sources, origin))
+    problem = None if sources else "its address leads to nothing on the web"
+    return replace(picture, sources=sources or picture.sources, problem=problem)
+
+
+def _whole(sources: Iterable[str], origin: Origin) -> Iterable[str]:
+    for source in sources:
+        try:
+            whole = source if source[:5].lower() == "data:" else urljoin(origin.base, source.strip())
+        except ValueError:  # no address
+            continue
+        if whole[:5].lower() == "data:" or ADDRESS.match(whole):
+            yield whole
+
+
+def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
+    """A page with the encoding that its server declared, if any, and what its addresses start from."""
+    declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
+    if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # goes before what the page says
+        body = f'<meta charset="{declared[1]}">'.encode() + body
+    base = BASE.search(body[: 2**16].decode("utf-8", "replace"))
+    href = next(filter(None, base.groups()), "") if base else ""
+    try:
+        whole = urljoin(address, href)
+    except ValueError:
+        whole = address
+    return body, whole if ADDRESS.match(whole) else address
