@@ -151,7 +151,10 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
 
 
 def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    finite: np.ndarray[Any, np.dtype[np.float64]] = np.nan_to_num(
+        values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0
+    )
+    return finite
 
 
 def _bytes_per_pixel(mode: str) -> int:
@@ -170,7 +173,8 @@ def _shrink_jpeg(picture: ImageFile, at_least: int | None) -> int:
     if at_least is not None or by > 1:
         sides = (math.ceil(width / by), math.ceil(height / by))
         picture.draft(None, sides if at_least is None else (min(at_least, sides[0]), min(at_least, sides[1])))
-    return needed + picture.size[0] * picture.size[1] * _bytes_per_pixel(picture.mode)
+    pixels: int = picture.size[0] * picture.size[1]  # as it is decoded
+    return needed + pixels * _bytes_per_pixel(picture.mode)
 
 
 def _shrink_jpeg2000(picture: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:

@@ -94,7 +94,7 @@ def _parsed(data: bytes) -> Element:
         raise PictureError(f"an SVG of more than {MAX_BYTES / 2**20:.0f} MiB: convert it to PNG")
     # Entities of its own are usual in drawings of some programs; libxml2 limits by how much they may grow.
     parser = etree.XMLParser(
-        resolve_entities="internal",
+        resolve_entities="internal",  # type: ignore[arg-type]  # the stubs are older
         no_network=True,
         load_dtd=False,
         huge_tree=False,
