@@ -137,6 +137,7 @@ def test_what_would_take_for_ever_is_refused(bomb, monkeypatch):
     with pytest.raises(PictureError) as error:
         decode(svg(BOMBS[bomb]))
     assert "\n" not in str(error.value)
+    monkeypatch.undo()
     decode(svg(SQUARE))  # the next one is drawn
 
 
