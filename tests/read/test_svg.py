@@ -145,6 +145,7 @@ def test_what_is_no_svg():
     for data, message in [
         (b"<svg", "damaged SVG"),
         (b"<?xml version='1.0'?><p><svg/></p>", "outermost"),
+        (b"<svg width='90' height='90'><circle r='9'/></svg>", "namespace"),
         (svg(""), "nothing to be seen"),
         (svg("<rect width='0' height='9'/>"), "nothing to be seen"),
         (b"<svg>" + b" " * (20 * 2**20), "more than 20 MiB"),

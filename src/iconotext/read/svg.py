@@ -106,8 +106,8 @@ def _parsed(data: bytes) -> Element:
     except (etree.XMLSyntaxError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise PictureError(f"a damaged SVG ({reason}): save or download it again") from error
-    if etree.QName(root).localname != "svg":
-        raise PictureError("no SVG drawing: its outermost element is another one")
+    if root.tag != "{http://www.w3.org/2000/svg}svg":
+        raise PictureError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")
     return root
 
 
