@@ -111,6 +111,20 @@ def test_it_ends_with_its_parent_even_amid_work(number, status):
     assert ended(pid)
 
 
+LEFT = """
+import threading, time
+from iconotext.read.worker import apart
+threading.Thread(target=apart, args=(time.sleep, 2**30, 600, 600), daemon=True).start()
+time.sleep(1)
+"""
+
+
+def test_a_program_ends_while_it_is_at_work():
+    ran = program(LEFT)
+    ran.communicate(timeout=120)
+    assert ran.returncode == 0
+
+
 FORKED = """
 import os, sys
 from iconotext.read import read

@@ -29,7 +29,7 @@ class ReadSettings(BaseModel):
     fetch: bool = False
     """Whether pictures, and documents that are named by their address, are fetched from the web."""
 
-    origins: Mapping[Path, Origin] = Field({}, repr=False)
+    origins: Mapping[Path, Origin] = Field({}, repr=False, exclude=True)
     """Where files were fetched from, as ``web_page.fetch_page`` says it: addresses in them start there."""
 
     min_side: int = Field(64, ge=1)

@@ -123,24 +123,29 @@ def _running() -> subprocess.Popen[bytes]:
 
 @atexit.register
 def close_worker() -> None:
-    """End the other process once it has nothing left to do; the next file starts a new one."""
-    if _worker is not None and _worker.stdin is not None:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            _worker.stdin.close()
-            _worker.wait(timeout=5)
+    """End the other process once it has nothing left to do, at once if it is at work; the next file starts a new one."""
+    if _lock.acquire(blocking=False):
+        try:
+            if _worker is not None and _worker.stdin is not None:
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                    _worker.stdin.close()
+                    _worker.wait(timeout=5)
+        finally:
+            _lock.release()
     _stop()
 
 
 def _stop() -> None:
     global _worker
-    if _worker is not None:
-        _worker.kill()
-        for stream in (_worker.stdin, _worker.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        _worker.wait()
-    _worker = None
+    worker, _worker = _worker, None
+    if worker is None:
+        return
+    worker.kill()
+    for stream in (worker.stdin, worker.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    worker.wait()
 
 
 def _begin_anew() -> None:
