@@ -166,7 +166,7 @@ def _shrink_jpeg(picture: ImageFile, at_least: int | None) -> int:
     width, height = picture.size
     needed = 0
     if picture.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
-        layers = [(across, down) for _, across, down, *_ in getattr(picture, "layer", [])]
+        layers: list[tuple[int, int]] = [(across, down) for _, across, down, *_ in getattr(picture, "layer", [])]
         largest = max((across * down for across, down in layers), default=1)
         needed = 2 * width * height * sum(across * down for across, down in layers) // max(largest, 1)
     by = math.ceil(math.sqrt(width * height / MAX_RESULT))

@@ -123,7 +123,7 @@ def _running() -> subprocess.Popen[bytes]:
 
 @atexit.register
 def close_worker() -> None:
-    """End the other process once it has nothing left to do, at once if it is at work; the next file starts a new one."""
+    """End the other process, at once even if it is at work; the next file starts a new one."""
     if _lock.acquire(blocking=False):
         try:
             if _worker is not None and _worker.stdin is not None:
