@@ -196,7 +196,7 @@ def _strip_bytes(picture: ImageFile) -> int:
     pixel = max(bits if isinstance(bits, tuple) else (bits,)) * int(tags.get(_SAMPLES, 1)) / 8
     strip = width * min(int(tags.get(_ROWS_PER_STRIP, height)), height)
     tile = int(tags.get(_TILE_WIDTH, 0)) * int(tags.get(_TILE_HEIGHT, 0))
-    return math.ceil(max(strip, tile) * pixel)
+    return int(max(strip, tile) * pixel)
 
 
 def _orientation(picture: ImageFile) -> int:
