@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from iconotext import read
-from iconotext.read.markdown import expand_templates, split_front_matter
+from iconotext.read.markdown import split_front_matter
+from iconotext.read.templates import expand_templates
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_other_tags_vanish():
 @pytest.mark.parametrize(
     ("text", "rest", "head"),
     [
-        ("---\na: 1\n---\nText", "Text", {"a": 1}),
+        ("---\na: 1\n---\nText", "Text", {"a": "1"}),
         ('+++\ntitle = "T"\n+++\nText', "Text", {"title": "T"}),
         ("---\n: [broken\n---\nText", "Text", {}),
         ("---\nJust a rule\n---\nText", "---\nJust a rule\n---\nText", {}),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 
 from iconotext.errors import PictureError
@@ -15,6 +17,7 @@ from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
 
 WORDS = re.compile(r"\w")
+STARTS = itemgetter(0)
 
 
 def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings: ReadSettings) -> Document:
@@ -35,11 +38,13 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     for number, block in enumerate(kept):
         first = len(sentences)
         spans = _spans(block, language)
+        targets = _targets(block, spans)
         sentences += [
-            Sentence(block.text[start:end], number, block.kind, _targets(block, start, end)) for start, end in spans
+            Sentence(block.text[start:end], number, block.kind, tuple(targets[n]))
+            for n, (start, end) in enumerate(spans)
         ]
         for offset, picture in block.pictures:
-            position = first + sum(start < offset for start, _ in spans)
+            position = first + bisect_left(spans, offset, key=STARTS)
             images.append(_image(picture, path, within, settings, block=number, position=position))
         if settings.captions:
             sentences += _caption_sentences(block, number, language)
@@ -62,8 +67,16 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
     return [(a, b) for a, b in split_sentences(block.text, language) if WORDS.search(block.text[a:b])]
 
 
-def _targets(block: Block, start: int, end: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for a, b, name in block.targets if a < end and b > start))
+def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
+    """What each sentence of a block points at, each name once."""
+    found: list[dict[str, None]] = [{} for _ in spans]
+    for start, end, name in block.targets:
+        for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):
+            if spans[number][0] >= end:
+                break
+            if spans[number][1] > start:
+                found[number][name] = None
+    return found
 
 
 def _caption_sentences(block: Block, number: int, language: str) -> list[Sentence]:

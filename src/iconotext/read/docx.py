@@ -7,50 +7,32 @@ pictures, and does not open the "strict" variant. Namespaces are ignored through
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, Picture, drop_repeated_title
-from iconotext.read.sentences import language_code
+from iconotext.read.docx_styles import TABLE_LABEL, Style, kind_of_properties, read_styles
+from iconotext.read.docx_xml import OFF, WRAPPERS, alternative, attribute, child, children, is_on, local
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-OFF = frozenset(("0", "false", "off", "none"))
 DRAWINGS = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
 WRITTEN_BY_WORD = re.compile(
-    r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.I
+    r"(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.IGNORECASE
 )
-HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
-CAPTION = re.compile(
-    r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"
-    r"|billedtekst|bildtext|bildunterschrift)$"
-)
-TABLE_LABEL = re.compile(r"tab|list|equation|gleichung|formel|quadro", re.IGNORECASE)
-QUOTE = re.compile(r"^(?:intense quote|quote|quotations?|block ?text|block ?quote|zitat|citation)$")
-ITEM = re.compile(r"^(?:list\b|definition|compact list)")
-CODE = re.compile(r"^(?:source ?code|html preformatted|preformatted text|macro text|macro)$")
-CONTENTS = re.compile(
-    r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$"
-)
-REFERENCE = re.compile(r"^\s*(?:PAGE)?REF\s+\"?([^\s\"\\]+)", re.IGNORECASE)
-LOCAL_LINK = re.compile(r"^\s*HYPERLINK\s+.*?\\l\s+\"([^\"]+)\"", re.IGNORECASE)
-SEQUENCE = re.compile(r"^\s*SEQ\s+\"?([^\s\"\\]+)", re.IGNORECASE)
-WRAPPERS = frozenset(
-    ["ins", "moveTo", "smartTag", "customXml", "sdt", "sdtContent", "dir", "bdo", "hyperlink", "fldSimple"]
-)
-"""Elements around paragraphs or runs whose content counts as if they were not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """What a paragraph or character style, with those it is based on, says."""
-
-    kind: Kind | None = None
-    italic: bool = False
-    left_out: bool = False
+REFERENCE = re.compile(r"^\s*+(?:PAGE)?REF\s++\"?([^\s\"\\]++)", re.IGNORECASE)
+LOCAL_LINK = re.compile(r"^\s*+HYPERLINK\s.*?\\l\s++\"([^\"]++)\"", re.IGNORECASE | re.DOTALL)
+SEQUENCE = re.compile(r"^\s*+SEQ\s++\"?([^\s\"\\]++)", re.IGNORECASE)
+MAX_OPEN_FIELDS = 100
+"""Fields within each other; Word itself allows twenty."""
+MAX_ANCHORS = 1_000
+"""Bookmarks of one paragraph."""
+MAX_INSTRUCTION = 10_000
+"""Characters of a field's instruction that are kept; addresses, the longest of them, have at most some 2,000."""
 
 
 @dataclass(slots=True)
@@ -60,6 +42,11 @@ class OpenField:
     instruction: str = ""
     in_result: bool = False
     start: int = 0
+
+    def instruct(self, text: str) -> None:
+        """Add to the instruction, which comes in pieces."""
+        if len(self.instruction) < MAX_INSTRUCTION:
+            self.instruction += text[:MAX_INSTRUCTION]
 
 
 @dataclass(slots=True)
@@ -85,39 +72,15 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
             raise DocumentError(f"{path}: a .doc file or one with a password: save it as .docx without a password")
     with open_archive(path, settings.max_bytes) as archive:
         main = _main_part(archive)
-        body = next((child for child in archive.xml(main) if local(child) == "body"), None)
+        body = child(archive.xml(main), "body")
         if body is None:
             raise DocumentError(f"{path}: no Word document: {main} in it has no body")
         relations = _relations(archive, main)
-        styles, language = _styles(archive, relations)
+        styles, language = read_styles(archive, relations)
         walk = _Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
         walk.container(body, "paragraph")
         title = _title(archive)
     return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]
-
-
-def local(element: Element) -> str:
-    """Name of an element without its namespace; "" for what is no element."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def attribute(element: Element, name: str) -> str | None:
-    """Attribute by its name without namespace, the first one of that name."""
-    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
-
-
-def child(element: Element | None, *names: str) -> Element | None:
-    """The element that a path of local names leads to, None where there is none."""
-    for name in names:
-        element = next((e for e in element if local(e) == name), None) if element is not None else None
-    return element
-
-
-def is_on(properties: Element | None, name: str) -> bool | None:
-    """Whether a switch such as ``<w:i/>`` is on, off, or (None) not there."""
-    switch = child(properties, name)
-    return None if switch is None else (attribute(switch, "val") or "1").lower() not in OFF
 
 
 def _main_part(archive: Archive) -> str:
@@ -160,71 +123,6 @@ def _title(archive: Archive) -> str | None:
     return text or None
 
 
-def _styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
-    """Every style by its id, "" for the default of paragraphs, and the language that the file is set in."""
-    part = next((archive.find(target) for kind, target in relations.values() if kind == "styles"), None)
-    if part is None:
-        return {"": Style()}, None
-    root = archive.xml(part)
-    elements = {attribute(e, "styleId") or "": e for e in root if local(e) == "style"}
-    styles = {identifier: _style(identifier, elements) for identifier in elements}
-    default = next(
-        (
-            i
-            for i, e in elements.items()
-            if attribute(e, "type") == "paragraph" and attribute(e, "default") in ("1", "true")
-        ),
-        None,
-    )
-    styles[""] = styles.get(default or "", Style())
-    declared = child(root, "docDefaults", "rPrDefault", "rPr", "lang")
-    language = language_code(attribute(declared, "val") or "") if declared is not None else None
-    # English is what every template says, whatever the text is: it says nothing, and detection decides.
-    return styles, None if language == "en" else language
-
-
-def _style(identifier: str, elements: dict[str, Element]) -> Style:
-    """What a style says, following ``basedOn``: the nearest answer to each question counts."""
-    kind: Kind | None = None
-    italic: bool | None = None
-    left_out = False
-    seen: set[str] = set()
-    key: str | None = identifier
-    while key in elements and key not in seen:
-        seen.add(key)
-        element = elements[key]
-        named = child(element, "name")
-        name = ((attribute(named, "val") if named is not None else None) or key).lower()
-        properties = child(element, "pPr")
-        left_out = left_out or bool(CODE.match(name) or CONTENTS.match(name))
-        kind = kind or _kind_of_name(name) or _kind_of_properties(properties)
-        italic = is_on(child(element, "rPr"), "i") if italic is None else italic
-        based = child(element, "basedOn")
-        key = attribute(based, "val") if based is not None else None
-    return Style(kind, bool(italic), left_out)
-
-
-def _kind_of_name(name: str) -> Kind | None:
-    if HEADING.match(name):
-        return "heading"
-    if CAPTION.search(name) and name != "captioned figure":
-        return "paragraph" if TABLE_LABEL.search(name) else "caption"
-    if QUOTE.match(name):
-        return "quote"
-    return "item" if ITEM.match(name) else None
-
-
-def _kind_of_properties(properties: Element | None) -> Kind | None:
-    """What the numbers of a paragraph or its style say: an outline level makes a heading, numbering an item."""
-    if properties is None:
-        return None
-    level = child(properties, "outlineLvl")
-    if level is not None and (attribute(level, "val") or "9") in "012345678":
-        return "heading"
-    numbering = child(properties, "numPr", "numId")
-    return "item" if numbering is not None and attribute(numbering, "val") != "0" else None
-
-
 class _Walk:
     """One pass over the body; keeps what is open at the moment."""
 
@@ -237,7 +135,7 @@ class _Walk:
         self.fields: list[OpenField] = []
         self.paragraph = OpenParagraph(Style())
 
-    def container(self, element: Element, kind: Kind) -> None:
+    def container(self, element: Iterable[Element], kind: Kind) -> None:
         """Body, table cell, text box: paragraphs, tables, and what stands around them."""
         for part in element:
             name = local(part)
@@ -250,10 +148,10 @@ class _Walk:
             elif name in WRAPPERS and not _is_contents_list(part):
                 self.container(part, kind)
             elif name == "AlternateContent":
-                self.container(_alternative(part), kind)
+                self.container(alternative(part), kind)
 
     def table(self, element: Element, kind: Kind) -> None:
-        cells = [cell for row in _children(element, "tr") if not _is_deleted(row) for cell in _children(row, "tc")]
+        cells = [cell for row in children(element, "tr") if not _is_deleted(row) for cell in children(row, "tc")]
         for cell in cells:
             merge = child(cell, "tcPr", "vMerge")
             if merge is None or attribute(merge, "val") == "restart":  # a cell that goes on from above counts once
@@ -266,7 +164,7 @@ class _Walk:
         if style.left_out:
             return
         if style.kind is None or style.kind == "item":
-            style = replace(style, kind=_kind_of_properties(properties) or style.kind)
+            style = replace(style, kind=kind_of_properties(properties) or style.kind)
         outer, self.paragraph = self.paragraph, OpenParagraph(style, anchors=self.pending)
         self.pending = []
         first = len(self.writer.blocks)
@@ -291,6 +189,8 @@ class _Walk:
         """Give the blocks of a paragraph their anchors, part pictures from captions, add its text boxes."""
         paragraph, blocks = self.paragraph, self.writer.blocks[first:]
         anchors = [name for name in dict.fromkeys(paragraph.anchors) if name and name != "_GoBack"]
+        if len(anchors) > MAX_ANCHORS:
+            raise HostileDocumentError(f"more than {MAX_ANCHORS:,} bookmarks on one paragraph: no document has that")
         if anchors and not blocks:
             self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its picture
         if anchors and blocks:
@@ -321,7 +221,7 @@ class _Walk:
         self.writer, self.fields = writer, fields
         return blocks
 
-    def runs(self, element: Element, *, italic: bool) -> None:
+    def runs(self, element: Iterable[Element], *, italic: bool) -> None:
         """Runs and what may stand around them within a paragraph."""
         for part in element:
             name = local(part)
@@ -332,13 +232,13 @@ class _Walk:
             elif name == "hyperlink":
                 self.hyperlink(part, italic=italic)
             elif name == "fldSimple":
-                self.fields.append(OpenField(attribute(part, "instr") or "", True, self.writer.offset))
+                self.open_field(OpenField((attribute(part, "instr") or "")[:MAX_INSTRUCTION], True, self.writer.offset))
                 self.runs(part, italic=italic)
                 self.end_field()
             elif name in WRAPPERS:
                 self.runs(part, italic=italic)
             elif name == "AlternateContent":
-                self.runs(_alternative(part), italic=italic)
+                self.runs(alternative(part), italic=italic)
 
     def hyperlink(self, element: Element, *, italic: bool) -> None:
         start = self.writer.offset
@@ -358,7 +258,7 @@ class _Walk:
         own = is_on(properties, "i")
         self.content(element, italic=italic if own is None else own)
 
-    def content(self, element: Element, *, italic: bool) -> None:
+    def content(self, element: Iterable[Element], *, italic: bool) -> None:
         """What stands in a run."""
         for part in element:
             match local(part):
@@ -374,7 +274,7 @@ class _Walk:
                     self.field_mark(attribute(part, "fldCharType") or "")
                 case "instrText":
                     if self.fields and not self.fields[-1].in_result:
-                        self.fields[-1].instruction += part.text or ""
+                        self.fields[-1].instruct(part.text or "")
                 case "ruby":
                     base = child(part, "rubyBase")
                     if base is not None:
@@ -382,7 +282,7 @@ class _Walk:
                 case "drawing" | "pict" | "object":
                     self.drawing(part)
                 case "AlternateContent":
-                    self.content(_alternative(part), italic=italic)
+                    self.content(alternative(part), italic=italic)
 
     def add(self, text: str, *, italic: bool) -> None:
         if any(not open_field.in_result for open_field in self.fields):
@@ -401,12 +301,17 @@ class _Walk:
 
     def field_mark(self, mark: str) -> None:
         if mark == "begin":
-            self.fields.append(OpenField())
+            self.open_field(OpenField())
         elif mark == "separate" and self.fields:
             self.fields[-1].in_result = True
             self.fields[-1].start = self.writer.offset
         elif mark == "end" and self.fields:
             self.end_field()
+
+    def open_field(self, opened: OpenField) -> None:
+        if len(self.fields) >= MAX_OPEN_FIELDS:
+            raise HostileDocumentError(f"more than {MAX_OPEN_FIELDS} fields within each other: no document has that")
+        self.fields.append(opened)
 
     def end_field(self) -> None:
         self.point(self.fields[-1])
@@ -428,7 +333,8 @@ class _Walk:
             self.paragraph.boxes.append((self.writer.offset, element))
             return
         if name == "AlternateContent":
-            self.drawing(_alternative(element), alt, title)
+            for part in alternative(element):
+                self.drawing(part, alt, title)
             return
         if name in ("inline", "anchor"):
             properties = child(element, "docPr")
@@ -484,17 +390,6 @@ class _Walk:
             return Picture((found,), alt, problem=str(error))
 
 
-def _children(element: Element, name: str) -> list[Element]:
-    """Rows of a table or cells of a row, also those wrapped in content controls or revisions."""
-    found = []
-    for part in element:
-        if local(part) == name:
-            found.append(part)
-        elif local(part) in WRAPPERS:
-            found += _children(part, name)
-    return found
-
-
 def _is_deleted(row: Element) -> bool:
     return child(row, "trPr", "del") is not None
 
@@ -502,11 +397,6 @@ def _is_deleted(row: Element) -> bool:
 def _is_contents_list(element: Element) -> bool:
     gallery = child(element, "sdtPr", "docPartObj", "docPartGallery")
     return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
-
-
-def _alternative(element: Element) -> Element:
-    """The one branch of ``mc:AlternateContent`` to read: the first choice, else the fallback."""
-    return next((part for part in element if local(part) in ("Choice", "Fallback") and len(part)), ())
 
 
 def _alt(properties: Element | None) -> str | None:

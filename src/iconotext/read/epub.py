@@ -15,6 +15,7 @@ from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import Flow, Picture
 from iconotext.read.html import html_blocks, parse_html
+from iconotext.read.main_text import remove
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_bytes
@@ -202,19 +203,21 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
 
 
 def _remove_furniture(tree: Element) -> None:
+    furniture = []
     for element in list(tree.iter(etree.Element)):
-        types = set((element.get("epub:type") or "").lower().split()) | set((element.get("role") or "").lower().split())
+        types = {*(element.get("epub:type") or "").lower().split(), *(element.get("role") or "").lower().split()}
         if element.tag == "nav" or element.get("hidden") is not None or types & (NOT_TEXT | NOT_TEXT_ROLES):
-            if element.tag in ("html", "body"):  # a whole title page: its pictures (the cover) stay
-                keep = list(element.iter("img", "svg"))
-                element.text = None
-                for part in list(element):
-                    element.remove(part)
-                element.extend(keep)
-                for part in keep:
-                    part.tail = None
-            elif element.getparent() is not None:
-                element.drop_tree()
+            if element.tag not in ("html", "body"):
+                furniture.append(element)
+                continue
+            keep = list(element.iter("img", "svg"))  # a whole title page: its pictures (the cover) stay
+            element.text = None
+            for part in list(element):
+                element.remove(part)
+            element.extend(keep)
+            for part in keep:
+                part.tail = None
+    remove(furniture, tree)
 
 
 def _unwrap_drawings(tree: Element) -> None:

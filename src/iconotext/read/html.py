@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,15 @@ KINDS: dict[str, Kind] = {
 ONE_PICTURE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
 """Elements whose id names the picture, where they hold only one."""
 CAPTION_CLASS = re.compile(
-    r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]*(?:caption(?:[_-]*text)?|gallerytext)(?:$|\s)",
+    r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
 )
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
+CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
+SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
+MAX_CANDIDATES = 100
+"""Addresses of one picture, and elements of its ``<picture>``, that are looked at; pages name some twenty sizes."""
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 ToTarget = Callable[[str], str | None]
@@ -107,6 +112,7 @@ class _Walk:
         self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, what it points at
         self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
         self.pending: list[str] = []  # ids of empty elements right before a picture
+        self.crowded: dict[Element, bool] = {}  # whether an element holds several pictures
         self.breaks = 0  # <br> in a row
         self.seen_sources: tuple[str, ...] = ()  # of the picture before, if nothing came since: <noscript> repeats it
 
@@ -199,7 +205,7 @@ class _Walk:
             block.pictures = [(o, replace(p, caption=caption)) for o, p in block.pictures]
             if block.kind == "caption":  # a picture inside <figcaption>
                 block.kind = "paragraph"
-        self.writer.blocks[first:] = [block for block in blocks if block not in captions]
+        self.writer.blocks[first:] = [block for block in blocks if block.kind != "caption"]
 
     def drawing(self, element: Element) -> None:
         """A drawing within a figure is one of its pictures; elsewhere it is an icon of the page."""
@@ -221,20 +227,28 @@ class _Walk:
         found, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_PICTURE):
-            if node is not element and len(node.findall(".//img")) > 1:
+            if node is not element and self.holds_more(node):
                 break
             if node.get("id"):
                 found.append(node.get("id"))
             node = node.getparent()
         return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
 
+    def holds_more(self, element: Element) -> bool:
+        """Whether an element holds more than one picture; looked up once for each element."""
+        if element not in self.crowded:
+            self.crowded[element] = any(True for _ in islice(element.iter("img"), 1, None))
+        return self.crowded[element]
+
 
 def image_sources(element: Element) -> tuple[str, ...]:
     """Addresses of an ``<img>``, the largest picture first, placeholders of lazy loading left out."""
     sets = [element.get(name) for name in LAZY_SETS]
-    for picture in element.iterancestors("picture"):
-        sets += [source.get(name) for source in picture.iter("source") for name in ("srcset", "data-srcset")]
-    sized = sorted((c for s in sets if s for c in _candidates(s)), key=lambda c: -c[0])
+    picture = next(element.iterancestors("picture"), None)
+    if picture is not None:
+        parts = islice(picture.iter(), MAX_CANDIDATES)  # <source> may hold the rest: the parser knows no end of it
+        sets += [part.get(name) for part in parts if part.tag == "source" for name in ("srcset", "data-srcset")]
+    sized = sorted(islice((c for s in sets if s for c in _candidates(s)), MAX_CANDIDATES), key=lambda c: -c[0])
     lazy = [element.get(name) for name in LAZY]
     plain = element.get("src")
     if plain and plain.startswith("data:") and (sized or any(lazy)):
@@ -243,14 +257,9 @@ def image_sources(element: Element) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.strip() for a in addresses if a and a.strip()))
 
 
-def _candidates(srcset: str) -> list[tuple[float, str]]:
+def _candidates(srcset: str) -> Iterator[tuple[float, str]]:
     """(size, address) of each candidate of a ``srcset``; a width in pixels, or a density times 1000."""
-    found = []
-    for match in re.finditer(r"(\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|$)", srcset):
-        address, number, unit = match.groups()
-        try:
-            size = float(number) if number else 1.0
-        except ValueError:
-            size = 1.0
-        found.append((size if unit == "w" else size * 1000, address))
-    return found
+    for match in CANDIDATE.finditer(srcset):
+        number = SIZE.match(match[2] or "")
+        size = float(number[1]) if number else 1.0
+        yield size if number and number[2] == "w" else size * 1000, match[1].rstrip(",")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
 
-Element = Any  # lxml has no types of its own that mypy could check
+from lxml import etree
+
+from iconotext.read.extent import Element, Extent, measure
 
 FURNITURE_TAGS = ("nav", "footer", "aside", "form", "menu")
 FURNITURE_ROLES = frozenset(
@@ -25,6 +28,7 @@ ARTICLE = (
     ".//article",
     ".//*[@itemprop='articleBody']",
 )
+REMOVED = "iconotext-removed"
 ENOUGH = 0.5  # share of the page's text that an element must hold to be taken for the article
 
 
@@ -36,33 +40,42 @@ def keep_main_text(root: Element) -> Element:
     """
     body = root.find("body")
     body = root if body is None else body
-    total = _length(body)
-    for element in list(body.iter()):
-        if isinstance(element.tag, str) and element is not body and _is_furniture(element, total):
-            _remove(element)
-    article = _named_article(body)
+    extents = measure(body)
+    total = extents[body].length
+    furniture = [e for e in extents if e is not body and _is_furniture(e, extents[e].length, total)]
+    remove(furniture, body)
+    extents = measure(body)
+    article = _named_article(body, extents)
     if article is None:
-        article = _found_article(root, body)
-    for element in _edges(article):
-        if _is_link_list(element):
-            _remove(element)
+        article = _found_article(root, body, extents)
+    remove([element for element in _edges(article, extents) if _is_link_list(extents[element])], article)
     return article
 
 
-def _edges(article: Element) -> list[Element]:
+def remove(elements: Iterable[Element], root: Element) -> None:
+    """Take elements with what is in them out of the tree ``root``; the text behind each stays.
+
+    All at once: taken one by one, each would copy the text that has gathered before it.
+    """
+    for element in elements:
+        element.tag = REMOVED
+    etree.strip_elements(root, REMOVED, with_tail=False)
+
+
+def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:
     """Elements wholly before the first or after the last paragraph of running text; a list of links between is text."""
     order = [element for element in article.iter() if isinstance(element.tag, str)]
-    running = [n for n, element in enumerate(order) if element.tag == "p" and _length(element) > 60]
+    running = [n for n, element in enumerate(order) if element.tag == "p" and extents[element].length > 60]
     if not running:
         return []
-    first = {id(element) for element in (order[running[0]], *order[running[0]].iterancestors())}
-    before = [element for element in order[: running[0]] if id(element) not in first]
-    inside = {id(element) for element in order[running[-1]].iter()}
-    after = [element for element in order[running[-1] :] if id(element) not in inside]
+    first = {order[running[0]], *order[running[0]].iterancestors()}
+    before = [element for element in order[: running[0]] if element not in first]
+    inside = set(order[running[-1]].iter())
+    after = [element for element in order[running[-1] :] if element not in inside]
     return [element for element in before + after if element.tag in ("ul", "ol", "div", "p", "section", "header")]
 
 
-def _is_furniture(element: Element, total: int) -> bool:
+def _is_furniture(element: Element, length: int, total: int) -> bool:
     if element.tag in ("html", "body", "main", "article"):
         return False
     hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
@@ -70,30 +83,28 @@ def _is_furniture(element: Element, total: int) -> bool:
     if element.tag in ("img", "picture", "figure", "figcaption", "noscript"):
         return bool(element.get("hidden") is not None)
     if hidden or element.tag in FURNITURE_TAGS or (element.get("role") or "").lower() in FURNITURE_ROLES:
-        return _length(element) < ENOUGH * total or hidden
+        return length < ENOUGH * total or hidden
     if element.tag == "header" and not _inside_article(element):
         return element.find(".//h1") is None
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
     # A wrapper can be called "content-with-sidebar": what holds half of the text is not furniture.
-    return bool(FURNITURE_NAME.search(names)) and element.tag != "h1" and _length(element) < ENOUGH * total
+    return length < ENOUGH * total and element.tag != "h1" and bool(FURNITURE_NAME.search(names))
 
 
 def _inside_article(element: Element) -> bool:
     return any(ancestor.tag in ("article", "main") for ancestor in element.iterancestors())
 
 
-def _named_article(body: Element) -> Element | None:
-    total = _length(body)
+def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | None:
     for path in ARTICLE:
         found = body.findall(path)
-        if len(found) == 1 and _length(found[0]) >= ENOUGH * total:
+        if len(found) == 1 and extents[found[0]].length >= ENOUGH * extents[body].length:
             return found[0]
     return None
 
 
-def _found_article(root: Element, body: Element) -> Element:
+def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
     """Smallest element with nearly all of the paragraphs that trafilatura keeps."""
-    paragraphs = [p for p in body.iter("p", "li", "blockquote", "h1", "h2", "h3", "td") if _length(p) > 0]
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
     from lxml.html import tostring
@@ -101,42 +112,29 @@ def _found_article(root: Element, body: Element) -> Element:
 
     text = extract(tostring(root, encoding="unicode"), favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
-    kept = [p for p in paragraphs if _letters(p.text_content()) in lines]
-    best = body
-    wanted = 0.95 * sum(map(_length, kept))
-    if not kept or wanted < 200:
+    held: Counter[Element] = Counter()  # characters of such paragraphs within each element
+    kept = set()
+    for paragraph in body.iter("p", "li", "blockquote", "h1", "h2", "h3", "td"):
+        length = extents[paragraph].length
+        if length > 0 and _letters(paragraph.text_content()) in lines:
+            kept.add(paragraph)
+            held.update(dict.fromkeys((paragraph, *paragraph.iterancestors()), length))
+    wanted = 0.95 * sum(extents[paragraph].length for paragraph in kept)
+    if wanted < 200:
         return body
+    best = body
     while True:
-        inside = next(
-            (c for c in best if isinstance(c.tag, str) and sum(_length(p) for p in kept if _within(p, c)) >= wanted),
-            None,
-        )
+        inside = next((part for part in best if held[part] >= wanted), None)
         if inside is None or inside in kept:
             return best
         best = inside
 
 
-def _within(element: Element, container: Element) -> bool:
-    return element is container or any(ancestor is container for ancestor in element.iterancestors())
-
-
-def _is_link_list(element: Element) -> bool:
+def _is_link_list(extent: Extent) -> bool:
     """Whether an element is little but short links to elsewhere: previous and next, tags, share buttons."""
-    links = element.findall(".//a")
-    if len(links) < 2 or element.find(".//img") is not None:
+    if extent.pictures:
         return False
-    outside = [a for a in links if not (a.get("href") or "#").startswith("#")]
-    linked = sum(_length(a) for a in outside)
-    return len(outside) >= 2 and linked > 0.8 * max(_length(element), 1) and linked / len(outside) < 30
-
-
-def _remove(element: Element) -> None:
-    if element.getparent() is not None:
-        element.drop_tree()
-
-
-def _length(element: Element) -> int:
-    return len(" ".join(element.text_content().split()))
+    return extent.links >= 2 and extent.linked > 0.8 * max(extent.length, 1) and extent.linked / extent.links < 30
 
 
 def _letters(text: str) -> str:

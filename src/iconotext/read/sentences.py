@@ -10,6 +10,8 @@ from iconotext.errors import SettingError
 ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
 WORD = re.compile(r"[^\W\d_]+")
 SAMPLE = 2_000  # characters that are enough to tell a language
+WINDOW = 10_000
+"""Characters that are split into sentences at a time: some 80 sentences."""
 
 
 def detect_language(text: str) -> str:
@@ -34,27 +36,46 @@ def _identify(text: str) -> str:
 
 def language_code(declared: str) -> str | None:
     """Normalise a declared language (``pt-BR``, ``EN``, ``de_AT``) to its code; None where it is none."""
-    match = re.match(r"\s*([A-Za-z]{2,3})(?![A-Za-z])", declared)
+    match = re.match(r"\s*+([A-Za-z]{2,3})(?![A-Za-z])", declared)
     return match[1].lower() if match else None
 
 
 def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Offsets (start, end) of the sentences of a block of text, without the white space around them.
 
+    The splitter takes quadratic time on some texts (quotation marks that only open), so it sees ``WINDOW`` characters
+    at a time, each time from the sentence on that the last window cut off. A sentence longer than that comes in pieces.
+
     Raises:
         SettingError: The splitter does not take this language code.
     """
+    start = 0
+    while len(text) - start > WINDOW:
+        space = text.rfind(" ", start + 1, start + WINDOW)
+        window = text[start : space if space > 0 else start + WINDOW]
+        spans = _split(window, language)
+        if len(spans) > 1:
+            cut_off, _ = spans.pop()
+        else:
+            cut_off = len(window)
+        yield from ((start + a, start + b) for a, b in spans)
+        start += cut_off
+    yield from ((start + a, start + b) for a, b in _split(text[start:], language))
+
+
+def _split(text: str, language: str) -> list[tuple[int, int]]:
     import sentencex
 
     try:
         segments = sentencex.segment(language, text)
     except ValueError as error:
         raise SettingError(f"no sentence splitter for language {language!r}: give an ISO 639-1 code") from error
+    spans = []
     end = 0
     for segment in segments:
         stripped = segment.strip()
-        if not stripped:
-            continue
-        start = text.index(stripped, end)
-        end = start + len(stripped)
-        yield start, end
+        if stripped:
+            start = text.index(stripped, end)
+            end = start + len(stripped)
+            spans.append((start, end))
+    return spans

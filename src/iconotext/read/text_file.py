@@ -10,7 +10,16 @@ from pathlib import Path
 from iconotext.errors import DocumentError
 
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)", re.I)
+DECLARED = re.compile(
+    rb"<(?:meta[^<>]{1,2000}?charset\s*+=\s*+[\"']?\s*+|\?xml[^<>]{1,200}?encoding\s*+=\s*+[\"'])([\w.:-]{1,40})",
+    re.IGNORECASE,
+)
+PAGE_ENCODINGS = re.compile(
+    r"utf-(?:8|16|32)(?:-[bl]e)?|iso8859-\d+|ascii|cp\d+|koi8-[rtu]|mac-\w+|gb\w*|hz|big5\w*|ptcp154|tis-620"
+    r"|euc_\w+|iso2022_\w+|shift_jis\w*|johab"
+)
+"""Encodings that a page may declare. Python knows more under such names: hex, zip files, escapes of its own strings,
+and punycode, which takes quadratic time."""
 
 # What undeclared files are still written in. Left alone, the detector prefers rarer relatives of these (cp775, cp1250),
 # in which the same bytes are other letters; as browsers do, we take Western European for the likelier one.
@@ -46,11 +55,13 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
     encodings = ["utf-8"]
     if html and (declared := DECLARED.search(data[:4096])):
         with contextlib.suppress(LookupError):  # a name that is no encoding
-            encodings.insert(0, codecs.lookup((declared[1] or declared[2]).decode("ascii")).name)
+            name_ = codecs.lookup(declared[1].decode("ascii")).name
+            if PAGE_ENCODINGS.fullmatch(name_):
+                encodings.insert(0, name_)
     for encoding in encodings:
         try:
             return data.decode(encoding)
-        except (UnicodeDecodeError, UnicodeError):
+        except UnicodeError:
             continue
     if b"\x00" in data:
         raise DocumentError(f"{name}: not a text file (it has zero bytes); save it as UTF-8 text")

@@ -1,0 +1,123 @@
+"""Styles of a Word file: which of them make headings, captions, quotations, items, and which are no text at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from iconotext.errors import HostileDocumentError
+from iconotext.read.archive import Archive, Element
+from iconotext.read.docx_xml import attribute, child, is_on, local
+from iconotext.read.sentences import language_code
+from iconotext.types import Kind
+
+HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
+CAPTION = re.compile(
+    r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"
+    r"|billedtekst|bildtext|bildunterschrift)$"
+)
+TABLE_LABEL = re.compile(r"tab|list|equation|gleichung|formel|quadro", re.IGNORECASE)
+QUOTE = re.compile(r"^(?:intense quote|quote|quotations?|block ?text|block ?quote|zitat|citation)$")
+ITEM = re.compile(r"^(?:list\b|definition|compact list)")
+CODE = re.compile(r"^(?:source ?code|html preformatted|preformatted text|macro text|macro)$")
+CONTENTS = re.compile(
+    r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$"
+)
+MAX_BASES = 100
+"""Styles that one style is based on, the one on the other; Word itself writes at most eleven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a paragraph or character style, with those it is based on, says."""
+
+    kind: Kind | None = None
+    italic: bool = False
+    left_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What a style says itself, None where it leaves that to the style it is based on."""
+
+    kind: Kind | None
+    italic: bool | None
+    left_out: bool
+    based_on: str | None
+
+
+def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
+    """Every style by its id, "" for the default of paragraphs, and the language that the file is set in.
+
+    Raises:
+        HostileDocumentError: A style is based on more than ``MAX_BASES`` others.
+    """
+    part = next((archive.find(target) for kind, target in relations.values() if kind == "styles"), None)
+    if part is None:
+        return {"": Style()}, None
+    root = archive.xml(part)
+    elements = {attribute(e, "styleId") or "": e for e in root if local(e) == "style"}
+    own = {identifier: _own(identifier, element) for identifier, element in elements.items()}
+    styles = {identifier: _style(identifier, own) for identifier in own}
+    default = next(
+        (
+            i
+            for i, e in elements.items()
+            if attribute(e, "type") == "paragraph" and attribute(e, "default") in ("1", "true")
+        ),
+        None,
+    )
+    styles[""] = styles.get(default or "", Style())
+    declared = child(root, "docDefaults", "rPrDefault", "rPr", "lang")
+    language = language_code(attribute(declared, "val") or "") if declared is not None else None
+    # English is what every template says, whatever the text is: it says nothing, and detection decides.
+    return styles, None if language == "en" else language
+
+
+def _own(identifier: str, element: Element) -> _Own:
+    named, based = child(element, "name"), child(element, "basedOn")
+    name = ((attribute(named, "val") if named is not None else None) or identifier).lower()
+    return _Own(
+        kind=_kind_of_name(name) or kind_of_properties(child(element, "pPr")),
+        italic=is_on(child(element, "rPr"), "i"),
+        left_out=bool(CODE.match(name) or CONTENTS.match(name)),
+        based_on=attribute(based, "val") if based is not None else None,
+    )
+
+
+def _style(identifier: str, own: dict[str, _Own]) -> Style:
+    """What a style says with those it is based on: the nearest answer to each question counts."""
+    chain: dict[str, _Own] = {}
+    key: str | None = identifier
+    while key in own and key not in chain:
+        if len(chain) > MAX_BASES:
+            raise HostileDocumentError(f"a style in it is based on more than {MAX_BASES} others: no document does that")
+        chain[key] = own[key]
+        key = own[key].based_on
+    said = chain.values()
+    return Style(
+        kind=next((style.kind for style in said if style.kind), None),
+        italic=next((style.italic for style in said if style.italic is not None), False),
+        left_out=any(style.left_out for style in said),
+    )
+
+
+def _kind_of_name(name: str) -> Kind | None:
+    if HEADING.match(name):
+        return "heading"
+    if CAPTION.search(name) and name != "captioned figure":
+        return "paragraph" if TABLE_LABEL.search(name) else "caption"
+    if QUOTE.match(name):
+        return "quote"
+    return "item" if ITEM.match(name) else None
+
+
+def kind_of_properties(properties: Element | None) -> Kind | None:
+    """What the numbers of a paragraph or its style say: an outline level makes a heading, numbering an item."""
+    if properties is None:
+        return None
+    level = child(properties, "outlineLvl")
+    if level is not None and (attribute(level, "val") or "9") in "012345678":
+        return "heading"
+    numbering = child(properties, "numPr", "numId")
+    return "item" if numbering is not None and attribute(numbering, "val") != "0" else None

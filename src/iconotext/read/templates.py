@@ -1,0 +1,122 @@
+"""Tags of site generators in Markdown: those of pictures become HTML figures, the rest goes.
+
+Every expression here runs once over the text: nothing that opens is searched past the next of its kind, and what may
+repeat gives nothing back (``*+``). A document of nothing but openings takes no longer than any other.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
+PICTURE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
+LIQUID_VALUE = re.compile(r"\{\{(?!-?\s*+[<%])((?:(?!\{\{|\}\}).){0,500})\}\}", re.DOTALL)
+SHORTCODE = re.compile(
+    r"\{\{[<%]\s*+(/?)\s*+([\w/.-]{1,99})((?:(?!\{\{|\}\}).){0,2000})(?<=[>%])\}\}",
+    re.DOTALL,
+)
+LIQUID_TAG = re.compile(r"\{%-?\s*+(\w{1,99})((?:(?!\{%|%\}).){0,2000})%\}", re.DOTALL)
+CODE_TAG = re.compile(r"\{%-?\s*+(end)?(highlight|comment)\b[^%]{0,200}+%\}")
+ARGUMENT = re.compile(
+    r"""(?:([\w-]++)\s*+=\s*+)?"""
+    r"""(?:(?<!\w)"((?:[^"\\]|\\.)*+)(?:"|$)|(?<!\w)'((?:[^'\\]|\\.)*+)(?:'|$)|`([^`]*+)(?:`|$)|([^\s"'=]++))""",
+    re.DOTALL,
+)
+QUOTED = re.compile(r"""["'](.*?)["']""")
+ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
+WIKI_PICTURE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
+LABEL = r"!\[(?:[^\]\n!]|!(?!\[)){0,1000}+\]\("
+SPACED_PICTURE = re.compile(
+    rf"({LABEL})[ \t]*+([^()<>\"\s][^()<>\"\n]{{0,400}}?{NAME_END})(?=[ \t]*+(?:\"[^\"\n]*+\"[ \t]*+)?\))",
+    re.IGNORECASE,
+)
+PICTURE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
+ANCHOR = re.compile(r"#([\w:.-]+)")
+ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
+
+
+def expand_templates(text: str) -> str:
+    """Replace the tags of site generators: picture tags by HTML figures, addresses by plain ones, the rest by nothing.
+
+    Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
+    ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names a
+    picture file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
+    MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
+    CommonMark forbids, is taken as meant.
+    """
+    if "{" in text:
+        text = _without_code(text)
+        text = PICTURE_ANCHOR.sub(_anchored, text)
+        text = LIQUID_VALUE.sub(_value, text)
+        text = SHORTCODE.sub(lambda m: "" if m[1] else _figure(m[3].rstrip("/>% \n"), name=m[2]), text)
+        text = LIQUID_TAG.sub(_tag, text)
+        text = ATTRIBUTE_LIST.sub("", text)
+    text = ICON.sub("", text)
+    text = SPACED_PICTURE.sub(lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0], text)
+    if "![[" in text:
+        text = WIKI_PICTURE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
+    return text
+
+
+def _without_code(text: str) -> str:
+    """The text without what stands between ``{% highlight %}`` or ``{% comment %}`` and its end."""
+    kept: list[str] = []
+    position = 0
+    opened: dict[str, int] = {}  # where the first tag of each kind that is still open begins
+    for tag in CODE_TAG.finditer(text):
+        if not tag[1]:
+            opened.setdefault(tag[2], tag.start())
+        elif tag[2] in opened:
+            kept.append(text[position : opened[tag[2]]])
+            position = tag.end()
+            opened.clear()
+    return "".join(kept) + text[position:]
+
+
+def _anchored(match: re.Match[str]) -> str:
+    """``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture."""
+    names = ANCHOR.findall(match[2])
+    return f'<span id="{escape(names[-1])}">{match[1]}</span>' if names else match[0]
+
+
+def _wiki_alt(label: str | None) -> str:
+    label = (label or "").strip()
+    return "" if re.fullmatch(r"\d*(?:x\d+)?", label) else label
+
+
+def _value(match: re.Match[str]) -> str:
+    """``{{ "/a.png" | relative_url }}`` names an address; ``{{ site.baseurl }}`` and the like stand for the site."""
+    quoted = QUOTED.match(match[1].removeprefix("-").lstrip())
+    return quoted[1] if quoted else ""
+
+
+def _tag(match: re.Match[str]) -> str:
+    name, rest = match[1], match[2].removesuffix("-")
+    if name == "link":
+        return "/" + rest.strip().lstrip("/")
+    return _figure(rest, name=name)
+
+
+def _figure(arguments: str, *, name: str) -> str:
+    """HTML of a template tag that names a picture; "" for any other tag."""
+    named: dict[str, str] = {}
+    plain: list[str] = []
+    for key, *values in ARGUMENT.findall(arguments):
+        value = next((v for v in values if v), "").replace('\\"', '"')
+        if key:
+            named.setdefault(key.lower(), value)
+        else:
+            plain.append(value)
+    source = next((v for v in [*named.values(), *plain] if PICTURE_NAME.search(v)), None)
+    if source is None:
+        return ""
+    titles = [v for v in plain if v != source and not re.fullmatch(r"[\d%px]++|[\w-]++\.html?", v)]
+    if name in ("figure", "include"):
+        titles = [v for v in titles if v != name and " " in v]
+    caption = named.get("caption") or named.get("description") or named.get("title") or ""
+    alt = named.get("alt") or (" ".join(titles) if name != "img" else "")
+    identifier = named.get("id") or named.get("name") or ""
+    figure = f'<figure id="{escape(identifier)}">' if identifier else "<figure>"
+    caption = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'\n\n{figure}<img src="{escape(source)}" alt="{escape(alt)}">{caption}</figure>\n\n'
