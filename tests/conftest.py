@@ -43,6 +43,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture(autouse=True)
+def _unforeseen_errors_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no reader foresaw is a bug: tests see it as it is, not as the error that users get."""
+    monkeypatch.setattr("iconotext.read._unforeseen", lambda _path, error: error)
+
+
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -143,8 +144,28 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 
     within = settings.root or within or path.parent
     format_ = _format(path, settings)
-    try:
+    with _errors_of(path):
         flows = apart(read_flows, MAX_MEMORY, MAX_SECONDS, format_, path, settings)
+    origin = settings.origins.get(path)
+    if origin is not None:  # nothing of this machine is in it
+        settings = settings.model_copy(update={"allow_outside": False})
+    for flow in flows:
+        found = flow if origin is None else from_the_web(flow, origin)
+        with _errors_of(path):
+            document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+        yield document if origin is None else replace(document, meta={"address": origin.address})
+
+
+def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
+    """What a reader finds in a file, in this process: with no limit on its memory and time."""
+    return list(_reader(format_)(path, settings))
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Errors of reading a file name it, and are ours: the one place for whatever a parser raises on broken bytes."""
+    try:
+        yield
     except LimitError as error:
         limits = f"{MAX_MEMORY / 2**30:g} GiB of memory or {MAX_SECONDS / 60:g} minutes"
         raise HostileDocumentError(
@@ -156,18 +177,19 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         raise type(error)(f"{path}: {error}") from error
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
-    origin = settings.origins.get(path)
-    if origin is not None:  # nothing of this machine is in it
-        settings = settings.model_copy(update={"allow_outside": False})
-    for flow in flows:
-        found = flow if origin is None else from_the_web(flow, origin)
-        document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
-        yield document if origin is None else replace(document, meta={"address": origin.address})
+    except (MemoryError, RecursionError) as error:
+        what = "it takes more memory than there is" if isinstance(error, MemoryError) else "it is nested too deeply"
+        raise HostileDocumentError(f"{path}: {what}: split it, or save it again in simpler form") from error
+    except Exception as error:
+        raise _unforeseen(path, error) from error
 
 
-def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """What a reader finds in a file, in this process: with no limit on its memory and time."""
-    return list(_reader(format_)(path, settings))
+def _unforeseen(path: Path, error: Exception) -> Exception:
+    """What to raise for an exception that no reader foresaw. Tests let it through as it is, so that it hides no bug."""
+    kind = f"{type(error).__name__}: {error}".rstrip(": ")
+    return DocumentError(
+        f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"
+    )
 
 
 def _format(path: Path, settings: ReadSettings) -> str:

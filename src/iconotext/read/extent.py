@@ -1,4 +1,4 @@
-"""How much text every element of a page holds, found in one pass: asked one by one, each would read all that is in it."""
+"""How much text every element of a page holds, found in one pass: each, asked alone, would read all that is in it."""
 
 from __future__ import annotations
 
