@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 @pytest.fixture(autouse=True)
 def _unforeseen_errors_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """What no reader foresaw is a bug: tests see it as it is, not as the error that users get."""
-    monkeypatch.setattr("iconotext.read._unforeseen", lambda _path, error: error)
+    monkeypatch.setattr(import_module("iconotext.read"), "_unforeseen", lambda _path, error: error)
 
 
 QUIET = [

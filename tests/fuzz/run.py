@@ -22,10 +22,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from iconotext import read as read_package  # noqa: F401 (everything that a reader imports is then there to be forked)
 from iconotext.errors import IconotextError
 from iconotext.read import read
 from tests.fuzz.mutation import mutant
@@ -57,9 +57,8 @@ def work(
     pipe: Connection, jobs: list[tuple[str, int]], seed: int, originals: dict[str, list[bytes]], limits: tuple[int, int]
 ) -> None:
     """Read mutants one after the other and say what came of each; in a process of its own, which a limit may end."""
-    import iconotext.read
-
-    iconotext.read._unforeseen = lambda _path, error: error  # what no reader foresaw shows as it is
+    # What no reader foresaw shows as it is.
+    setattr(import_module("iconotext.read"), "_unforeseen", lambda _path, error: error)  # noqa: B010
     seconds, megabytes = limits
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text().split()[0])

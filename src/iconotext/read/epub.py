@@ -217,7 +217,7 @@ def _remove_furniture(tree: Element) -> None:
             element.extend(keep)
             for part in keep:
                 part.tail = None
-    remove(furniture, tree)
+    remove(furniture)
 
 
 def _unwrap_drawings(tree: Element) -> None:

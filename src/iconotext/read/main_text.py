@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from lxml import etree
-
 from iconotext.read.extent import Element, Extent, measure
 
 FURNITURE_TAGS = ("nav", "footer", "aside", "form", "menu")
@@ -28,7 +26,6 @@ ARTICLE = (
     ".//article",
     ".//*[@itemprop='articleBody']",
 )
-REMOVED = "iconotext-removed"
 ENOUGH = 0.5  # share of the page's text that an element must hold to be taken for the article
 
 
@@ -43,23 +40,35 @@ def keep_main_text(root: Element) -> Element:
     extents = measure(body)
     total = extents[body].length
     furniture = [e for e in extents if e is not body and _is_furniture(e, extents[e].length, total)]
-    remove(furniture, body)
+    remove(furniture)
     extents = measure(body)
     article = _named_article(body, extents)
     if article is None:
         article = _found_article(root, body, extents)
-    remove([element for element in _edges(article, extents) if _is_link_list(extents[element])], article)
+    remove([element for element in _edges(article, extents) if _is_link_list(extents[element])])
     return article
 
 
-def remove(elements: Iterable[Element], root: Element) -> None:
-    """Take elements with what is in them out of the tree ``root``; the text behind each stays.
+def remove(elements: Iterable[Element]) -> None:
+    """Take elements with what is in them out of their tree; the text behind each stays.
 
-    All at once: taken one by one, each would copy the text that has gathered before it.
+    Text is put together once for each place: added piece by piece, it would be copied as often as there are pieces.
     """
-    for element in elements:
-        element.tag = REMOVED
-    etree.strip_elements(root, REMOVED, with_tail=False)
+    doomed = set(elements)
+    for parent in dict.fromkeys(element.getparent() for element in doomed):
+        if parent is None or parent in doomed:
+            continue
+        place, attribute, texts = parent, "text", [parent.text]
+        for part in list(parent):
+            if part in doomed:
+                texts.append(part.tail)
+                parent.remove(part)
+                continue
+            if len(texts) > 1:
+                setattr(place, attribute, "".join(filter(None, texts)))
+            place, attribute, texts = part, "tail", [part.tail]
+        if len(texts) > 1:
+            setattr(place, attribute, "".join(filter(None, texts)))
 
 
 def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:

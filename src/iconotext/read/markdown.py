@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)
+LONG_NAME = re.compile(r"\b(?:\w++\.){32}")
 MAX_FRONT_MATTER = 64 * 2**10
 """Characters of a front matter; those of real documents have hundreds."""
 
@@ -56,6 +57,8 @@ def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
 def _toml_values(head: str) -> dict[str, str]:
     import tomllib
 
+    if LONG_NAME.search(head):
+        raise ValueError("a name of so many parts takes quadratic time")
     return {key: str(value) for key, value in tomllib.loads(head).items() if isinstance(value, str | int | float)}
 
 
