@@ -42,9 +42,10 @@ POWER = 1.5
 LONG = "A paragraph of running text that is long enough to count as the middle of an article, or so one thinks."
 
 MARKS = (
-    "[|]|![|(|)|<|<!--|<?|<!A|<![CDATA[|<a |<a b=\"|`|``|*|**|_|~~|\\|&|&#|||-|\n|\n\n|    |\t|> |- |1. |#|=|---\n|[^a]|[^|[^a]: x\n|[a]: b\n|[a]:|\n: "
-    "|!!! |```\n|\"|'|http://|{|{{|{{<x |{{% a=\"|{% a |{% highlight %}|<a>|<p>|a\n:   |:-:|](|[]()|![](a b|![[a.png|![](){#a|:material-|“|।|a. |?”"
-).split("|")  # fmt: skip
+    '[¦]¦![¦(¦)¦<¦<!--¦<?¦<!A¦<![CDATA[¦<a ¦<a b="¦`¦``¦*¦**¦_¦~~¦\\¦&¦&#¦|¦||¦|-¦\n¦\n\n¦    ¦\t¦> ¦- ¦1. ¦#¦=¦---\n'
+    '¦[^a]¦[^¦[^a]: x\n¦[a]: b\n¦[a]:¦\n: ¦!!! ¦```\n¦"¦\'¦http://¦{¦{{¦{{<x ¦{{% a="¦{% a ¦{% highlight %}¦<a>¦<p>'
+    "¦a\n:   ¦:-:¦](¦[]()¦![](a b¦![[a.png¦![](){#a¦:material-¦“¦।¦a. ¦?”"
+).split("¦")
 TAGS = (
     "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section svg title"
     " blockquote dl dt dd noscript pre script caption form option select font center iframe object"
@@ -115,8 +116,8 @@ def shapes(*, pairs: bool) -> Iterator[tuple[str, Shape]]:
 
 def _known() -> Iterator[tuple[str, Shape]]:
     """What once took minutes."""
-    for value in ("a,", "a 1x,", " "):
-        yield f"srcset of {value!r}", _around('<img srcset="', value, '">')
+    for value in ("a", "1", "a,", "a 1x,", " "):
+        yield f"srcset of {value!r}", _around('<img srcset="a ', value, ' b">')
     for value in ("a-", "_-", "menu "):
         yield f"class of {value!r}", _around('<div class="', value, f'">{LONG}</div>')
     yield "pictures", _around("<div>", "<img src=a.png>", "</div>")

@@ -215,9 +215,3 @@ def test_right_to_left_and_cjk(tmp_path):
     assert document.language == "ja"
     assert texts(document) == ["これは犬です。", "猫もいます。"]
     assert document.id == "日本 語"
-
-
-def test_very_deep_nesting_is_no_crash(tmp_path):
-    path = tmp_path / "deep.html"
-    path.write_text("<div>" * 20_000 + "<p>Deep.</p>")
-    read(path)

@@ -13,17 +13,14 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, Picture, drop_repeated_title
+from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, drop_repeated_title
+from iconotext.read.docx_pictures import drawn, picture_of
 from iconotext.read.docx_styles import TABLE_LABEL, Style, kind_of_properties, read_styles
-from iconotext.read.docx_xml import OFF, WRAPPERS, alternative, attribute, child, children, is_on, local
+from iconotext.read.docx_xml import WRAPPERS, alternative, attribute, child, children, is_on, local
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-DRAWINGS = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
-WRITTEN_BY_WORD = re.compile(
-    r"(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.IGNORECASE
-)
 REFERENCE = re.compile(r"^\s*+(?:PAGE)?REF\s++\"?([^\s\"\\]++)", re.IGNORECASE)
 LOCAL_LINK = re.compile(r"^\s*+HYPERLINK\s.*?\\l\s++\"([^\"]++)\"", re.IGNORECASE | re.DOTALL)
 SEQUENCE = re.compile(r"^\s*+SEQ\s++\"?([^\s\"\\]++)", re.IGNORECASE)
@@ -326,68 +323,14 @@ class _Walk:
         if (counted := SEQUENCE.match(open_field.instruction)) is not None:
             self.paragraph.sequence = counted[1]
 
-    def drawing(self, element: Element, alt: str | None = None, title: str | None = None) -> None:
-        """Pictures and text boxes of a drawing, whatever groups and canvases are around them."""
-        name = local(element)
-        if name == "txbxContent":
-            self.paragraph.boxes.append((self.writer.offset, element))
-            return
-        if name == "AlternateContent":
-            for part in alternative(element):
-                self.drawing(part, alt, title)
-            return
-        if name in ("inline", "anchor"):
-            properties = child(element, "docPr")
-            if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
-                return
-            alt, title = _alt(properties) or alt, _own_title(properties) or title
-        elif name in ("shape", "rect", "roundrect", "oval"):  # VML
-            alt = attribute(element, "alt") or alt
-        elif name == "pic":
-            self.picture(element, alt, title)
-            return
-        elif name == "imagedata":
-            self.vml_picture(element, alt)
-            return
-        for part in element:
-            self.drawing(part, alt, title)
-
-    def picture(self, element: Element, alt: str | None, title: str | None) -> None:
-        blip = child(element, "blipFill", "blip")
-        if blip is None:
-            return
-        if alt is None:  # in a group each picture may say for itself what it shows
-            own = _alt(child(element, "nvPicPr", "cNvPr"))
-            alt = own if own and " " in own else None  # pandoc puts the file's name there
-        self.put(attribute(blip, "embed") or attribute(blip, "link"), alt, title)
-
-    def vml_picture(self, element: Element, alt: str | None) -> None:
-        self.put(attribute(element, "id") or attribute(element, "href"), alt, attribute(element, "title"))
-
-    def put(self, relation: str | None, alt: str | None, title: str | None) -> None:
-        target = self.relations.get(relation or "")
-        if target is None:
-            picture = Picture((relation or "picture",), alt, problem="the file names it and does not hold it")
-        elif target.startswith(":"):
-            picture = Picture((target[1:],), alt)
-        else:
-            picture = self.embedded(target, alt)
-        self.paragraph.breaks = 0
-        self.writer.picture(replace(picture, title=title))
-
-    def embedded(self, target: str, alt: str | None) -> Picture:
-        if DRAWINGS.search(target):
-            problem = "a Windows metafile (EMF, WMF): iconotext links raster pictures; put it in as PNG"
-            return Picture((target,), alt, problem=problem)
-        found = self.archive.find(target)
-        if found is None:
-            return Picture((target,), alt, problem="the file names it and does not hold it")
-        try:
-            return Picture((found,), alt, file=self.archive.read(found))
-        except HostileDocumentError:
-            raise
-        except DocumentError as error:
-            return Picture((found,), alt, problem=str(error))
+    def drawing(self, element: Element) -> None:
+        """Pictures and text boxes of a drawing."""
+        for found in drawn(element):
+            if found.box is not None:
+                self.paragraph.boxes.append((self.writer.offset, found.box))
+            else:
+                self.paragraph.breaks = 0
+                self.writer.picture(picture_of(found, self.relations, self.archive))
 
 
 def _is_deleted(row: Element) -> bool:
@@ -397,16 +340,6 @@ def _is_deleted(row: Element) -> bool:
 def _is_contents_list(element: Element) -> bool:
     gallery = child(element, "sdtPr", "docPartObj", "docPartGallery")
     return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
-
-
-def _alt(properties: Element | None) -> str | None:
-    if properties is None:
-        return None
-    return " ".join(WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "").split()) or None
-
-
-def _own_title(properties: Element | None) -> str | None:
-    return None if properties is None else " ".join((attribute(properties, "title") or "").split()) or None
 
 
 def _part_caption(block: Block) -> list[Block]:

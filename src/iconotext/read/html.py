@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 from lxml import html as lxml_html
 
-from iconotext.errors import DocumentError
+from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, Picture
 from iconotext.read.main_text import keep_main_text
 from iconotext.read.sentences import language_code
@@ -55,6 +55,8 @@ CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
 MAX_CANDIDATES = 100
 """Addresses of one picture, and elements of its ``<picture>``, that are looked at; pages name some twenty sizes."""
+DEPTH = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
+LENGTH = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 ToTarget = Callable[[str], str | None]
@@ -65,14 +67,20 @@ def parse_html(text: str) -> Element:
     """Parse HTML as a browser would, whatever is wrong with it.
 
     Raises:
+        HostileDocumentError: It passes a limit of the parser, which would leave out the rest of it without a word.
         DocumentError: There is no element in it at all.
     """
     text = REMOVED_CHARACTERS.sub("", text)
     parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
     try:
-        return lxml_html.document_fromstring(text.encode(), parser=parser)
+        root = lxml_html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError as error:
         raise DocumentError("no text in it") from error
+    finally:
+        for entry in parser.error_log.filter_from_fatals():
+            if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+                raise HostileDocumentError(DEPTH if "depth" in entry.message else LENGTH)
+    return root
 
 
 def same_page(href: str) -> str | None:

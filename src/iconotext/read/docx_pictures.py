@@ -1,0 +1,101 @@
+"""Pictures in a Word file: what a drawing holds, whatever groups are around it, and where the bytes are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.archive import Archive, Element
+from iconotext.read.blocks import Picture
+from iconotext.read.docx_xml import OFF, alternative, attribute, child, local
+
+METAFILE = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
+WRITTEN_BY_WORD = re.compile(
+    r"(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture of a drawing, by the relation that leads to it, or a text box."""
+
+    relation: str | None = None
+    alt: str | None = None
+    title: str | None = None
+    box: Element | None = None
+
+
+def drawn(element: Element, alt: str | None = None, title: str | None = None) -> Iterator[Drawn]:
+    """Pictures and text boxes of a drawing in their order; what is said of the whole drawing is said of each."""
+    match local(element):
+        case "txbxContent":
+            yield Drawn(box=element)
+            return
+        case "pic":
+            blip = child(element, "blipFill", "blip")
+            if blip is not None:
+                relation = attribute(blip, "embed") or attribute(blip, "link")
+                yield Drawn(relation, _own_alt(element) if alt is None else alt, title)
+            return
+        case "imagedata":  # VML
+            yield Drawn(attribute(element, "id") or attribute(element, "href"), alt, attribute(element, "title"))
+            return
+        case "inline" | "anchor":
+            properties = child(element, "docPr")
+            if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
+                return
+            alt, title = _alt(properties) or alt, _title(properties) or title
+        case "shape" | "rect" | "roundrect" | "oval":  # VML
+            alt = attribute(element, "alt") or alt
+    for part in alternative(element) if local(element) == "AlternateContent" else element:
+        yield from drawn(part, alt, title)
+
+
+def picture_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Picture:
+    """The picture with its bytes, or with what is wrong with it.
+
+    Args:
+        found: What the drawing says.
+        relations: From the id of a relation to a member of the archive; ``:`` before an address outside it.
+        archive: The Word file.
+
+    Raises:
+        HostileDocumentError: The picture unpacks to more than is allowed.
+    """
+    target = relations.get(found.relation or "")
+    if target is None:
+        missing = "the file names it and does not hold it"
+        return Picture((found.relation or "picture",), found.alt, title=found.title, problem=missing)
+    if target.startswith(":"):
+        return Picture((target[1:],), found.alt, title=found.title)
+    if METAFILE.search(target):
+        problem = "a Windows metafile (EMF, WMF): iconotext links raster pictures; put it in as PNG"
+        return Picture((target,), found.alt, title=found.title, problem=problem)
+    member = archive.find(target)
+    if member is None:
+        missing = "the file names it and does not hold it"
+        return Picture((target,), found.alt, title=found.title, problem=missing)
+    try:
+        return Picture((member,), found.alt, title=found.title, file=archive.read(member))
+    except HostileDocumentError:
+        raise
+    except DocumentError as error:
+        return Picture((member,), found.alt, title=found.title, problem=str(error))
+
+
+def _own_alt(element: Element) -> str | None:
+    """In a group each picture may say for itself what it shows; pandoc puts the file's name there."""
+    own = _alt(child(element, "nvPicPr", "cNvPr"))
+    return own if own and " " in own else None
+
+
+def _alt(properties: Element | None) -> str | None:
+    if properties is None:
+        return None
+    return " ".join(WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "").split()) or None
+
+
+def _title(properties: Element | None) -> str | None:
+    return None if properties is None else " ".join((attribute(properties, "title") or "").split()) or None
