@@ -27,7 +27,7 @@ from pathlib import Path
 import iconotext
 from iconotext.errors import IconotextError
 from iconotext.read import read
-from tests.fuzz.expressions import attacks, expressions
+from tests.fuzz.expressions import Found, attacks, expressions
 from tests.fuzz.seeds import CONTAINER, packed, seeds
 
 Shape = Callable[[int], tuple[str, bytes]]
@@ -108,10 +108,10 @@ def shapes(*, pairs: bool) -> Iterator[tuple[str, Shape]]:
         "docx instruction in pieces",
         _docx("<w:t/><w:instrText>a</w:instrText>", f"<w:p><w:r><w:fldChar {begun}x</w:instrText>{{}}</w:r></w:p>"),
     )
-    for place, expression in expressions(Path(iconotext.__file__).parent / "read"):
-        for number, _ in enumerate(attacks(expression, 1_000)):
+    for found in expressions(Path(iconotext.__file__).parent, "read"):
+        for number, _ in enumerate(attacks(found.expression, 1_000)):
             if number % 7 == 0 or pairs:  # the test of the expressions tries all of them
-                yield f"text against {place} no. {number}", _against(place, expression.pattern, number)
+                yield f"text against {found.place} no. {number}", _against(found, number)
 
 
 def _known() -> Iterator[tuple[str, Shape]]:
@@ -234,12 +234,12 @@ def _book(count: int) -> bytes:
     return packed({"META-INF/container.xml": CONTAINER, "OEBPS/content.opf": package, **pages})
 
 
-def _against(place: str, pattern: str | bytes, number: int) -> Shape:
+def _against(found: Found, number: int) -> Shape:
     """A text on which an expression of a reader takes longest, in places where that reader meets it."""
-    import re
 
     def shape(n: int) -> tuple[str, bytes]:
-        text = next(itertools.islice(attacks(re.compile(pattern), n), number, None))
+        text = next(itertools.islice(attacks(found.expression, n), number, None))
+        place = found.place.removeprefix("read/")
         if place.startswith(("markdown", "templates", "sentences", "blocks", "assemble", "address")):
             return ".md", ("Text { here.\n\n" + text).encode("utf-8", "replace")
         if place.startswith("docx"):

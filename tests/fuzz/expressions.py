@@ -7,11 +7,13 @@ that begins anew at every place of a text and runs to its end each time, such as
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import re
 import re._constants as codes  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +22,51 @@ UNBOUNDED = 300
 CATEGORIES = {"SPACE": " ", "NOT_SPACE": "a", "DIGIT": "1", "NOT_DIGIT": "a", "WORD": "a", "NOT_WORD": "-"}
 
 
-def expressions(source: Path) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """(place, expression) of every call ``re.f("...")`` in the modules of a package.
+@dataclass(frozen=True)
+class Found:
+    """A regular expression in the source.
+
+    Attributes:
+        place: Module and line.
+        name: What it is assigned to, or "".
+        expression: The expression.
+        searches: Whether it is looked for everywhere in a text, not only tried at one place.
+    """
+
+    place: str
+    name: str
+    expression: re.Pattern[Any]
+    searches: bool
+
+
+def expressions(source: Path, *folders: str) -> Iterator[Found]:
+    """Every expression ``re.f("...")`` in some folders of a package; one that is put together at run time is left out.
 
     Args:
         source: Folder of the package.
+        folders: Those within it that are looked through.
     """
-    for path in sorted(source.rglob("*.py")):
+    every = "\n".join(path.read_text(encoding="utf-8") for path in sorted(source.rglob("*.py")))
+    for path in sorted(path for folder in folders for path in (source / folder).rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {id(node.value): node.targets[0] for node in ast.walk(tree) if isinstance(node, ast.Assign)}
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
             if not (isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "re"):
                 continue
-            if call.func.attr == "escape":
-                continue
-            name = ".".join((source.name, *path.relative_to(source).with_suffix("").parts)).removesuffix(".__init__")
+            used, called = {call.func.attr}, ""
+            if call.func.attr == "compile" and isinstance(name := names.get(id(call)), ast.Name):
+                called = name.id
+                used = set(re.findall(rf"\b{called}\.(\w+)\(", every))
+            module = ".".join((source.name, *path.relative_to(source).with_suffix("").parts)).removesuffix(".__init__")
             # The names in an expression put together from others are those of its module.
-            known = {} if isinstance(call.args[0], ast.Constant) else vars(importlib.import_module(name))
-            try:
+            known = {} if isinstance(call.args[0], ast.Constant) else vars(importlib.import_module(module))
+            with contextlib.suppress(NameError):
                 text = eval(ast.unparse(call.args[0]), {}, known)
-            except NameError as error:
-                print("XXX", path, call.lineno, error, ast.unparse(call))
-                continue
-            if isinstance(text, str | bytes):
                 options = [a for a in (*call.args[1:], *(k.value for k in call.keywords)) if "re." in ast.unparse(a)]
                 flags = eval(ast.unparse(options[0]), {"re": re}) if options else 0
-                yield f"{path.relative_to(source)}:{call.lineno}", re.compile(text, flags)
+                if isinstance(text, str | bytes) and call.func.attr != "escape":
+                    place = f"{path.relative_to(source).as_posix()}:{call.lineno}"
+                    yield Found(place, called, re.compile(text, flags), not used <= {"match", "fullmatch"})
 
 
 def attacks(expression: re.Pattern[Any], size: int) -> Iterator[str]:

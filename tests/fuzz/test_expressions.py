@@ -12,8 +12,15 @@ import iconotext
 from tests.fuzz.expressions import attacks, expressions
 
 SOURCE = Path(iconotext.__file__).parent
-SIZE = 100_000
-SECONDS = 1.0
+FOLDERS = ("read", "links", "report")
+"""What meets documents of strangers."""
+EXCEPTIONS = {
+    "links/labels.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters"),
+    "links/words.py": ("_SENTENCE_START", "is looked for in 40 characters"),
+}
+"""Expressions that may take longer: module, name, reason."""
+SIZE = 40_000
+SECONDS = 0.4
 """Of this process's own time: hundreds of times what a linear search takes, a tenth of what a quadratic one does."""
 
 
@@ -21,14 +28,17 @@ class Slow(Exception):
     pass
 
 
-def is_slow(expression: re.Pattern, text: str) -> bool:
+def is_slow(expression: re.Pattern, text: str, *, searches: bool) -> bool:
     def stop(*_):
         raise Slow
 
+    subject = text if isinstance(expression.pattern, str) else text.encode("utf-8")
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        subject = text if isinstance(expression.pattern, str) else text.encode("utf-8")
+        if not searches:
+            expression.match(subject)
+            return False
         for _ in expression.finditer(subject):
             pass
         return False
@@ -39,8 +49,9 @@ def is_slow(expression: re.Pattern, text: str) -> bool:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def slow_text(expression: re.Pattern, size: int = SIZE) -> str | None:
-    return next((text for text in attacks(expression, size) if is_slow(expression, text)), None)
+def slow_text(expression: re.Pattern, *, searches: bool = True) -> str | None:
+    texts = attacks(expression, SIZE)
+    return next((text for text in texts if is_slow(expression, text, searches=searches)), None)
 
 
 @pytest.mark.parametrize("text", [r"\s*x", r"(a|a)*b", r"^(\w+\s?)*$", r"<b[^>]*c", r"x.*?y.*?z", r"\s+\s*!"])
@@ -49,7 +60,13 @@ def test_what_takes_long_is_found(text):
 
 
 def test_expressions_take_linear_time():
-    found = list(expressions(SOURCE))
-    assert len(found) > 100
-    slow = {place: (e.pattern, text[:40]) for place, e in found if (text := slow_text(e)) is not None}
+    found = list(expressions(SOURCE, *FOLDERS))
+    assert len(found) > 60
+    excepted = {(place, name) for place, (name, _) in EXCEPTIONS.items()}
+    assert excepted <= {(one.place.split(":")[0], one.name) for one in found}
+    slow = {}
+    for one in found:
+        text = slow_text(one.expression, searches=one.searches)
+        if text is not None and one.name != EXCEPTIONS.get(one.place.split(":")[0], ("", ""))[0]:
+            slow[one.place] = (one.expression.pattern, text[:40])
     assert slow == {}

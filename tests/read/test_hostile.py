@@ -141,6 +141,19 @@ def test_deep_nesting_and_long_pieces_are_refused(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize("tag", ["<p {}>", "<p a='>' {}>", "<p a'=1 {}", "<img {}/>"])
+@pytest.mark.parametrize("attribute", ["a{}=1 ", "a{}='x'", "a{}/", "a{} "])
+def test_thousands_of_attributes_are_refused(tag, attribute):
+    attributes = "".join(attribute.format(n) for n in range(3_000))
+    with pytest.raises(HostileDocumentError, match="more than 1,000 attributes"):
+        parse_html(f"<html><body>{tag.format(attributes)}One.")
+
+
+def test_long_values_are_no_attributes():
+    words = "one two=three / " * 5_000
+    assert parse_html(f"<p title='{words}' class=\"{words}\">One.</p>{words}").text_content().startswith("One.")
+
+
 def test_a_picture_has_a_bounded_number_of_addresses():
     many = ", ".join(f"{n}.png {n}w" for n in range(1, 1_000))
     sources = "".join(f"<source srcset='{n}.webp'>" for n in range(200))

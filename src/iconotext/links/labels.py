@@ -56,8 +56,8 @@ _EAST = {
 }
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 _START = re.compile(
-    rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s+)?"
-    rf"(?:(?:(?<!\w)(?:{_WORD}))(?:\s|\u00a0|~)*(?:no\.|nr\.|№|#)?\s*|(?P<east>图|図|圖|그림|写真|照片|表)\s*)"
+    rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
+    rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
     rf"(?={_NUMBER})",
     re.IGNORECASE,
 )
@@ -83,6 +83,8 @@ _ELSEWHERE_BEFORE = re.compile(
 )
 # 'we figure 3 people', 'a figure 8 knot': the words are no label when in small letters after one of these.
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
+BEFORE = 100
+"""Characters before a label in which such words are looked for."""
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 
@@ -110,7 +112,7 @@ def cited_labels(text: str) -> Iterator[Label]:
     while (start := _START.search(text, at)) is not None:
         labels, at = _numbers(text, start)
         at = max(at, start.end())
-        before = text[: start.start()]
+        before = text[max(0, start.start() - BEFORE) : start.start()]
         if start.group()[0].islower() and _VERB_BEFORE.search(before) and start.group("figure"):
             continue
         if _ELSEWHERE_BEFORE.search(before) or _ELSEWHERE_AFTER.match(text, at):
@@ -125,7 +127,7 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
     if start.group("more"):
         family = f"supplementary {family}"
         word = word.split()[-1]
-    plural = _PLURAL.match(re.sub(r"\s*(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE)) is not None
+    plural = _PLURAL.match(re.sub(r"(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE).rstrip()) is not None
     item = _NUMBERED.match(text, start.end())
     if item is None:  # the look-ahead saw a number without regard to case
         return [], start.end()

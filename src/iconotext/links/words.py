@@ -61,7 +61,7 @@ def names(text: str) -> set[str]:
             token[0].isupper()
             and len(token) > 1
             and token.lower() not in _EMPTY
-            and not _SENTENCE_START.search(text, 0, match.start())
+            and not _SENTENCE_START.search(text, max(0, match.start() - 40), match.start())
         ):
             found.add(stem(token))
     return found

@@ -55,6 +55,10 @@ CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
 MAX_CANDIDATES = 100
 """Addresses of one picture, and elements of its ``<picture>``, that are looked at; pages name some twenty sizes."""
+TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
+VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
+MAX_ATTRIBUTES = 1_000
+"""Attributes of one tag: the parser takes quadratic time for them."""
 DEPTH = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
 LENGTH = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -71,6 +75,8 @@ def parse_html(text: str) -> Element:
         DocumentError: There is no element in it at all.
     """
     text = REMOVED_CHARACTERS.sub("", text)
+    if any(len(tag[0]) > 2 * MAX_ATTRIBUTES and _attributes(tag[0]) > MAX_ATTRIBUTES for tag in TAG.finditer(text)):
+        raise HostileDocumentError(f"a tag in it has more than {MAX_ATTRIBUTES:,} attributes: no page has that")
     parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
     try:
         root = lxml_html.document_fromstring(text.encode(), parser=parser)
@@ -81,6 +87,12 @@ def parse_html(text: str) -> Element:
             if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
                 raise HostileDocumentError(DEPTH if "depth" in entry.message else LENGTH)
     return root
+
+
+def _attributes(tag: str) -> int:
+    """About how many attributes a tag has."""
+    names = VALUE.sub("= ", tag).replace("/", " ")
+    return len(names.split())
 
 
 def same_page(href: str) -> str | None:

@@ -15,7 +15,7 @@ MARGIN = 0.14  # share of the height at the head and the foot of a page where ru
 
 
 PAGE_NUMBER = re.compile(
-    r"^\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxl]{1,7})(?:\s*(?:/|of|von)\s*\d{1,4})?\W*$", re.IGNORECASE
+    r"^\W*+(?:page|seite|p\.)?\s*+(?:\d{1,4}|[ivxl]{1,7})(?:\s*(?:/|of|von)\s*\d{1,4})?\W*$", re.IGNORECASE
 )
 
 
