@@ -24,11 +24,12 @@ from html import escape
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tests.fuzz.expressions import Found, attacks, expressions
+from tests.fuzz.seeds import CONTAINER, packed, seeds
+
 import iconotext
 from iconotext.errors import IconotextError
 from iconotext.read import read
-from tests.fuzz.expressions import Found, attacks, expressions
-from tests.fuzz.seeds import CONTAINER, packed, seeds
 
 Shape = Callable[[int], tuple[str, bytes]]
 """From a size in characters to a file's suffix and bytes."""
@@ -47,30 +48,17 @@ MARKS = (
     "¦a\n:   ¦:-:¦](¦[]()¦![](a b¦![[a.png¦![](){#a¦:material-¦“¦।¦a. ¦?”"
 ).split("¦")
 TAGS = (
-    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section svg title"
-    " blockquote dl dt dd noscript pre script caption form option select font center iframe object"
+    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section svg"
+    " title blockquote dl dt dd noscript pre script caption form option select font center iframe object"
 ).split()
-ATTRIBUTES = (
-    "id",
-    "class",
-    "style",
-    "role",
-    "srcset",
-    "data-srcset",
-    "src",
-    "data-src",
-    "alt",
-    "title",
-    "href",
-    "name",
-    "lang",
-)
+ATTRIBUTES = "id class style role srcset data-srcset src data-src alt title href name lang".split()
+TEXT_BOX = "<w:p><w:r><w:t>Figure 1. x</w:t></w:r></w:p>"
 ELEMENTS = {
     "paragraph": "<w:p><w:r><w:t>One. </w:t></w:r></w:p>",
     "empty paragraph with a bookmark": '<w:p><w:bookmarkStart w:name="b{n}"/></w:p>',
     "row": "<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>",
     "control": "<w:sdt><w:sdtContent/></w:sdt>",
-    "text box": "<w:p><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>Figure 1. x</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>",
+    "text box": f"<w:p><w:r><w:pict><w:txbxContent>{TEXT_BOX}</w:txbxContent></w:pict></w:r></w:p>",
 }
 RUNS = {
     "run": "<w:r><w:t>One. </w:t></w:r>",
@@ -135,7 +123,7 @@ def _known() -> Iterator[tuple[str, Shape]]:
     yield "links and sentences", _around("<p>", "<a href='#a'>One</a>. Two. ", "</p>")
     yield "sentences and pictures", _around("<p>", "One is here. <img src=a.png> ", "</p>")
     for mark in ("“", "।", "?”", "。", '"', "a"):
-        yield f"marks {mark!r}", lambda n, mark=mark: (".md", ("Hello world. " + mark * n).encode())
+        yield f"marks {mark!r}", _markdown(mark, before="Hello world. ")
     yield "styles on styles", lambda n: (".docx", _with_styles(n // 90))
     yield (
         "alternative text of spaces",
@@ -158,21 +146,15 @@ def _known() -> Iterator[tuple[str, Shape]]:
         ),
     )
     for unit in ("[", "{a: ", "- ", "? ", "a: &a\n", "!!", "'", "#"):
-        yield (
-            f"front matter of {unit!r}",
-            lambda n, unit=unit: (".md", f"---\na: {unit * (n // len(unit))}\n---\nText.\n".encode()),
-        )
+        yield f"front matter of {unit!r}", _markdown(unit, before="---\na: ", after="\n---\nText.\n")
     for unit in ("a.", "[[a]]\n", "[", "{a="):
-        yield (
-            f"TOML of {unit!r}",
-            lambda n, unit=unit: (".md", f"+++\n{unit * (n // len(unit))}a = 1\n+++\nText.\n".encode()),
-        )
+        yield f"TOML of {unit!r}", _markdown(unit, before="+++\n", after="a = 1\n+++\nText.\n")
     yield "encoding", lambda n: (".html", b"<html><meta charset=punycode><p>" + b"a-" * (n // 2))
     yield "chapters", lambda n: (".epub", _book(n // 200))
 
 
-def _markdown(piece: str) -> Shape:
-    return lambda n: (".md", ("Text.\n\n" + piece * (n // len(piece))).encode())
+def _markdown(piece: str, before: str = "Text.\n\n", after: str = "") -> Shape:
+    return lambda n: (".md", (before + piece * (n // len(piece)) + after).encode())
 
 
 def _page(body: str) -> tuple[str, bytes]:
@@ -217,10 +199,11 @@ def _docx(piece: str, around: str) -> Shape:
 def _with_styles(count: int) -> bytes:
     one = '<w:style w:type="paragraph" w:styleId="s{0}"><w:name w:val="s{0}"/><w:basedOn w:val="s{1}"/></w:style>'
     styles = "".join(one.format(i, i + 1) for i in range(count))
+    relation = '<Relationship Id="a" Type="x/styles" Target="styles.xml"/>'
     return packed(
         {
-            "word/document.xml": '<w:document xmlns:w="w"><w:body><w:p><w:r><w:t>One.</w:t></w:r></w:p></w:body></w:document>',
-            "word/_rels/document.xml.rels": '<Relationships><Relationship Id="a" Type="x/styles" Target="styles.xml"/></Relationships>',
+            "word/document.xml": '<w:document xmlns:w="w"><w:body><w:p/></w:body></w:document>',
+            "word/_rels/document.xml.rels": f"<Relationships>{relation}</Relationships>",
             "word/styles.xml": f'<w:styles xmlns:w="w">{styles}</w:styles>',
         }
     )
@@ -330,36 +313,27 @@ def main() -> int:
     choices = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         warm_up(Path(folder))
-    bad, count, largest = [], 0, {}
+    bad, results = [], {}
     for name, shape in shapes(pairs=choices.pairs):
         if choices.only not in name:
             continue
-        count += 1
         points, end = measure(shape)
         grown = power(points)
         if end or (grown is not None and grown > POWER):
             points, end = measure(shape)
-            again = power(points)
-            grown = min(grown or 9.0, again) if again is not None else None
-        largest[name] = {
-            "size": points[-1][0] if points else 0,
-            "seconds": points[-1][1] if points else 0.0,
-            "power": grown,
-            "end": end,
-        }
+            grown = power(points)
         if end or (grown is not None and grown > POWER):
             bad.append(name)
+        size, seconds = points[-1] if points else (0, 0.0)
+        results[name] = {"size": size, "seconds": seconds, "power": grown, "end": end}
         if not choices.json and (name in bad or grown is not None):
-            power_ = f"power {grown:.2f}" if grown is not None else "          "
-            size, seconds = (points or [(0, 0.0)])[-1]
-            print(
-                f"{power_}  {size:9,} in {seconds:5.2f} s  {name}{'  ' + end if end else ''}{'  GROWS' if name in bad else ''}",
-                flush=True,
-            )
+            shown = "" if grown is None else f"power {grown:.2f}"
+            verdict = f"  GROWS {end}" if name in bad else ""
+            print(f"{shown:10} {size:9,} in {seconds:5.2f} s  {name}{verdict}", flush=True)
     if choices.json:
-        print(json.dumps(largest))
+        print(json.dumps(results))
     else:
-        print(f"{count} shapes, {len(bad)} grow faster than size")
+        print(f"{len(results)} shapes, {len(bad)} grow faster than size")
     return 1 if bad else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ class Slow(Exception):
     pass
 
 
-def is_slow(expression: re.Pattern, text: str, *, searches: bool) -> bool:
+def is_slow(expression: re.Pattern[Any], text: str, *, searches: bool) -> bool:
     def stop(*_):
         raise Slow
 
@@ -49,7 +50,7 @@ def is_slow(expression: re.Pattern, text: str, *, searches: bool) -> bool:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def slow_text(expression: re.Pattern, *, searches: bool = True) -> str | None:
+def slow_text(expression: re.Pattern[Any], *, searches: bool = True) -> str | None:
     texts = attacks(expression, SIZE)
     return next((text for text in texts if is_slow(expression, text, searches=searches)), None)
 
