@@ -48,8 +48,8 @@ MARKS = (
     "¦a\n:   ¦:-:¦](¦[]()¦![](a b¦![[a.png¦![](){#a¦:material-¦“¦।¦a. ¦?”"
 ).split("¦")
 TAGS = (
-    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section svg"
-    " title blockquote dl dt dd noscript pre script caption form option select font center iframe object"
+    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section"
+    " svg title blockquote dl dt dd noscript pre script caption form option select font center iframe object"
 ).split()
 ATTRIBUTES = "id class style role srcset data-srcset src data-src alt title href name lang".split()
 TEXT_BOX = "<w:p><w:r><w:t>Figure 1. x</w:t></w:r></w:p>"
