@@ -81,7 +81,7 @@ def attacks(expression: re.Pattern[Any], size: int) -> Iterator[str]:
     for start in starts:
         for letter in letters:
             yield start + letter * size + "\x00"
-            yield start + letter * size + "\x00" + whole
+            yield start + letter * size + " \x00 " + whole
     for unit in sorted(units):
         yield unit * (size // len(unit))
 
