@@ -21,10 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from html import escape
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.fuzz.expressions import Found, attacks, expressions
+from tests.fuzz.run import here
 from tests.fuzz.seeds import CONTAINER, packed, seeds
 
 import iconotext
@@ -48,8 +50,8 @@ MARKS = (
     "¦a\n:   ¦:-:¦](¦[]()¦![](a b¦![[a.png¦![](){#a¦:material-¦“¦।¦a. ¦?”"
 ).split("¦")
 TAGS = (
-    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article section"
-    " svg title blockquote dl dt dd noscript pre script caption form option select font center iframe object"
+    "a b i p div span h1 ul li table tr td th figure figcaption picture source img br header nav aside main article"
+    " section svg title blockquote dl dt dd noscript pre script caption form option select font center iframe object"
 ).split()
 ATTRIBUTES = "id class style role srcset data-srcset src data-src alt title href name lang".split()
 TEXT_BOX = "<w:p><w:r><w:t>Figure 1. x</w:t></w:r></w:p>"
@@ -294,6 +296,7 @@ def power(points: list[tuple[int, float]]) -> float | None:
 
 def warm_up(folder: Path) -> None:
     """Load everything, so that no measurement pays for it."""
+    vars(import_module("iconotext.read")).update(apart=here)
     for format_, suffix in (("markdown", ".md"), ("html", ".html"), ("docx", ".docx"), ("epub", ".epub")):
         path = folder / f"a{suffix}"
         path.write_bytes(seeds(format_)[0])

@@ -16,6 +16,7 @@ from iconotext.read import sentences as splitting
 from iconotext.read.docx_styles import MAX_BASES
 from iconotext.read.html import MAX_CANDIDATES, image_sources, parse_html
 from iconotext.read.markdown import MAX_FRONT_MATTER, split_front_matter
+from tests.fuzz.run import here
 
 LONG = "A paragraph of running text that is long enough to count as the middle of an article."
 SECONDS = 4
@@ -39,7 +40,9 @@ TEXTS = {
 }
 READ_ALL = f"""
 import resource, sys, time
+from importlib import import_module
 from iconotext.read import read
+vars(import_module("iconotext.read")).update(apart=lambda function, memory, seconds, *given: function(*given))
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 for path in sys.argv[1:]:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + {SECONDS} + 1, -1))
@@ -222,6 +225,7 @@ def test_what_no_reader_foresaw_is_one_of_our_errors(tmp_path, monkeypatch):
 
     reader = module._reader("markdown")
     monkeypatch.setattr(module, "_reader", lambda _format: broken)
+    monkeypatch.setattr(module, "apart", here)
     with pytest.raises(DocumentError, match=r"b\.md: damaged, or a bug of iconotext \(KeyError: 'x\\ny'\)") as caught:
         read(bad)
     assert caught.value.__cause__ is raised[0]
