@@ -173,7 +173,7 @@ ALIASES = "a0: &a0 {x: 1}\n" + "".join(
     ("head", "title"),
     [
         (ALIASES + "title: Trams\n", "Trams"),  # unfolded it has 9 ** 12 values
-        ("title: Trams\nx: 0x_\ny: -_\nz: 2020-99-99\n", "Trams"),  # numbers and days that are none
+        ("title: Trams\nx: !!int ''\ny: !!timestamp x\nz: 2020-99-99\n", "Trams"),  # numbers and days that are none
         ("title: 007\n", "007"),
         ("title: &a Trams\nother: *a\n", "Trams"),
         ("title: !!python/object/apply:os.system ['true']\n", None),
