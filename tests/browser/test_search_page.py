@@ -10,7 +10,8 @@ import pytest
 
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.items import Item, Place, Said
-from iconotext.retrieve.library.store import LibrarySettings, create_library
+from iconotext.retrieve.library.settings import LibrarySettings
+from iconotext.retrieve.library.store import create_library
 from iconotext.retrieve.search import Query, search
 from iconotext.retrieve.search_page import search_page, write_search_page
 from tests.report.conftest import HOSTILE
@@ -34,6 +35,7 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
                 Colours().texts(["green"])[0],
                 np.zeros(2, "f4"),
                 "relations-1",
+                taken=number != 1,
             )
         )
     thumbnail = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -42,6 +44,7 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
     gone = Place(str(folder / "gone.png"))
     items.append(Item("9", (gone, inside), None, Colours().texts(["blue"])[0], None, ""))
     library.insert(items)
+    (folder / "tour.md").write_text("A tour.")
     return search_page(library, query, search(library, query, Colours().space(), Relations()))
 
 
@@ -79,13 +82,12 @@ def test_pictures_captions_relations_and_what_was_asked(tmp_path, shown):
     cards = page.query_selector_all(".cards > li")
     assert len(cards) == 3  # the other two have no date
     first = cards[0].inner_text()
-    for text in ("2.png", "tour.md", "2024-05-31", "A", "93", "story", "visible"):
+    for text in ("2.png", "tour.md", "taken 2024-05-31", "A", "match", "story"):
         assert text in first
-    assert first.index("story") < first.index("visible")  # the wanted one first, though it is less probable
+    assert "visible" not in first  # nobody asked for it
     loaded = page.eval_on_selector_all("img", "all => all.map(i => i.complete && i.naturalWidth > 0)")
     assert loaded == [True] * 3
-    widths = page.eval_on_selector_all(".track span", "all => all.map(s => s.getBoundingClientRect().width)")
-    assert max(widths) > 10  # the policy lets the bars be as long as they should
+    assert page.eval_on_selector_all("img", "all => all.map(i => i.alt)") == ["A"] * 3
 
 
 def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
@@ -96,6 +98,39 @@ def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
     assert "file not found" in texts[4]
     assert str(tmp_path) not in texts[4]
     assert page.eval_on_selector_all("img", "all => all.every(i => i.naturalWidth > 0)")
+
+
+def test_how_well_each_matches_and_no_relation_that_nobody_asked_for(tmp_path, shown):
+    page = shown(page_of(tmp_path, Query("green morning")))
+    first = page.query_selector(".cards > li").inner_text()
+    assert "strong match picture" in first
+    assert "words: morning" in first
+    assert not {"story", "visible"} & set(page.inner_text("main").lower().split())
+    assert "%" not in page.inner_text("main")
+    texts = [card.inner_text() for card in page.query_selector_all(".cards > li")]
+    taken = {
+        next(name for name in ("0.", "1.", "2.", "8", "9", "docx", "gone") if name in text): "taken" in text
+        for text in texts
+    }
+    assert taken == {"0.": True, "1.": False, "2.": True, "docx": False}
+
+
+def test_a_question_without_a_good_match_says_so(tmp_path, shown):
+    page = shown(page_of(tmp_path, Query("red red"), "A"))
+    assert "No picture matches well. The nearest:" in page.inner_text("main")
+    assert len(page.query_selector_all(".cards > li")) == 3
+
+
+def test_a_picture_enlarges_and_links_to_its_file_and_its_document(tmp_path, shown):
+    page = shown(page_of(tmp_path, Query("green")), width=1000)
+    card = page.query_selector(".cards > li")
+    assert page.eval_on_selector(".name", "a => a.href") == (tmp_path / "0.png").as_uri()
+    assert page.eval_on_selector(".foot a", "a => a.href") == (tmp_path / "tour.md").as_uri()
+    before = card.query_selector("img").bounding_box()["width"]
+    card.query_selector(".zoom").click()
+    assert card.query_selector("img").bounding_box()["width"] == 1000 > 2 * before
+    page.mouse.click(500, 450)
+    assert card.query_selector("img").bounding_box()["width"] == before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -112,7 +147,7 @@ def test_nothing_is_wider_than_the_window(tmp_path, shown, width, scheme):
 def test_texts_from_documents_stay_texts(tmp_path, shown, text):
     from iconotext.report.readable import encodable
 
-    page = shown(page_of(tmp_path, Query(encodable(text) + "?"), encodable(text)))
+    page = shown(page_of(tmp_path, Query(encodable(text) + "?", anyway=True), encodable(text)))
     assert page.evaluate("document.scripts.length") == 0
     assert len(page.query_selector_all(".cards > li")) == 5
 

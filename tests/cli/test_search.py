@@ -4,7 +4,9 @@ import json
 import shutil
 
 import pytest
+from typer.testing import CliRunner
 
+from iconotext.cli.app import app
 from tests.cli.test_library import NAMES, _relation_model, photos
 from tests.cli.test_link import run
 
@@ -66,3 +68,19 @@ def test_errors_are_one_line(lib, tmp_path):
     )
     assert "file not found" in run("search", lib, "--picture", tmp_path / "none.png", status=1)
     run("search", lib, "x", "--top", "0", status=2)
+
+
+def test_a_question_without_a_good_match_says_so_and_does_not_fill_the_places(lib):
+    asked = ["search", str(lib), "Parliament debates the budget"]
+    shown = CliRunner().invoke(app, asked)
+    assert shown.stderr == "No picture matches well; the nearest:\n"
+    assert shown.stdout.count("weak") == 3
+    assert [result["match"] for result in json.loads(run(*asked, "--json"))] == ["weak"] * 3
+    assert len(json.loads(run(*asked, "--anyway", "--json"))) == 4
+
+
+def test_words_in_an_alternative_text_decide_and_are_named(lib, photos):
+    first, *_ = json.loads(run("search", lib, "red tram", "--json"))
+    assert first["image"] == str(photos / "walk" / "tram.png")
+    assert (first["match"] != "weak", first["why"]["words"]) == (True, ["red", "tram"])
+    assert "words: red tram" in run("search", lib, "red tram").replace("\n", " ")

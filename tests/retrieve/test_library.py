@@ -61,7 +61,7 @@ def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     assert names(lib) == ["blue.png", "green.png", "red.png"]
     found = search(open_library(lib), Query("something green", top=1), Colours().space())
     assert [Path(result.image).name for result in found] == ["green.png"]
-    assert found[0].score == pytest.approx(1, abs=1e-3)
+    assert found[0].similarity == pytest.approx(1, abs=1e-3)
     assert found[0].document is None
     assert files(lib) == ["ledger.sqlite", "library.json", "pictures.lance"]
 
@@ -399,8 +399,9 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
 def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib, monkeypatch):
     for module in ("index", "update"):
         monkeypatch.setattr(f"iconotext.retrieve.library.{module}.ABOVE", 300)
-    monkeypatch.setattr("iconotext.retrieve.library.index.QUERIES", 40)
-    monkeypatch.setattr("iconotext.retrieve.search.ABOVE", 300)
+    for module in ("index", "background"):
+        monkeypatch.setattr(f"iconotext.retrieve.library.{module}.SENTENCES", 40)
+    monkeypatch.setattr("iconotext.retrieve.candidates.ABOVE", 300)
     draw = np.random.default_rng(0)
     for number in range(320):
         paint(photos / "many" / f"{number}.png", tuple(draw.integers(0, 256, 3).tolist()))
@@ -579,7 +580,7 @@ def test_libraries_that_are_none_say_so(tmp_path, photos, lib):
         open_library(tmp_path / "nothing")
     update(lib, photos)
     text = (lib / "library.json").read_text()
-    (lib / "library.json").write_text(text.replace('"format": 1', '"format": 9'))
+    (lib / "library.json").write_text(text.replace('"format": 2', '"format": 9'))
     with pytest.raises(LibraryError, match="format 9"):
         open_library(lib)
     for damaged in ("{", "[]", "{}", '{"format": 1, "more": 2}'):
@@ -625,15 +626,15 @@ def test_dates_are_those_of_the_camera_else_of_the_file(tmp_path):
     exif = Pillow.Exif()
     exif.get_ifd(0x8769)[0x9003] = "2019:08:07 06:05:04"
     taken = paint(tmp_path / "taken.jpg", exif=exif)
-    assert picture_date(taken, otherwise=taken) == datetime(2019, 8, 7, 6, 5, 4)
+    assert picture_date(taken, otherwise=taken) == (datetime(2019, 8, 7, 6, 5, 4), True)
     plain = paint(tmp_path / "plain.jpg")
     os.utime(plain, (1e9, 1e9))
-    assert picture_date(plain, otherwise=plain) == datetime.fromtimestamp(1e9)
+    assert picture_date(plain, otherwise=plain) == (datetime.fromtimestamp(1e9), False)
     exif.get_ifd(0x8769)[0x9003] = "0000:00:00 00:00:00"
     unset = paint(tmp_path / "unset.jpg", exif=exif)
     os.utime(unset, (1e9, 1e9))
-    assert picture_date(unset.read_bytes(), otherwise=unset) == datetime.fromtimestamp(1e9)
-    assert picture_date(b"", otherwise=tmp_path / "nothing") is None
+    assert picture_date(unset.read_bytes(), otherwise=unset) == (datetime.fromtimestamp(1e9), False)
+    assert picture_date(b"", otherwise=tmp_path / "nothing") == (None, False)
 
 
 def test_vectors_are_stored_as_they_are(photos, lib):

@@ -5,17 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iconotext.retrieve import search
+from iconotext.retrieve import candidates
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.items import Item, Place
 from iconotext.retrieve.library import index as module
 from iconotext.retrieve.library.describe import describe
 from iconotext.retrieve.library.index import build_index, exact_nearest, needs_index
-from iconotext.retrieve.library.store import LibrarySettings, create_library, open_library
+from iconotext.retrieve.library.settings import LibrarySettings
+from iconotext.retrieve.library.store import create_library, open_library
 from iconotext.retrieve.space import SearchSpace
 
 DIM = 64
 COUNT = 3000
+
+
+def found_near(library, query, n, where=None):
+    """What a search by picture looks at."""
+    condition = None if where is None else where.condition
+    return candidates.find_candidates(library, None, query, n, sentence=None, where=condition, vectors=False).near
 
 
 def items(count: int, *, seed: int, folder: str = "/photos") -> list[Item]:
@@ -100,7 +107,7 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     opened = open_library(library.path)
     query = unit(queries(1))[0]
     where = Filters(folder="/few's")
-    found = search._nearest(opened, query, search.Query("x", filters=where), 30)
+    found = found_near(opened, query, 30, where)
     assert len(found) == 30  # as many as there are, far off as they may be
     assert {near.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
 
@@ -109,7 +116,7 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
 def themed(tmp_path, monkeypatch):
     """Two folders of pictures that have nothing in common."""
     monkeypatch.setattr(module, "ABOVE", 1000)
-    monkeypatch.setattr(search, "ABOVE", 1000)
+    monkeypatch.setattr(candidates, "ABOVE", 1000)
     made = create_library(tmp_path / "themed", LibrarySettings("m", "s", DIM))
     for seed, folder, side in ((1, "/dogs", 1), (2, "/cars", -1)):
         many = items(3000, seed=seed, folder=folder)
@@ -125,7 +132,7 @@ def share(library, asked, n, folder=None) -> float:
     """The share of the n nearest that is found."""
     shares, where = [], Filters(folder=folder)
     for query in asked:
-        found = search._nearest(library, query, search.Query("x", filters=where), n)
+        found = found_near(library, query, n, where)
         exact = library.nearest(query, n, where=where.condition, exact=True)
         assert len(found) == len(exact) == n
         shares.append(len({near.digest for near in found} & {near.digest for near in exact}) / n)
@@ -156,7 +163,7 @@ def test_a_library_that_has_become_small_is_searched_exactly(themed):
     names = sorted(digest for some, _ in library.vectors() for digest in some)
     library.remove(names[:5500])
     assert library.settings.index is not None
-    found = search._nearest(library, sentences[0], search.Query("x"), 10)
+    found = found_near(library, sentences[0], 10)
     assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 10, exact=True)]
 
 

@@ -170,7 +170,8 @@ def add_to_library(
         linking: How they are linked; the same.
     """
     from iconotext.features import FeatureCache
-    from iconotext.retrieve.library.store import is_library, open_library
+    from iconotext.retrieve.library.settings import is_library
+    from iconotext.retrieve.library.store import open_library
     from iconotext.retrieve.library.update import update_library
 
     def watch(files: Iterator[Found], total: int) -> Iterable[Found]:

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from iconotext.retrieve.search import Query, Result
     from iconotext.retrieve.space import SearchSpace
 
-RELATIONS_SHOWN = 3
-"""The most probable relations of a picture that the table shows; ``--json`` has all."""
-
 
 def search(
     library: Annotated[
@@ -47,13 +44,14 @@ def search(
         typer.Option(metavar="DATE", help="Taken in or after: 2024, 2024-05, 2024-05-31.", show_default=False),
     ] = None,
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken in or before.", show_default=False)] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Show --top pictures even if none is a good match.")] = False,
     json: Json = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the pictures.", show_default=False)
     ] = None,
     force: Force = False,
 ) -> None:
-    """Find pictures by what they show, and by how they stand to a sentence.
+    """Find pictures by what they show, by what is said of them, and by how they stand to a sentence.
 
     **Examples**
 
@@ -66,17 +64,19 @@ def search(
         from iconotext.retrieve.library.store import open_library
         from iconotext.write import refuse
 
-        from iconotext.retrieve.search import Query  # isort: skip
+        from iconotext.retrieve.search import Query, has_good_match  # isort: skip
 
         if html is not None:
             refuse(html, force)
-        query = Query(sentence, picture, relation, top, make_filters(folder, since, until))
+        query = Query(sentence, picture, relation, top, make_filters(folder, since, until), anyway)
         opened = open_library(library)
         query, found = find(opened.path, query)
         if html is not None:
             from iconotext.retrieve.search_page import write_search_page
 
             write_search_page(html, opened, query, found, force=force)
+        if found and not has_good_match(found):
+            typer.echo(f"No picture matches well{'' if anyway else '; the nearest'}:", err=True)
         if json:
             from iconotext.corpus.strict_json import dump_json
 
@@ -134,29 +134,32 @@ def show(query: Query, found: list[Result]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from iconotext.corpus.relations import short_name
     from iconotext.report.readable import percent, readable, shortened
-    from iconotext.retrieve.search import shown_relations
 
     if not found:
         typer.echo("No picture satisfies the filters.")
         return
     with_text = any(result.document for result in found)
     table = Table(box=None, pad_edge=False)
-    table.add_column("score", justify="right")
+    table.add_column("match" if query.by_words else "likeness")
     table.add_column("picture", overflow="fold")
     if with_text:
         table.add_column("document and text")
-    if any(result.relations for result in found):
-        table.add_column("relations")
+    if query.relation is not None:
+        table.add_column(short_name(query.relation))
     for result in found:
-        cells = [Text(f"{result.score:.2f}"), Text(readable(_from_here(result.image)))]
+        how = Text(f"{result.score:.2f}")
+        if result.match is not None:
+            how = Text(result.match.level).append(f"\n{readable(result.match.why)}", style="dim")
+        cells = [how, Text(readable(_from_here(result.image)))]
         if with_text:
             said = result.caption or (result.sentences[0].text if result.sentences else result.alt) or ""
             named = Text(readable(Path(result.document).name if result.document else ""), style="dim")
             cells.append(named.append(f"\n{shortened(readable(said), 100)}" if said else "", style="not dim"))
-        if result.relations:
-            told = shown_relations(result, query.relation, RELATIONS_SHOWN)
-            cells.append(Text("\n".join(f"{name} {percent(p)}" for name, p in told)))
+        if query.relation is not None:
+            known = result.relations.get(query.relation)
+            cells.append(Text("" if known is None else percent(known)))
         table.add_row(*cells)
     Console().print(table)
 

@@ -88,11 +88,13 @@ class Item:
     Attributes:
         digest: Names its content.
         places: Where it was found; at least one.
-        date: When it was taken, local time; None where nobody knows.
+        date: When it was taken, local time, else the time of its file; None where nobody knows.
         vector: (dim,) float32, of length 1.
         offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
         relation_model: Name of the model that the offsets come from; empty without one.
         thumbnail: A small picture as a data URI, kept for one that is no file of its own.
+        said: (texts, dim) vectors of what is said of it, in the order of ``match.said_of``; None where nothing is.
+        taken: Whether the date is the camera's; None for what an earlier version stored.
     """
 
     digest: str
@@ -102,6 +104,8 @@ class Item:
     offsets: FloatMatrix | None = None
     relation_model: str = ""
     thumbnail: str | None = None
+    said: FloatMatrix | None = None
+    taken: bool | None = False
 
 
 @dataclass(slots=True)
@@ -112,7 +116,8 @@ class Arrival:
         digest: Names its content.
         picture: The encoded picture, or where it is.
         places: Where it was found.
-        date: When it was taken, local time.
+        date: When it was taken, local time, else the time of its file.
+        taken: Whether the date is the camera's.
         inside: Its bytes, where it came inside a document or from the network.
     """
 
@@ -120,6 +125,7 @@ class Arrival:
     picture: Picture
     places: list[Place] = field(default_factory=list)
     date: datetime | None = None
+    taken: bool = False
     inside: bytes | None = None
 
 

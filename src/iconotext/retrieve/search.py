@@ -1,4 +1,4 @@
-"""Search a library: the pictures nearest to a sentence or a picture, and how each stands to the sentence."""
+"""Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.corpus.relations import CITE, short_name
 from iconotext.errors import LibraryError, PictureError, SettingError
 from iconotext.links.relations import LANGUAGE
 from iconotext.read.sentences import detect_language
+from iconotext.retrieve.candidates import find_candidates
 from iconotext.retrieve.coherence import relation_probabilities
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.items import Place, Said
-from iconotext.retrieve.library.index import ABOVE
-from iconotext.retrieve.library.store import Library, Near
+from iconotext.retrieve.library.rows import Near
+from iconotext.retrieve.library.settings import FORMAT
+from iconotext.retrieve.library.store import Library
+from iconotext.retrieve.match import Match
 from iconotext.retrieve.refinement import Refinement, refine
 from iconotext.retrieve.relations import RelationModel, probabilities, refined
 
@@ -30,9 +32,8 @@ if TYPE_CHECKING:
 CANDIDATES = 200
 """The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
 
-
-LIKELY = 0.5
-"""Probability from which on a relation is told without being asked for."""
+NEAREST = 3
+"""Pictures that are told where none is a good match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Query:
             any.
         top: How many pictures at most.
         filters: Which pictures are looked among.
+        anyway: Fill the places even if no picture is a good match.
     """
 
     text: str | None = None
@@ -53,6 +55,12 @@ class Query:
     relation: str | None = None
     top: int = 10
     filters: Filters = field(default_factory=Filters)
+    anyway: bool = False
+
+    @property
+    def by_words(self) -> bool:
+        """Whether what is said of the pictures counts, too: where a sentence alone is searched for."""
+        return self.text is not None and self.picture is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +70,12 @@ class Result:
     Attributes:
         digest: Names its content.
         image: Its file, its address on the web, or its number in the document it came in.
-        score: What the results are sorted by: the similarity, lowered where the wanted relation is improbable; where
-            the model of the library refines, similarity times confidence.
-        similarity: Cosine with the query, -1 to 1.
+        score: What the results are sorted by: the similarity, raised or lowered by what is said of the picture, and
+            lowered where the wanted relation is improbable; where the model of the library refines, times confidence.
+        similarity: Cosine of the picture with the query, -1 to 1.
+        match: How well it matches the sentence, and why; None for a search by picture.
         relations: Probability of each relation between query and picture; empty where nothing is known of them.
-        date: When it was taken, local time.
+        date: When the camera took it, local time; None where that is not known.
         document: The document that shows it; None for one that only lies in a folder.
         caption: Its caption there.
         alt: Its alternative text there.
@@ -79,6 +88,7 @@ class Result:
     image: str
     score: float
     similarity: float
+    match: Match | None
     relations: dict[str, float]
     date: datetime | None
     document: str | None
@@ -97,6 +107,8 @@ class Result:
             "caption": self.caption,
             "relations": {name: round(value, 4) for name, value in self.relations.items()},
             "similarity": round(self.similarity, 4),
+            "match": None if self.match is None else self.match.level,
+            "why": None if self.match is None else self.match.as_json(),
             "alt": self.alt,
             "sentences": [{"text": said.text, "confidence": round(said.confidence, 4)} for said in self.sentences],
             "date": None if self.date is None else self.date.isoformat(),
@@ -111,7 +123,7 @@ def search(
     relation_model: RelationModel | None = None,
     refinement: Refinement | None = None,
 ) -> list[Result]:
-    """The pictures that fit best, best first.
+    """The pictures that fit best, best first; the three nearest where none is a good match.
 
     A coherence-aware model (trained with ``objective.coherence``) says itself how a sentence and a picture relate; for
     the relations that it knows, its word counts instead of the relation model's.
@@ -140,19 +152,21 @@ def search(
     wanted = query.relation
     column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
     refines = refinement is not None and wanted is None and query.text is not None and _coherent(space)
-    several = wanted is not None or refines
-    near = _nearest(
-        library, _vector(query, space), query, max(query.top, CANDIDATES if several else 0), vectors=_coherent(space)
+    found = find_candidates(
+        library,
+        space,
+        _vector(query, space),
+        max(query.top, CANDIDATES if wanted is not None or refines else 0),
+        sentence=query.text if query.by_words else None,
+        where=query.filters.condition,
+        vectors=_coherent(space),
     )
-    shown = [_shown_place(found.places, query.filters.folder, column) for found in near]
+    near, similarities = found.near, found.scores
     told = _told(query, near, space)
     known = [
-        _known(
-            probabilities(odds, found.offsets, _own(found.places, query.filters.folder, column)), row, library, space
-        )
-        for found, row in zip(near, told, strict=True)
+        _known(probabilities(odds, each.offsets, _own(each.places, query.filters.folder, column)), row, library, space)
+        for each, row in zip(near, told, strict=True)
     ]
-    similarities = np.array([found.similarity for found in near], np.float32)
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
         # A picture of which nothing is known is as likely as not to stand in the relation.
@@ -162,7 +176,16 @@ def search(
         own = np.stack([row for row in told if row is not None])
         scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), -float(chances[i]), near[i].digest))
-    return [_result(near[i], shown[i], float(scores[i]), known[i]) for i in order[: query.top]]
+    results = [
+        _result(near[i], _shown_place(near[i].places, query.filters.folder, column), float(scores[i]), match, known[i])
+        for i, match in ((i, found.match(i)) for i in order[: query.top])
+    ]
+    return results if query.anyway or has_good_match(results) else results[:NEAREST]
+
+
+def has_good_match(results: Sequence[Result]) -> bool:
+    """Whether one of the results matches well; always in a search by picture, where nobody can tell."""
+    return any(result.match is None or result.match.level != "weak" for result in results)
 
 
 def told_relations(library: Library, space: SearchSpace) -> tuple[str, ...]:
@@ -176,23 +199,6 @@ def is_english(text: str) -> bool:
     return detect_language(text) == LANGUAGE
 
 
-def shown_relations(result: Result, wanted: str | None, most: int) -> list[tuple[str, float]]:
-    """What people are told of a result's relations, in the words that they type: the wanted one, then likely ones.
-
-    CITE's are told only where one is wanted: they mean something for instructions alone.
-
-    Args:
-        result: Of a search.
-        wanted: Name of the wanted relation; None for none.
-        most: How many.
-    """
-    told = result.relations.items()
-    likely = [pair for pair in told if pair[1] >= LIKELY and pair[0] not in CITE and pair[0] != wanted]
-    asked = [pair for pair in told if pair[0] == wanted]
-    ordered = [*asked, *sorted(likely, key=lambda pair: -pair[1])]
-    return [(short_name(name), value) for name, value in ordered[:most]]
-
-
 def check_models(
     library: Library, query: Query, space: SearchSpace, relation_model: RelationModel | None = None
 ) -> None:
@@ -203,6 +209,11 @@ def check_models(
         SettingError: See ``search``.
     """
     settings = library.settings
+    if settings.format != FORMAT:
+        raise LibraryError(
+            f"{library.path}: made by an earlier version, which did not search words; bring it up to date with:"
+            f" iconotext library add {library.path}"
+        )
     if settings.space != space.name:
         raise LibraryError(
             f"{library.path}: made with the model {settings.space}, and this is {space.name}: use the one it was made"
@@ -274,13 +285,6 @@ def _coherent(space: SearchSpace) -> bool:
     return space.stored is not None and bool(space.stored.relations)
 
 
-def _nearest(library: Library, vector: FloatMatrix, query: Query, n: int, *, vectors: bool = False) -> list[Near]:
-    """The nearest pictures that satisfy the filters, through the index where that is quicker."""
-    where = query.filters.condition
-    exact = library.settings.index is None or library.count(where) <= ABOVE
-    return library.nearest(vector, n, where=where, exact=exact, vectors=vectors)
-
-
 def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
     """The places that the search is about."""
     return list(places) if folder is None else [place for place in places if place.within(folder)]
@@ -317,12 +321,13 @@ def _is_there(place: Place) -> bool:
     return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
 
 
-def _result(found: Near, place: Place, score: float, known: dict[str, float]) -> Result:
+def _result(found: Near, place: Place, score: float, match: Match | None, known: dict[str, float]) -> Result:
     return Result(
         digest=found.digest,
         image=place.image,
         score=score,
         similarity=found.similarity,
+        match=match,
         relations=known,
         date=found.date,
         document=place.document,

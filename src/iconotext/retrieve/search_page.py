@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.corpus.relations import RELATIONS, short_name
-from iconotext.report.embedded import Embedded, embed
+from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.report.page import filled
 from iconotext.report.readable import percent, readable, shortened
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.library.commit import THUMBNAIL
 from iconotext.retrieve.library.store import Library
-from iconotext.retrieve.search import Query, Result, shown_relations
+from iconotext.retrieve.search import Query, Result, has_good_match
 from iconotext.types import Image
 from iconotext.write import write_text
 
-RELATIONS_SHOWN = 4
-"""The most probable relations of a picture that the page shows."""
+LARGE = 50
+"""Up to so many pictures are in the page as large as they are shown when enlarged; more make it too heavy."""
 
 LONGEST = 240
 """Characters of a caption or a sentence that the page shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Bar:
-    """The probability of a relation on the page."""
-
-    name: str
-    shown: str
-    tenths: int
-    wanted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +34,15 @@ class _Card:
     alt: str
     name: str
     place: str
-    score: str
-    similarity: str | None
+    link: str | None
+    level: str | None
+    why: str
+    relation: str | None
     date: str | None
     document: str | None
+    document_link: str | None
     caption: str | None
-    sentences: tuple[tuple[str, str], ...]
-    bars: tuple[_Bar, ...]
+    sentences: tuple[str, ...]
     places: int
 
 
@@ -73,6 +67,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
+        good=has_good_match(results),
         cards=[_card(result, picture, query) for result, picture in zip(results, shown, strict=True)],
     )
 
@@ -90,7 +85,7 @@ def write_search_page(
 
 def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
     images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
-    found = embed(images, range(len(images)), longer_side=THUMBNAIL)
+    found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
     for number, result in enumerate(results):
         if found[number].uri is None and (kept := library.thumbnail(result.digest)) is not None:
             found[number] = Embedded(kept)
@@ -98,24 +93,31 @@ def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
 
 
 def _card(result: Result, picture: Embedded, query: Query) -> _Card:
-    wanted = None if query.relation is None else short_name(query.relation)
+    chance = None if query.relation is None else result.relations.get(query.relation)
+    name = readable(_name(result))
     return _Card(
         picture=picture,
-        alt=readable(result.alt or result.caption or ""),
-        name=readable(_name(result)),
+        alt=readable(result.alt or result.caption or name),
+        name=name,
         place=readable(result.image),
-        score=f"{result.score:.2f}",
-        similarity=f"{result.similarity:.2f}" if query.relation is not None else None,
+        link=_address(result.file) or (result.image if re.match("https?://", result.image) else None),
+        level=None if result.match is None else result.match.level,
+        why=f"likeness {result.similarity:.2f}" if result.match is None else readable(result.match.why),
+        relation=None
+        if chance is None or query.relation is None
+        else f"{short_name(query.relation)} {percent(chance)}",
         date=None if result.date is None else f"{result.date:%Y-%m-%d}",
         document=None if result.document is None else readable(Path(result.document).name),
+        document_link=_address(result.document),
         caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
-        sentences=tuple((shortened(readable(s.text), LONGEST), percent(s.confidence)) for s in result.sentences),
-        bars=tuple(
-            _Bar(name, percent(value), max(0, min(20, round(20 * value))), name == wanted)
-            for name, value in shown_relations(result, query.relation, RELATIONS_SHOWN)
-        ),
+        sentences=tuple(shortened(readable(said.text), LONGEST) for said in result.sentences),
         places=result.places,
     )
+
+
+def _address(file: str | None) -> str | None:
+    """Where a browser on this machine finds a file; None for one that is not there."""
+    return Path(file).as_uri() if file is not None and os.path.isfile(file) else None
 
 
 def _name(result: Result) -> str:

@@ -19,7 +19,7 @@ from iconotext.read.address import REMOTE
 from iconotext.read.images import inspect
 from iconotext.report.readable import encodable
 from iconotext.retrieve.items import Arrival, Place, Said, clean
-from iconotext.retrieve.library.commit import Change, commit
+from iconotext.retrieve.library.commit import Change, commit, with_places
 from iconotext.retrieve.library.encode import Encoder
 from iconotext.retrieve.library.files import Found, digest_of, file_state, picture_date
 from iconotext.retrieve.library.ledger import Entry, Ledger
@@ -108,7 +108,7 @@ def take_out(library: Library, ledger: Ledger, paths: Iterable[str], report: Rep
         left = {
             digest: tuple(place for place in item.places if place.owner not in some) for digest, item in stored.items()
         }
-        library.update([replace(stored[digest], places=places) for digest, places in left.items() if places])
+        library.update([with_places(stored[digest], places) for digest, places in left.items() if places])
         gone = [digest for digest, places in left.items() if not places]
         library.remove(gone)
         report.removed += len(gone)
@@ -168,7 +168,7 @@ def _picture(file: Found, old: Entry | None, encoder: Encoder, report: Report) -
         problem = image.problem.removeprefix(f"{path}: ")
         report.left_out.append((path, problem))
         return Change(path, old, Entry(path, state, settings, (), problem))
-    arrival = Arrival(digest, file.path, [Place(file=path)], picture_date(file.path, otherwise=file.path))
+    arrival = Arrival(digest, file.path, [Place(file=path)], *picture_date(file.path, otherwise=file.path))
     return Change(path, old, Entry(path, state, settings, (digest,)), [arrival])
 
 
@@ -250,7 +250,7 @@ def _arrivals(linked: LinkedDocument, path: Path, first: int, report: Report) ->
             continue
         date = picture_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
         inside = image.file if isinstance(image.file, bytes) else None
-        found.append(Arrival(digest, image.file, [place], date, inside))
+        found.append(Arrival(digest, image.file, [place], *date, inside=inside))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,11 @@ from iconotext.retrieve.library.encode import Encoder
 from iconotext.retrieve.library.ledger import Entry, Ledger
 from iconotext.retrieve.library.report import Report
 from iconotext.retrieve.library.store import Library
+from iconotext.retrieve.match import said_of
 from iconotext.types import Image
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
 
 THUMBNAIL = 420
 """Pixels of the longer side of the small picture that is kept for one without a file of its own."""
@@ -69,7 +74,10 @@ def _stays(place: Place, kept: Mapping[str, Set[str]]) -> bool:
 
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
-    """Arrivals by digest; of one that comes several times, all places and the earliest date."""
+    """Arrivals by digest; of one that comes several times, all places and the earliest date.
+
+    What the camera wrote is part of the content, and so the same for all.
+    """
     found: dict[str, Arrival] = {}
     for arrival in arrivals:
         known = found.setdefault(arrival.digest, replace(arrival, places=[]))
@@ -130,20 +138,41 @@ def _write(
             places += _related(arrival.places, item, encoder)
         now = replace(item, places=tuple(sorted(places, key=_order)))
         if arrival is not None:
-            now = replace(now, date=min(filter(None, (item.date, arrival.date)), default=None))
+            now = replace(now, date=min(filter(None, (item.date, arrival.date)), default=None), taken=arrival.taken)
             now = replace(now, thumbnail=now.thumbnail or _thumbnail(arrival))
         if not places:
             remove.append(digest)
         elif digest not in stored:
             insert.append(now)
-        elif digest in fresh or (now.places, now.date, now.thumbnail) != (was, item.date, item.thumbnail):
+        elif digest in fresh or _kept(now) != (was, *_kept(item)[1:]):
             update.append(now)
-    library.insert(insert)
-    library.update(update)
+    said = _said([*insert, *update], encoder)
+    library.insert([replace(item, said=said[item.digest]) for item in insert])
+    library.update([replace(item, said=said[item.digest]) for item in update])
     library.remove(remove)
     report.added += len(insert)
     report.removed += len(remove)
     return problems
+
+
+def with_places(item: Item, places: tuple[Place, ...]) -> Item:
+    """A picture that has fewer places than before: what is said of it there stays, and no more."""
+    had = dict(zip(said_of(item.places), () if item.said is None else item.said, strict=False))
+    left = [had[text] for text in said_of(places) if text in had]
+    return replace(item, places=places, said=np.stack(left) if left else None)
+
+
+def _kept(item: Item) -> tuple[object, ...]:
+    """What may change about a picture that stays the same."""
+    return item.places, item.date, item.taken, item.thumbnail
+
+
+def _said(items: Sequence[Item], encoder: Encoder) -> dict[str, FloatMatrix | None]:
+    """(texts, dim) vectors of what is said of pictures, by digest; None where nothing is."""
+    texts = {item.digest: said_of(item.places) for item in items}
+    several = list(dict.fromkeys(text for some in texts.values() for text in some))
+    vectors = dict(zip(several, encoder.space.texts(several), strict=True)) if several else {}
+    return {digest: np.stack([vectors[t] for t in some]) if some else None for digest, some in texts.items()}
 
 
 def _encoded(arrivals: Sequence[Arrival], encoder: Encoder) -> tuple[dict[str, Item], dict[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import FeatureError
 from iconotext.read import Failure
+from iconotext.retrieve.library.settings import FORMAT
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Encoder:
     def looked_at(self, file: Found) -> str:
         """Names how a file is looked at: what was looked at in another way must be looked at again."""
         asked = [dict(self.asked_of(file.path))] if file.kind == "document" else []
-        return json.dumps([self.relation_name, *asked], sort_keys=True)
+        return json.dumps([FORMAT, self.relation_name, *asked], sort_keys=True)
 
     def encode(self, pictures: Sequence[Picture]) -> Encoded:
         """Encode pictures, files or bytes.

@@ -132,8 +132,10 @@ def digest_of(picture: Path | bytes) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
 
-def picture_date(picture: Path | bytes, *, otherwise: Path) -> datetime | None:
+def picture_date(picture: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
     """When a picture was taken, in whole seconds of local time: what the camera wrote, else the time of a file.
+
+    And whether it is what the camera wrote.
 
     Args:
         picture: The picture.
@@ -141,11 +143,11 @@ def picture_date(picture: Path | bytes, *, otherwise: Path) -> datetime | None:
     """
     taken = _camera_time(picture)
     if taken is not None:
-        return taken
+        return taken, True
     try:
-        return datetime.fromtimestamp(int(otherwise.stat().st_mtime))
+        return datetime.fromtimestamp(int(otherwise.stat().st_mtime)), False
     except (OSError, ValueError, OverflowError):
-        return None
+        return None, False
 
 
 def _camera_time(picture: Path | bytes) -> datetime | None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.retrieve.library.store import TOP, IndexSettings, Library
+from iconotext.retrieve.library.background import SENTENCES, made_up_sentences
+from iconotext.retrieve.library.settings import IndexSettings
+from iconotext.retrieve.library.store import TOP, Library
 
 if TYPE_CHECKING:
     from iconotext.retrieve.space import SearchSpace
@@ -28,9 +30,6 @@ GROWN = 1.5
 
 GOAL = 0.97
 """Recall that is aimed at with the queries that choose the settings, so that others reach 0.95, too."""
-
-QUERIES = 160
-"""Sentences that an index is tried with; and a quarter as many pictures."""
 
 PROBES = (16, 24, 36, 54, 80, 120, 180, 270, 400)
 REFINE = (2, 3, 5, 10, 20)
@@ -85,13 +84,10 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
 
 
 def index_queries(library: Library, space: SearchSpace) -> FloatMatrix:
-    """Queries to try an index with: short sentences, and pictures as they are in the library."""
-    from iconotext.features import imagenet_classes
-
-    draw = np.random.default_rng(0)
-    names = [imagenet_classes()[i] for i in sorted(draw.choice(len(imagenet_classes()), QUERIES, replace=False))]
-    texts = space.texts([f"A photograph of {name.split(',')[0]}." for name in names])
-    wanted = set(draw.choice(library.count(), min(QUERIES // 4, library.count()), replace=False).tolist())
+    """Queries to try an index with: short sentences, and a quarter as many pictures as they are in the library."""
+    draw, several = np.random.default_rng(0), SENTENCES // 4
+    texts = made_up_sentences(space)
+    wanted = set(draw.choice(library.count(), min(several, library.count()), replace=False).tolist())
     pictures, row = [], 0
     for _, vectors in library.vectors():
         pictures += [vectors[i - row] for i in range(row, row + len(vectors)) if i in wanted]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.errors import LibraryError
-from iconotext.retrieve.library.store import LEDGER
+from iconotext.retrieve.library.store import LEDGER, not_written, torn_versions
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
@@ -94,7 +94,7 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
     """Hold the ledger of a library, and with it the right to write there.
 
     Raises:
-        LibraryError: Another process holds it, or it cannot be written.
+        LibraryError: Another process holds it, or it cannot be written, now or within the block.
     """
     path = folder / LEDGER
     try:
@@ -112,12 +112,34 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise LibraryError(f"{folder}: another process is adding to it; wait for it, or end it") from error
-            raise LibraryError(f"cannot write {path}: {error}") from error
+            raise LibraryError(not_written(path, str(error))) from error
         except sqlite3.DatabaseError as error:
             raise LibraryError(
                 f"{path}: damaged ({error}); delete this file; the next run looks at all files again"
             ) from error
-        yield Ledger(connection)
+        ledger = Ledger(connection)
+        _drop_torn(folder, ledger)
+        try:
+            yield ledger
+        except sqlite3.Error as error:  # in the midst of work: the disk is full, or gone
+            raise LibraryError(not_written(path, str(error))) from error
+        finally:
+            torn = _drop_torn(folder, ledger)
+        if torn:
+            raise LibraryError(not_written(folder, "a file was cut short, as where the disk is full"))
+
+
+def _drop_torn(folder: Path, ledger: Ledger) -> bool:
+    """Go back to the last version that is whole, if there are others; what the ledger says is in it may not be."""
+    try:
+        torn = torn_versions(folder)
+        if torn:
+            ledger.clear()
+        for version in torn:
+            version.unlink()
+    except (OSError, sqlite3.Error):  # the next run tries again
+        return True
+    return bool(torn)
 
 
 def _entry(row: tuple[str, str, str, str, str | None]) -> Entry:

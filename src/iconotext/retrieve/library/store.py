@@ -2,7 +2,7 @@
 
     LIB/
         library.json      what it was made with, and how it is searched; its presence makes a folder a library
-        pictures.lance/   a row for each picture: vector, places, date, folders, ...
+        pictures.lance/   a row for each picture: vector, places, date, folders, words, ...
         ledger.sqlite     what the writer knows about the files; readers never open it
 
 Every commit of LanceDB is a new version of the table: whoever reads sees one version, whole, whatever a writer does
@@ -11,30 +11,31 @@ meanwhile and however it ends. There is one writer at a time; the ledger is its 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from iconotext.errors import LibraryError
-from iconotext.retrieve.items import Item, Place, documents_of, folders_of, places_from, places_text
-from iconotext.write import write_text
+from iconotext.retrieve.items import Item, Place, places_from
+from iconotext.retrieve.library.rows import TOLD, Near, item_of, near_of, rows_of, schema, table_of
+from iconotext.retrieve.library.settings import (
+    FORMAT,
+    SETTINGS,
+    IndexSettings,
+    LibrarySettings,
+    read_settings,
+    write_settings,
+)
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-FORMAT = 1
-"""Of the files in the folder; another one is refused."""
-
-SETTINGS = "library.json"
 TABLE = "pictures"
 LEDGER = "ledger.sqlite"
 
@@ -47,78 +48,10 @@ TOP = 10
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
 """What LanceDB's errors say of its own code: before the message, and behind it."""
 
+_END = b"LANC"
+"""How every file of LanceDB ends."""
+
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSettings:
-    """How the approximate index is searched, and how well it finds.
-
-    Attributes:
-        pictures: How many it was made of.
-        partitions: Into how many it is divided.
-        probes: How many of them a search looks into.
-        refine: How many times as many pictures as wanted are compared exactly in the end.
-        recall: Of the ten nearest pictures, the share that is found: measured against exact search.
-        queries: With how many queries.
-    """
-
-    pictures: int
-    partitions: int
-    probes: int
-    refine: int
-    recall: float
-    queries: int
-
-
-@dataclass(frozen=True, slots=True)
-class LibrarySettings:
-    """What a library is: the content of ``library.json``.
-
-    Attributes:
-        model: What ``load_space`` is given for it.
-        space: Name of the space, which its vectors belong to.
-        dim: Length of a vector.
-        relation_model: Name of the relation model that its offsets come from; None without one.
-        relations: Names of the relations, in the order of the offsets.
-        relations_from: Where the relation model is: ``default``, a folder, or ``none``.
-        roots: The files and folders that were added.
-        asked: The settings of reading and linking that were asked for, by the path that they were asked for.
-        index: Of the approximate index; None while search is exact.
-        format: Of the files.
-    """
-
-    model: str
-    space: str
-    dim: int
-    relation_model: str | None = None
-    relations: tuple[str, ...] = ()
-    relations_from: str = "default"
-    roots: tuple[str, ...] = ()
-    asked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    index: IndexSettings | None = None
-    format: int = field(default=FORMAT)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Near:
-    """A picture that a search found.
-
-    Attributes:
-        digest: Names its content.
-        similarity: Cosine with the query.
-        places: Where it was found.
-        date: When it was taken, local time.
-        offsets: (R,) what it adds to the log-odds of each relation; None without a relation model.
-        vector: (dim,) its own; None where nobody asked for it.
-    """
-
-    digest: str
-    similarity: float
-    places: tuple[Place, ...]
-    date: datetime | None
-    offsets: FloatMatrix | None
-    vector: FloatMatrix | None = None
 
 
 class Library:
@@ -146,7 +79,7 @@ class Library:
     def save(self, **changes: Any) -> None:
         """Write changed settings."""
         self.settings = replace(self.settings, **changes)
-        _write_settings(self.path, self.settings)
+        write_settings(self.path, self.settings)
 
     def refresh(self) -> None:
         """Read the newest version from now on."""
@@ -162,26 +95,33 @@ class Library:
         found: dict[str, Item] = {}
         for start in range(0, len(wanted), 1000):
             some = wanted[start : start + 1000]
-            query = self.table.search().where(_one_of("digest", some)).limit(len(some))
-            found |= {row["digest"]: _item(row) for row in self._attempt(query.to_arrow).to_pylist()}
+            query = self.table.search().where(one_of("digest", some)).limit(len(some))
+            found |= {row["digest"]: item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)}
         return found
+
+    def some(self, n: int) -> list[Item]:
+        """All pictures of a library of not many more than n, else about n of them: names begin at random."""
+        share = n / max(n, self.count())
+        where = "true" if share == 1 else f"digest < '{int(share * 16**8):08x}'"
+        query = self.table.search().where(where).limit(2 * n)
+        return [item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)]
 
     def insert(self, items: Sequence[Item]) -> None:
         """Store pictures that the library does not have."""
         if items:
-            self._attempt(lambda: self.table.add(self._rows(items)))
+            self._attempt(lambda: self.table.add(table_of(items, self.settings.dim)))
 
     def update(self, items: Sequence[Item]) -> None:
         """Store pictures instead of what the library has under their names."""
         if items:
-            rows = self._rows(items)
+            rows = table_of(items, self.settings.dim)
             self._attempt(lambda: self.table.merge_insert("digest").when_matched_update_all().execute(rows))
 
     def remove(self, digests: Iterable[str]) -> None:
         """Take pictures out."""
         gone = sorted(set(digests))
         for start in range(0, len(gone), 1000):
-            self._attempt(partial(self.table.delete, _one_of("digest", gone[start : start + 1000])))
+            self._attempt(partial(self.table.delete, one_of("digest", gone[start : start + 1000])))
 
     def tidy(self) -> None:
         """Join what many commits have left in small pieces, put new pictures into the index, drop old versions."""
@@ -190,6 +130,25 @@ class Library:
     def create_index(self, column: str, config: Any) -> None:
         """Make an index of LanceDB on a column, instead of one that is there."""
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
+
+    def index_words(self) -> None:
+        """Make the index of the words, which are stems already, for full-text search."""
+        from lancedb.index import FTS
+
+        stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
+        self.create_index("words", stems)
+
+    def upgrade(self) -> None:
+        """Make room for what an earlier version did not know; files that are looked at again fill it."""
+        if self.settings.format == FORMAT:
+            return
+        new = ("words", "said", "taken")
+        there = self.table.schema.names
+        missing = [field for field in schema(self.settings.dim) if field.name in new and field.name not in there]
+        if missing:
+            self._attempt(lambda: self.table.add_columns(missing))
+        self.index_words()
+        self.save(format=FORMAT)
 
     def column(self, name: str, *, where: str | None = None) -> Iterator[list[Any]]:
         """One column of all pictures, a batch at a time."""
@@ -216,7 +175,7 @@ class Library:
         where: str | None = None,
         exact: bool = False,
         index: IndexSettings | None = None,
-        vectors: bool = False,
+        more: Sequence[str] = (),
     ) -> list[Near]:
         """The n pictures nearest to a vector, best first; of two equally near the one whose name sorts first.
 
@@ -227,10 +186,10 @@ class Library:
             exact: Compare with every picture, even where there is an index.
             index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
                 more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
-            vectors: Whether the vectors of what is found come along.
+            more: What else comes along: ``vector``, ``said``.
         """
-        columns = ["digest", "places", "date", "relation_model", "offsets", "_distance"] + ["vector"] * vectors
-        query = self.table.search(vector, vector_column_name="vector").distance_type("l2").select(columns)
+        query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
+        query = query.select([*TOLD, "_distance", *more])
         if where:
             query = query.where(where, prefilter=True)
         index = None if exact else index or self.settings.index
@@ -248,9 +207,34 @@ class Library:
                 break
             asked *= 2  # LanceDB takes any of those that are equally near: see them all, and choose by name
         if index is not None and len(rows) < n:
-            return self.nearest(vector, n, where=where, exact=True, vectors=vectors)
-        near = [self._near(row) for row in rows.to_pylist()]
+            return self.nearest(vector, n, where=where, exact=True, more=more)
+        # Of unit vectors, the squared distance is 2 - 2 cos.
+        near = [
+            near_of(row, 1 - row["_distance"] / 2, self.settings.relation_model)
+            for row in rows_of(rows, self.settings.dim)
+        ]
         return sorted(near, key=lambda found: (-found.similarity, found.digest))[:n]
+
+    def near(self, digests: Iterable[str], vector: FloatMatrix) -> list[Near]:
+        """The pictures of these names with all that is known of them, beside a vector (dim,) of length 1."""
+        wanted = sorted(digests)
+        query = self.table.search().where(one_of("digest", wanted)).select([*TOLD, "vector", "said"])
+        rows = rows_of(self._attempt(query.limit(len(wanted)).to_arrow), self.settings.dim) if wanted else []
+        return [near_of(row, float(row["vector"][0] @ vector), self.settings.relation_model) for row in rows]
+
+    def matching(self, words: str, n: int, *, where: str | None = None) -> dict[str, float]:
+        """The n pictures whose words match best: names, and BM25.
+
+        Args:
+            words: As ``match.asked_words`` makes them; without any, nothing matches.
+            n: At most so many.
+            where: A condition in SQL.
+        """
+        query = self.table.search(words, query_type="fts", fts_columns="words").select(["digest", "_score"])
+        if where:
+            query = query.where(where, prefilter=True)
+        rows = self._attempt(query.limit(n).to_arrow).to_pylist() if words and n else []
+        return {row["digest"]: row["_score"] for row in rows}
 
     def _batches(self, columns: list[str], where: str | None = None) -> Iterator[Any]:
         query = self.table.search().select(columns)
@@ -260,39 +244,12 @@ class Library:
         while (batch := self._attempt(lambda: next(batches, None))) is not None:
             yield batch
 
-    def _near(self, row: dict[str, Any]) -> Near:
-        places, offsets = places_from(row["places"]), row["offsets"]
-        if row["relation_model"] != (self.settings.relation_model or ""):  # a run that renews them is not through yet
-            places, offsets = tuple(replace(place, relations=None) for place in places), None
-        similarity = 1 - row["_distance"] / 2  # of unit vectors, the squared distance is 2 - 2 cos
-        of_picture = None if offsets is None else np.asarray(offsets, np.float32)
-        vector = np.asarray(row["vector"], np.float32) if "vector" in row else None
-        return Near(row["digest"], similarity, places, row["date"], of_picture, vector)
-
     def thumbnail(self, digest: str) -> str | None:
         """The small picture that is kept for one without a file of its own."""
         rows = self._attempt(
-            lambda: self.table.search().where(_one_of("digest", [digest])).select(["thumbnail"]).limit(1).to_arrow()
+            lambda: self.table.search().where(one_of("digest", [digest])).select(["thumbnail"]).limit(1).to_arrow()
         )
         return rows["thumbnail"][0].as_py() if len(rows) else None
-
-    def _rows(self, items: Sequence[Item]) -> Any:
-        import pyarrow as pa
-
-        vectors = np.stack([item.vector for item in items]).astype(np.float32)
-        places = [item.places for item in items]
-        columns = {
-            "digest": [item.digest for item in items],
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), self.settings.dim),
-            "places": [places_text(each) for each in places],
-            "folders": [folders_of(each) for each in places],
-            "documents": [documents_of(each) for each in places],
-            "date": [item.date for item in items],
-            "relation_model": [item.relation_model for item in items],
-            "offsets": [None if item.offsets is None else item.offsets.tolist() for item in items],
-            "thumbnail": [item.thumbnail for item in items],
-        }
-        return pa.table(columns, schema=_schema(self.settings.dim))
 
     def _attempt(self, work: Callable[[], T]) -> T:
         """Do something with LanceDB, whose errors are of many kinds and often a page long."""
@@ -300,7 +257,7 @@ class Library:
             return work()
         except (OSError, RuntimeError, ValueError) as error:
             line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
-            raise LibraryError(f"{self.path}: the library cannot be read or written: {line[:300]}") from error
+            raise LibraryError(not_written(self.path, line[:300])) from error
 
 
 def open_library(path: Path) -> Library:
@@ -309,29 +266,7 @@ def open_library(path: Path) -> Library:
     Raises:
         LibraryError: There is none, or one of another format.
     """
-    try:
-        text = (path / SETTINGS).read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise LibraryError(
-            f"{path}: no library; make one with: iconotext library add {path} FOLDER-OF-PICTURES"
-        ) from None
-    except OSError as error:
-        raise LibraryError(f"{path / SETTINGS}: cannot be read: {error.strerror or error}") from error
-    try:
-        values = json.loads(text)
-        if values["format"] != FORMAT:
-            raise LibraryError(f"{path}: a library of format {values['format']}, and this iconotext reads {FORMAT}")
-        index = values.pop("index")
-        values |= {name: tuple(values[name]) for name in ("relations", "roots")}
-        settings = LibrarySettings(index=IndexSettings(**index) if index else None, **values)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LibraryError(f"{path / SETTINGS}: damaged ({error}); make the library again") from error
-    return Library(path, settings)
-
-
-def is_library(path: Path) -> bool:
-    """Whether a folder is a library."""
-    return (path / SETTINGS).is_file()
+    return Library(path, read_settings(path))
 
 
 def create_library(path: Path, settings: LibrarySettings) -> Library:
@@ -341,8 +276,9 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
         LibraryError: The folder holds other things, or cannot be written.
     """
     library = Library(path, settings)
-    library._attempt(lambda: _connect(path).create_table(TABLE, schema=_schema(settings.dim), mode="overwrite"))
-    _write_settings(path, settings)  # last: from now on it is a library
+    library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
+    library.index_words()
+    write_settings(path, settings)  # last: from now on it is a library
     return library
 
 
@@ -364,17 +300,42 @@ def check_new(path: Path) -> None:
         )
 
 
+def torn_versions(path: Path) -> list[Path]:
+    """Versions of the table with a file that was cut short, as by a disk that is full or takes no large files.
+
+    LanceDB does not always notice when it writes one, and afterwards reads no other: the version before is whole.
+    """
+    table, torn = path / f"{TABLE}.lance", []
+    for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
+        if not _is_whole(file):
+            index = file.parent.name.replace("-", "")
+            torn.append(bytes.fromhex(index) if file.parent.parent.name == "_indices" else file.name.encode())
+    versions = [(file, file.read_bytes()) for file in table.glob("_versions/*.manifest")]
+    return [file for file, text in versions if text[-4:] != _END or any(name in text for name in torn)]
+
+
+def _is_whole(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - 4))
+        return stream.read() == _END
+
+
+def not_written(path: Path, why: str) -> str:
+    """What to say where a library cannot be read or written, at the beginning or in the midst of work."""
+    line = f"{path}: the library cannot be read or written: {why}"
+    if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
+        return line
+    return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
+
+
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def _one_of(column: str, values: Sequence[str]) -> str:
+def one_of(column: str, values: Sequence[str]) -> str:
+    """The condition in SQL that a column has one of some texts."""
     return f"{column} IN ({', '.join(map(quoted, values))})"
-
-
-def _write_settings(path: Path, settings: LibrarySettings) -> None:
-    write_text(path / SETTINGS, json.dumps(asdict(settings), indent=1, ensure_ascii=False) + "\n", force=True)
 
 
 def _connect(path: Path) -> Any:
@@ -382,33 +343,3 @@ def _connect(path: Path) -> Any:
     import lancedb
 
     return lancedb.connect(path)
-
-
-def _schema(dim: int) -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            pa.field("digest", pa.string(), nullable=False),
-            pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
-            pa.field("places", pa.string(), nullable=False),  # JSON
-            pa.field("folders", pa.list_(pa.string())),
-            pa.field("documents", pa.list_(pa.string())),
-            pa.field("date", pa.timestamp("s")),  # local time, as cameras write it
-            pa.field("relation_model", pa.string()),
-            pa.field("offsets", pa.list_(pa.float32())),
-            pa.field("thumbnail", pa.string()),
-        ]
-    )
-
-
-def _item(row: dict[str, Any]) -> Item:
-    return Item(
-        row["digest"],
-        places_from(row["places"]),
-        row["date"],
-        np.asarray(row["vector"], np.float32),
-        None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
-        row["relation_model"],
-        row["thumbnail"],
-    )

@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Any
 from iconotext.errors import LibraryError
 from iconotext.read.images import inspect
 from iconotext.retrieve.library.add import add_files, remove_gone, restore_ledger, take_out
+from iconotext.retrieve.library.background import measure_background
 from iconotext.retrieve.library.encode import Encoder, asked_of, default_pooled
 from iconotext.retrieve.library.files import Found, file_kind, find_files
 from iconotext.retrieve.library.index import ABOVE, build_index, index_queries, needs_index
 from iconotext.retrieve.library.ledger import held_ledger
 from iconotext.retrieve.library.report import Report
-from iconotext.retrieve.library.store import (
-    Library,
-    LibrarySettings,
-    check_new,
-    create_library,
-    is_library,
-    open_library,
-)
+from iconotext.retrieve.library.settings import LibrarySettings, is_library
+from iconotext.retrieve.library.store import Library, check_new, create_library, open_library
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -85,6 +80,7 @@ def update_library(
         library, space = _opened(
             path, model, relation_model, relations_from, load or (lambda name: _load_space(name, cache))
         )
+        library.upgrade()
         restore_ledger(library, ledger)
         _remember(library, [root.resolve() for root in roots], asked or {})
         pooled = default_pooled(space, cache) if relation_model is not None else None
@@ -101,6 +97,8 @@ def update_library(
         remove_gone(library, ledger, [root.resolve() for root in there], report)
         if report.added or report.removed or report.encoded:
             library.tidy()
+        if library.count() and (report.added or report.encoded or library.settings.background is None):
+            library.save(background=measure_background(library, space))
         _drop_index(library)
         if needs_index(library):
             if say is not None:
@@ -127,6 +125,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     report = Report()
     with held_ledger(path) as ledger:
         library = open_library(path)
+        library.upgrade()
         restore_ledger(library, ledger)
         settings = library.settings
         known: set[str] = set()
