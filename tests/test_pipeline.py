@@ -118,7 +118,7 @@ def test_save(linker, photos, tmp_path, suffix):
         linked.save(target)
     linked.save(target, force=True)
     if suffix == ".json":
-        assert json.loads(target.read_text())["id"] == "a"
+        assert [each["id"] for each in json.loads(target.read_text())] == ["a"]
     with pytest.raises(OutputError, match="txt"):
         linked.save(tmp_path / "out.txt")
 

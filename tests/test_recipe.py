@@ -158,13 +158,13 @@ def test_overrides_of_names_and_unions(tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("training.epochs", "--set training.epochs: give key=value, such as training.epochs=5"),
-        ("=5", "--set =5: give key=value"),
-        ("training.epochs=many", "--set training.epochs=many: training.epochs: input should be a valid integer"),
-        ("training.epochs=none", "--set training.epochs=none: training.epochs: input should be a valid integer"),
-        ("epochs=5", "--set epochs=5: epochs: no such key; there are name"),
-        ("training.nope=5", "--set training.nope=5: training.nope: no such key; there are batch"),
-        ("name.x=5", "--set name.x=5: name is a value, not a table"),
+        ("training.epochs", "training.epochs: give key=value, such as training.epochs=5"),
+        ("=5", "=5: give key=value"),
+        ("training.epochs=many", "training.epochs=many: training.epochs: input should be a valid integer"),
+        ("training.epochs=none", "training.epochs=none: training.epochs: input should be a valid integer"),
+        ("epochs=5", "epochs=5: epochs: no such key; there are name"),
+        ("training.nope=5", "training.nope=5: training.nope: no such key; there are batch"),
+        ("name.x=5", "name.x=5: name is a value, not a table"),
     ],
 )
 def test_wrong_overrides_are_named(tmp_path, override, message):

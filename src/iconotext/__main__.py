@@ -1,5 +1,6 @@
 """``python -m iconotext`` is the program ``iconotext``."""
 
-from iconotext.cli.app import main
+from iconotext_program import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -61,7 +61,7 @@ class ShapeError(IconotextError):
 
 
 class TrainingError(IconotextError):
-    """Training cannot go on (memory, numbers that are none); the message says what was kept and what may help."""
+    """Training cannot go on (memory, numbers that are not finite); the message says what was kept and what may help."""
 
 
 class StudyError(IconotextError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from iconotext.errors import IconotextError, SettingError
-from iconotext.read import Failure
+from iconotext.read import SUFFIXES, Failure, read
 from iconotext.types import EVIDENCE, Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
@@ -186,17 +186,26 @@ class Linker:
             text, image = cached_text(text, cache), None if image is None else cached_image(image, cache)
         return cls(model, text, image, settings, stored=stored, table=table, uncached=uncached)
 
-    def link(self, document: Document) -> LinkedDocument:
+    def __repr__(self) -> str:
+        return f"Linker({self.name!r}, evidence={','.join(self.settings.evidence)})"
+
+    def link(self, document: Document | Path | str) -> LinkedDocument:
         """Find the links of one document.
+
+        Args:
+            document: The document, or the file that holds it.
 
         Returns:
             The document with its links; images that turn out to be unreadable have their ``problem`` now.
 
         Raises:
+            DocumentError: The file cannot be read.
             FeatureError: The image backbone cannot be compared with the text backbone.
+            TypeError: It is neither a document nor the name of a file.
         """
         from iconotext.links import link_document
 
+        document = _document(document)
         looked = cosines = None
         if "picture" in self.settings.evidence:
             looked = self.look(document)
@@ -235,8 +244,17 @@ class Linker:
             raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")
         return self._explained(linked, self.look(linked.document))
 
-    def link_all(self, documents: Iterable[Document | Failure]) -> Iterator[LinkedDocument | Failure]:
-        """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing."""
+    def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
+        """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
+
+        Args:
+            documents: Documents, the files that hold them, or what ``read_all`` gives.
+
+        Raises:
+            TypeError: Something is neither a document nor the name of a file.
+        """
+        if isinstance(documents, (str, Path, Document)):
+            raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
         for document in documents:
             if isinstance(document, Failure):
                 yield document
@@ -244,7 +262,8 @@ class Linker:
             try:
                 yield self.link(document)
             except IconotextError as error:
-                yield Failure(document.source or Path(document.id), error)
+                where = document.source or document.id if isinstance(document, Document) else document
+                yield Failure(Path(where), error)
 
     def _explained(self, linked: LinkedDocument, looked: Looked) -> LinkedDocument:
         from iconotext.links.explanation import explain_links
@@ -358,6 +377,27 @@ class Linker:
         if self._class_vectors is None:
             self._class_vectors = self.text.encode(names or ())
         return self._class_vectors
+
+
+def _document(given: Document | Path | str) -> Document:
+    if isinstance(given, Document):
+        return given
+    if isinstance(given, Path) or (isinstance(given, str) and _names_file(given)):
+        return read(given)
+    if isinstance(given, str):
+        raise TypeError(
+            f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
+            'Document("name", sentences=[...], images=[...])'
+        )
+    raise TypeError(f"link takes a Document or the name of a file, not a {type(given).__name__}")
+
+
+def _names_file(text: str) -> bool:
+    """Whether a text is the name of a file, or looks like one: then reading it says what is wrong."""
+    try:
+        return Path(text).exists() or Path(text).suffix.lower() in SUFFIXES
+    except (OSError, ValueError):  # too long for a name, or with characters that none has
+        return False
 
 
 def _looked_up(document: Document, table: FeatureTable | RegionBackbone) -> tuple[Document, list[int], ImageFeatures]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
     FloatMatrix = NDArray[np.float32]
@@ -18,6 +21,8 @@ Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
 
 Evidence = Literal["picture", "caption", "layout", "reference"]
 """Where knowledge about a link comes from; see ``iconotext.links``."""
+
+Part = TypeVar("Part")
 
 EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
 
@@ -64,7 +69,7 @@ class Image:
     """
 
     source: str
-    file: Path | bytes | None = None
+    file: Path | bytes | None = field(default=None, repr=False)  # may be megabytes
     alt: str | None = None
     caption: str | None = None
     block: int | None = None
@@ -75,14 +80,14 @@ class Image:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Document:
     """A document: its sentences and its images, each in reading order.
 
     Attributes:
         id: Name of the document, unique within a run or a corpus.
-        sentences: In reading order.
-        images: In reading order.
+        sentences: In reading order. Plain texts become a ``Sentence`` each.
+        images: In reading order. Names of files become an ``Image`` each.
         source: The file it was read from, or None.
         title: Title, or None.
         language: ISO 639-1 code of its language.
@@ -100,6 +105,21 @@ class Document:
     links: tuple[tuple[int, int], ...] | None = None
     split: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make plain texts sentences and names of files images.
+
+        Raises:
+            TypeError: There is something else among them.
+        """
+        sentences = _parts("sentences", self.sentences, Sentence, {str: Sentence})
+        images = _parts("images", self.images, Image, {str: _image, Path: _image})
+        object.__setattr__(self, "sentences", sentences)
+        object.__setattr__(self, "images", images)
+
+    def __repr__(self) -> str:
+        images = counted(len(self.images), "image")
+        return f"Document({self.id!r}, {counted(len(self.sentences), 'sentence')}, {images})"
 
     @property
     def place(self) -> str | None:
@@ -129,7 +149,7 @@ class Explanation:
     regions: tuple[tuple[float, float, float, float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Link:
     """A link between a sentence and an image.
 
@@ -153,8 +173,14 @@ class Link:
     explanation: Explanation | None = None
     relations: Mapping[str, float] | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"Link(sentence={self.sentence}, image={self.image}, score={self.score:.3f}, "
+            f"confidence={self.confidence:.3f})"
+        )
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedDocument:
     """A document with the links found in it.
 
@@ -180,3 +206,45 @@ class LinkedDocument:
         from iconotext.report import save
 
         save(self, Path(path), force=force)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The links as a table with the columns of the Parquet file: one row for each link, and for each image without.
+
+        Raises:
+            ImportError: There is no pandas.
+        """
+        from iconotext.report import to_pandas
+
+        return to_pandas(self)
+
+    def __repr__(self) -> str:
+        links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")
+        return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """The reading view, as notebooks show it."""
+        from iconotext.report import notebook_view
+
+        return notebook_view(self)
+
+
+def _parts(
+    name: str, given: Iterable[Any], kind: type[Part], made: Mapping[type, Callable[[Any], Part]]
+) -> tuple[Part, ...]:
+    """The sentences or images of a document, made of what was given for them."""
+    if isinstance(given, tuple) and all(isinstance(each, kind) for each in given):
+        return given
+    if isinstance(given, (str, bytes, Path)):
+        raise TypeError(f"{name} is a list of them, not {type(given).__name__}: put it into [ ]")
+    parts = []
+    for each in given:
+        make = next((made[known] for known in made if isinstance(each, known)), None)
+        if make is None and not isinstance(each, kind):
+            wanted = " or ".join(known.__name__ for known in (kind, *made))
+            raise TypeError(f"{name}: each one is {wanted}, not {type(each).__name__}")
+        parts.append(make(each) if make else each)
+    return tuple(parts)
+
+
+def _image(file: str | Path) -> Image:
+    return Image(str(file), Path(file))

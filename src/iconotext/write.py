@@ -131,7 +131,7 @@ def is_full(error: OSError) -> bool:
 
 
 def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} exists already; --force replaces it")
+    return OutputError(f"{path} exists already; force=True replaces it")
 
 
 def _create(path: Path) -> tuple[Path, BinaryIO]:

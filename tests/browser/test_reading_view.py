@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -332,3 +333,18 @@ def test_a_very_long_document_stays_usable(open_page):
     assert "p299" in lit(page)
     page.get_by_label("Confidence at least").fill("80")
     until(page, "document.getElementById('count').textContent === '300 of 900 links'")
+
+
+def test_a_notebook_shows_it_in_a_frame_of_its_own(open_page, linked, browser, tmp_path):
+    script = "document.title = 'changed'; try { parent.document.title = 'changed' } catch { }"
+    made = replace(linked, model=f'<script>{script}</script><img src=x onerror="{script}">')
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>Notebook</title>{made._repr_html_()}", "utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "notebook.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("html.js").wait_for()
+    frame.locator("[data-open]").first.click()
+    assert frame.locator("dialog[open]").count() == 1
+    assert page.title() == "Notebook"
+    assert page.evaluate("document.querySelectorAll('*').length") == 5  # html, head, title, body and the frame
+    page.close()

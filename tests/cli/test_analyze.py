@@ -81,7 +81,9 @@ def test_examples(corpus, tmp_path):
     assert "no document 'x'" in run(
         "analyze", "examples", "random", corpus, "--document", "x", "--output", tmp_path / "x.html", status=1
     )
-    assert "not drawn" in run("analyze", "examples", "object-detection", corpus, "-o", tmp_path / "x.html", status=1)
+    assert "cannot be drawn" in run(
+        "analyze", "examples", "object-detection", corpus, "-o", tmp_path / "x.html", status=1
+    )
 
 
 def test_examples_of_equal_documents_are_the_representative_ones(corpus, tmp_path):

@@ -54,7 +54,7 @@ def test_errors_are_one_line(tmp_path):
     folder = source(tmp_path)
     for arguments, message in (
         (["--source", tmp_path / "gone"], "no such file or folder"),
-        (["--source", tmp_path / "images"], "train.description-in-isolation.json is not in it"),
+        (["--source", tmp_path / "images"], "train.description-in-isolation.json is neither in it"),
         (["--source", folder], "has none of the 15 photographs"),
         (["--source", folder, "--set", "words=1"], "--set words=1: give name=value with one of the names text, verify"),
         (["--source", folder, "--set", "text=title"], "text: "),

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from iconotext.cli import common
-from iconotext.cli.common import WIDE, known_errors, output_console, parse_settings, progress
+from iconotext.cli.common import known_errors, parse_settings, progress
+from iconotext.cli.output import WIDE, output_console
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import ReadSettings
 

@@ -53,7 +53,7 @@ def test_check_of_a_good_corpus(tmp_path, picture):
     picture("a.png")
     result = run("check", corpus(tmp_path / "c.jsonl", row("a", "a.png")))
     assert result.exit_code == 0, result.output
-    assert "1 documents, nothing wrong" in result.stdout
+    assert "1 document, nothing wrong" in result.stdout
 
 
 def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
@@ -105,9 +105,9 @@ def test_stats(tmp_path, monkeypatch):
     assert "[bold]a.jsonl" in result.stdout
     assert "1/0/1" in result.stdout
     assert "2/1.5" in result.stdout
-    assert "33.3%" in result.stdout  # 2 links of 4 + 2
+    assert "33.3\u00a0%" in result.stdout  # 2 links of 4 + 2
     assert "N/A" in result.stdout
-    assert "nobody knows the links of 1 of 1" in result.stdout
+    assert "the links of 1 of 1 document are not known" in result.stdout
     numbers = json.loads(run("stats", first, second, "--json").stdout)
     assert [n["corpus"] for n in numbers] == [str(first), str(second)]
     assert numbers[0]["density"] == pytest.approx(1 / 3)
@@ -146,7 +146,7 @@ def test_features_travel_with_the_corpus(tmp_path):
     (released / "id2row.json").write_text('{"x": 0}')
     result = run("convert", released, tmp_path / "out/mscoco.jsonl")
     assert result.exit_code == 0, result.output
-    assert "copied along" in result.stderr
+    assert "copied too" in result.stderr
     (document,) = read_corpus(tmp_path / "out/mscoco.jsonl")
     assert [(image.source, image.problem) for image in document.images] == [("x", None)]
     table = load_feature_table(tmp_path / "out/features.npy")
@@ -161,7 +161,7 @@ def test_features_of_another_corpus_are_not_taken_along(tmp_path, picture):
     (tmp_path / "in/id2row.json").write_text('{"x": 0}')
     result = run("convert", path, tmp_path / "out/c.parquet")
     assert result.exit_code == 0, result.output
-    assert "copied along" not in result.stderr
+    assert "copied too" not in result.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["c.parquet"]
 
 
@@ -200,8 +200,8 @@ def test_several_corpora_are_checked(tmp_path, picture):
     result = run("check", bad, good)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[-2:] == [
-        f"{bad} (jsonl): 1 documents, 1 problem",
-        f"{good} (jsonl): 1 documents, nothing wrong",
+        f"{bad} (jsonl): 1 document, 1 problem",
+        f"{good} (jsonl): 1 document, nothing wrong",
     ]
     found = [json.loads(line) for line in run("check", good, bad, "--json").stdout.splitlines()]
     assert [len(each["problems"]) for each in found] == [0, 1]

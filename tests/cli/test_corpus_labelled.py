@@ -63,7 +63,7 @@ def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path
     [
         (["--output", "c.csv"], "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert`"),
         (["--output", "folder"], "name a file .jsonl or .parquet"),
-        (["--output", "c.jsonl", "--images", "gone"], "gone: no folder"),
+        (["--output", "c.jsonl", "--images", "gone"], "gone: not a folder"),
         (["--output", "c.jsonl", "--only-found"], "leave out --only-found"),
         (["--output", "c.jsonl", "--source", "gone.csv"], "gone.csv: cannot be read"),
     ],
@@ -126,7 +126,7 @@ def test_clue_without_pictures_and_its_rates(tmp_path, monkeypatch):
     shutil.copy(output, tmp_path / "copy.jsonl")
     table = run("stats", output, tmp_path / "copy.jsonl").stdout
     visible = next(line for line in table.splitlines() if line.strip().startswith("Visible"))
-    assert visible.split() == ["Visible", "37.5%", "of", "8", "37.5%", "of", "8", "67.4%"]
+    assert visible.split() == ["Visible", "37.5", "%", "of", "8", "37.5", "%", "of", "8", "67.4", "%"]
     (numbers,) = json.loads(run("stats", output, "--json").stdout)
     assert numbers["relations"]["Irrelevant"] == {"positive": 3, "answered": 8, "rate": 0.375}
     assert "Action" in table
@@ -134,7 +134,7 @@ def test_clue_without_pictures_and_its_rates(tmp_path, monkeypatch):
     assert run("build", "cite", "--source", cited, "-o", tmp_path / "cite.jsonl").exit_code == 0
     both = run("stats", output, tmp_path / "cite.jsonl").stdout
     needed = next(line for line in both.splitlines() if line.strip().startswith("ImageNeeded"))
-    assert needed.split() == ["ImageNeeded", "100.0%", "of", "1", "11.5%"]
+    assert needed.split() == ["ImageNeeded", "100.0", "%", "of", "1", "11.5", "%"]
     assert "relation" not in run("stats", _bare(tmp_path)).stdout
 
 

@@ -105,7 +105,7 @@ def test_no_word_of_the_table_is_broken(tmp_path, monkeypatch, columns):
         "train/val/test",
         "400/400/400",
         "1,200",
-        "100.0%",
+        "100.0",
         "DII-Stress",
         "22K/3K/3K",
         "Subjective",

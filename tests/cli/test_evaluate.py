@@ -118,7 +118,7 @@ def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
     there = [row | {"images": [f"https://a.example/{name}" for name in row["images"]]} for row in rows]
     addresses.write_text("".join(json.dumps(row) + "\n" for row in there))
     said = run("evaluate", "no-training", addresses, status=1)
-    assert said.count("count without being seen") == 3
+    assert said.count("cannot be seen and still count") == 3
     assert "and 5 more documents: 14 of 14 pictures in all" in said
     assert "none of 14 pictures could be looked at" in said
     run("evaluate", "no-training", addresses, "--evidence", "layout,caption,picture")
@@ -141,7 +141,7 @@ def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
 def test_evidence(corpus):
     found = run("evaluate", "no-training", corpus, "--evidence", "layout,caption", "--json")
     assert found != run("evaluate", "no-training", corpus, "--json")
-    assert "no evidence but picture" in run("evaluate", "object-detection", corpus, "--evidence", "caption", status=1)
+    assert "uses the picture only" in run("evaluate", "object-detection", corpus, "--evidence", "caption", status=1)
 
 
 def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
@@ -151,7 +151,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
     for model in ("no-training", "object-detection"):
         result = CliRunner().invoke(app, ["evaluate", model, str(tmp_path / "c.jsonl"), "--json"])
         assert json.loads(result.stdout)["documents"] == 1
-        assert "'d': 1 of 2 pictures count without being seen: not found" in result.stderr
+        assert "'d': 1 of 2 pictures cannot be seen and still count: not found" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
         (["no-training", "good.jsonl", "--set", "colour=red"], "resamplings"),
         (["no-training", "good.jsonl", "--set", "resamplings=5"], "resamplings: "),
         (["random", "good.jsonl", "--compare", "gone.parquet"], r"gone\.parquet: cannot be read"),
-        (["random", "good.jsonl", "--compare", "good.parquet"], "no Parquet file"),
+        (["random", "good.jsonl", "--compare", "good.parquet"], "not a Parquet file"),
     ],
 )
 def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):

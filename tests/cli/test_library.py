@@ -71,7 +71,7 @@ def test_errors_are_one_line(photos, tmp_path):
     assert "no library yet" in run("library", "add", lib, status=1)
     assert "no such file or folder" in run("library", "add", lib, tmp_path / "nothing", status=1)
     assert not lib.exists()
-    assert "no library; make one with" in run("library", "list", lib, status=1)
+    assert "not a library; make one with" in run("library", "list", lib, status=1)
     assert "with other things in it" in run("library", "add", photos, lib.parent, status=1)
     assert "--set x=1" in run("library", "add", lib, photos, "--set", "x=1", status=1)
     assert "takes all of a folder" in run("library", "add", lib, photos, "--set", "exclude=x", status=1)

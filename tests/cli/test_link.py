@@ -45,7 +45,7 @@ def test_pages_and_table(article, tmp_path):
 
 
 def test_json_has_the_format_of_the_documentation(article):
-    linked = json.loads(run("link", article, "--to", "json"))
+    (linked,) = json.loads(run("link", article, "--to", "json"))
     assert linked["id"] == "article"
     assert linked["source"] == str(article)
     assert linked["model"] == "default"
@@ -67,23 +67,23 @@ def test_json_has_the_format_of_the_documentation(article):
 
 
 def test_evidence_can_be_switched_off(article):
-    linked = json.loads(run("link", article, "--to", "json", "--evidence", "picture", "--min-confidence", 0))
+    (linked,) = json.loads(run("link", article, "--to", "json", "--evidence", "picture", "--min-confidence", 0))
     assert {kind for link in linked["links"] for kind in link["evidence"]} == {"picture"}
     assert len(linked["links"]) == 6  # three sentences for each image
-    linked = json.loads(run("link", article, "--to", "json", "--select", "best", "--evidence", "layout,caption"))
+    (linked,) = json.loads(run("link", article, "--to", "json", "--select", "best", "--evidence", "layout,caption"))
     assert {kind for link in linked["links"] for kind in link["evidence"]} <= {"layout", "caption"}
     assert len(linked["links"]) <= 2
 
 
 def test_explain_says_what_carries_each_link(article, tmp_path):
-    linked = json.loads(run("link", article, "--to", "json", "--explain"))
+    (linked,) = json.loads(run("link", article, "--to", "json", "--explain"))
     assert linked["links"]
     for link in linked["links"]:
         text = linked["sentences"][link["sentence"]]["text"]
         words = [text[begin:end] for begin, end, _ in link["explanation"]["words"]]
         assert words == text.replace(".", "").split()
         assert np.shape(link["explanation"]["regions"]) == (36, 5)
-    plain = json.loads(run("link", article, "--to", "json"))
+    (plain,) = json.loads(run("link", article, "--to", "json"))
     assert [{**link, "explanation": None} for link in linked["links"]] == [
         {**link, "explanation": None} for link in plain["links"]
     ]
@@ -188,7 +188,7 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
 def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
     (tmp_path / "one.png").write_bytes((tmp_path / "one.png").read_bytes()[:2000])
     (tmp_path / "two.png").unlink()
-    linked = json.loads(run("link", article, "--to", "json"))
+    (linked,) = json.loads(run("link", article, "--to", "json"))
     assert [bool(image["problem"]) for image in linked["images"]] == [True, True]
     assert linked["links"] == []
     assert [row == [0, 0] for row in linked["similarity"]] == [True] * len(linked["sentences"])

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from iconotext.cli import reproduce as command
 from iconotext.cli.app import app
+from iconotext.cli.fitted import fitted
 from iconotext.errors import SettingError
+from iconotext.evaluate.table import Cell, ResultsTable, Value, markdown
 from iconotext.train.reproduce import comparison as module
 from iconotext.train.reproduce.comparison import Reproduction
 from tests.train.synthetic import write_synthetic
@@ -63,6 +67,43 @@ def test_a_table_is_printed_and_its_progress_goes_to_stderr(tmp_path, monkeypatc
     assert found == json.loads((tmp_path / "reproduced/2/results.json").read_text())
     assert (found["table"], found["dataset"], len(found["rows"])) == ("2", "DII-Stress", 2)
     assert "started" not in again.stderr
+
+
+def test_no_folder_is_left_where_it_refuses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = write_synthetic(tmp_path / "c", 30)
+    lines = [json.loads(line) | {"links": None} for line in corpus.read_text().splitlines()]
+    corpus.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    before = sorted(tmp_path.rglob("*"))
+    settings = [part for each in SMALL for part in ("--set", each)]
+    for output in ([], ["--output", "a/b"]):
+        result = run("2", "--corpus", corpus, *settings, *output)
+        assert "no test documents with gold links" in result.stderr
+        assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "mine").mkdir()
+    run("2", "--corpus", corpus, *settings, "--output", "mine")
+    assert (tmp_path / "mine").is_dir()  # was there before
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_table_fits_the_terminal_and_says_all(width):
+    groups = ("corpus (ours)", "MSCOCO (published)", "Story-DII (published)", "Story-SIS (published)")
+    cell = Cell(Value(47.5, (33.3, 65.4)), Value(16.7, (0.0, 50.0)), Value(23.3, (20.0, 30.0)))
+    rows = tuple((name, (cell,) * len(groups)) for name in ("Object detection", "TK + ½k", "<b>*a*|[b]</b>"))
+    text = markdown(ResultsTable(groups, rows, "Table 2, and c_d.jsonl", ("A note of $5.",)))
+    console = Console(width=width, record=True, file=io.StringIO())
+    for piece in fitted(text, width):
+        console.print(piece)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    shown = "\n".join(lines)
+    tables = {60: 8, 80: 4, 200: 2}[width]
+    assert shown.count("<b>*a*|[b]</b>") == tables
+    assert shown.count("16.7 (0.0–50.0) / 23.3 (20.0–30.0)") == 3 * len(groups)
+    assert shown.count("47.5 (33.3–65.4)") == 3 * len(groups)
+    assert "Table 2, and c_d.jsonl" in shown
+    assert "A note of $5." in shown
+    assert "…" not in shown
 
 
 def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):

@@ -41,7 +41,7 @@ def test_train_prints_epochs_and_figures_and_is_not_done_twice(tmp_path, recipe,
     assert "models/mine is trained already" in again.stderr
     assert again.stdout == result.stdout
     other = run(recipe, "--corpus", corpus, "--set", "training.epochs=3", status=1)
-    assert "differs in training.epochs; name another folder with --output" in other.stderr
+    assert "differs in training.epochs; name another folder" in other.stderr
 
 
 def test_an_interrupted_training_goes_on(tmp_path, recipe):
@@ -72,7 +72,12 @@ def test_a_model_to_start_from_is_enough(tmp_path, recipe):
 
 
 def test_list_names_the_recipes_that_ship():
-    assert run("--list").stdout.split() == list(shipped_recipes())
+    lines = [line.split(maxsplit=1) for line in run("--list").stdout.splitlines()]
+    assert [name for name, _ in lines] == list(shipped_recipes())
+    assert dict(lines)["hessel2019/dense"].startswith("DC of Tables 2 and 3: every sentence has an image")
+    for _, about in lines:
+        assert about.rstrip()[-1] in ".)"  # all of it, and on one line
+        assert len(about.rstrip()) < 115
 
 
 def test_what_is_missing_is_wrong_usage(tmp_path, recipe):
@@ -86,7 +91,7 @@ def test_what_is_missing_is_wrong_usage(tmp_path, recipe):
     [
         (["--set", "training.nope=1"], "training.nope: no such key"),
         (["--set", "training.epochs"], "give key=value"),
-        (["--init", "nowhere"], "no model is in this folder"),
+        (["--init", "nowhere"], "there is no model in this folder"),
         ([], "there is no such corpus"),
     ],
 )

@@ -84,7 +84,7 @@ def test_labelled_pictures_are_told(tmp_path, corpus, picture, monkeypatch):
 def test_it_starts_from_no_other_model(tmp_path, corpus):
     result = run("--corpus", corpus, "--output", tmp_path / "model", "--init", "default")
     assert result.exit_code == 2
-    assert "--init: a relation model starts from nothing but its recipe" in result.stderr
+    assert "--init: a relation model is always trained from its recipe alone" in result.stderr
     assert not (tmp_path / "model").exists()
 
 

@@ -352,6 +352,6 @@ def test_features_never_run_code(tmp_path):
     (tmp_path / "plain.npy").write_bytes(pickle.dumps(Trap()))
     (tmp_path / "trapped").unlink(missing_ok=True)
     for name in ("objects.npy", "plain.npy"):
-        with pytest.raises(CorpusError, match="no array of numbers"):
+        with pytest.raises(CorpusError, match="not an array of numbers"):
             load_feature_table(tmp_path / name)
     assert not (tmp_path / "trapped").exists()

@@ -153,7 +153,7 @@ def test_rows_are_written_as_documents_are(tmp_path):
     for name in ("c.jsonl", "c.parquet"):
         assert write_rows(iter(rows), tmp_path / name) == 2
         assert list(read_rows(tmp_path / name)) == rows
-    with pytest.raises(CorpusError, match="'a': there are two of this id"):
+    with pytest.raises(CorpusError, match="two documents have this id"):
         write_rows([rows[0], rows[0]], tmp_path / "d.jsonl")
     assert not (tmp_path / "d.jsonl").exists()
     with pytest.raises(CorpusError, match="'a': has no split"):

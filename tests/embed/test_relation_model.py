@@ -96,7 +96,7 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError, match="slope"):
         RelationModel("m", replace(broken, arrays={**broken.arrays, "slope": np.ones(3, np.float32)}), TwoNumbers())
     nan = np.array([np.nan, 1], np.float32)
-    with pytest.raises(ShapeError, match="numbers that are none"):
+    with pytest.raises(ShapeError, match="numbers that are not finite"):
         RelationModel("m", replace(broken, arrays={**broken.arrays, "shift": nan}), TwoNumbers())
     with pytest.raises(ShapeError, match="reads 3 numbers"):
         RelationModel("m", weights(dim=3), TwoNumbers())

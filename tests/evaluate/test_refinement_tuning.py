@@ -90,7 +90,7 @@ def test_settings_out_of_range():
     for wrong in ({"strengths": ()}, {"thresholds": ()}, {"strengths": (-1,)}, {"thresholds": (math.nan,)}):
         with pytest.raises(SettingError):
             tune_refinement(by_number(cosines), by_number(told), np.arange(60), pool=5, **wrong)
-    with pytest.raises(CorpusError, match="--pool 60"):
+    with pytest.raises(CorpusError, match="pool=60"):
         tune_refinement(by_number(cosines), by_number(told), np.arange(60))
 
 

@@ -93,7 +93,7 @@ def test_what_is_no_results_file_is_named(tmp_path):
     with pytest.raises(CorpusError, match=r"gone\.parquet: cannot be read"):
         read_results(tmp_path / "gone.parquet")
     (tmp_path / "text.parquet").write_text("no")
-    with pytest.raises(CorpusError, match="no Parquet file"):
+    with pytest.raises(CorpusError, match="not a Parquet file"):
         read_results(tmp_path / "text.parquet")
     pq.write_table(pa.table({"id": ["a"], "sentences": [1], "images": [1]}), tmp_path / "other.parquet")
     with pytest.raises(CorpusError, match="column links is missing"):

@@ -91,7 +91,7 @@ def test_a_pool_of_everything_is_drawn_once():
 
 
 def test_a_pool_that_is_too_large_is_an_error_at_once():
-    with pytest.raises(CorpusError, match=r"500 images cannot be drawn from 12.*--pool 12"):
+    with pytest.raises(CorpusError, match=r"500 images cannot be drawn from 12.*pool=12"):
         draw_pools(12)
     with pytest.raises(CorpusError, match="from 0"):
         rank_pools(matrix_score(np.zeros((0, 0))), np.zeros(0, np.intp))

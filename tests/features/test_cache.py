@@ -211,7 +211,7 @@ def test_a_full_disk_ends_writing_with_one_warning(path, caplog):
     for i in range(5):
         cache.put({str(1000 + i).encode(): np.zeros(5000)}, backbone="b", kind="k")
     assert len(caplog.records) == 1
-    assert "features are not cached any more: database or disk is full" in caplog.text
+    assert "features are no longer cached: database or disk is full" in caplog.text
     assert len(stored(cache, b"1", b"1000")) == 1
 
 

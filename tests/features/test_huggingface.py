@@ -72,7 +72,7 @@ def test_dual_encoders(models, files, name):
         np.testing.assert_allclose(dual.text.encode([text])[0], vectors[i], atol=1e-5)
     assert dual.text.encode([]).shape == (0, dual.text.dim)
     assert load_image_backbone(str(models / name)).space == dual.text.space
-    with pytest.raises(FeatureError, match="does not tell regions apart"):
+    with pytest.raises(FeatureError, match="knows no regions"):
         dual.image.encode(files, regions=True)
 
 

@@ -52,7 +52,7 @@ def test_outside_the_folder_is_refused(site, address):
 
 
 def test_outside_names_the_way_out(site):
-    with pytest.raises(OutsideError, match=r"--root.*--allow-outside"):
+    with pytest.raises(OutsideError, match=r"root=.*allow_outside"):
         opened("../../secret.png", site)
     assert opened("../img/a%20b.png", site, root=site.parent.parent)
     assert opened("../../secret.png", site, allow_outside=True)
@@ -101,7 +101,7 @@ def test_inline_pictures(site):
 
 def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
-        with pytest.raises(PictureError, match="--fetch"):
+        with pytest.raises(PictureError, match="fetch=True"):
             opened(address, site)
 
 

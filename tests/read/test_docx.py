@@ -370,7 +370,7 @@ def test_an_endless_directory(tmp_path, plain):
 
 
 def test_without_its_body(tmp_path, plain):
-    with pytest.raises(DocumentError, match="no Word document"):
+    with pytest.raises(DocumentError, match="not a Word document"):
         reading(tmp_path, changed(plain, r"word/document\.xml", lambda _: None))
 
 

@@ -172,8 +172,8 @@ def test_an_encrypted_picture(tmp_path):
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        ("META-INF/container.xml", "no EPUB"),
-        ("OEBPS/content.opf", "no EPUB"),
+        ("META-INF/container.xml", "not an EPUB"),
+        ("OEBPS/content.opf", "not an EPUB"),
     ],
 )
 def test_what_it_cannot_do_without(tmp_path, member, message):

@@ -148,7 +148,7 @@ def test_pages_and_their_index(linked, tmp_path):
     assert write_pages([linked], tmp_path / "linked") == [pages[0], pages[2]]
     assert {p.name for p in (tmp_path / "linked").glob("*.html")} == {"doc.html", "Doc-2.html", "index.html"}
     pages[0].write_text("the user's")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         write_pages([linked], tmp_path / "linked")
     write_pages([linked], tmp_path / "linked", force=True)
     assert is_untouched(pages[0])

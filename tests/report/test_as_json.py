@@ -8,7 +8,8 @@ import numpy as np
 
 from iconotext.errors import DocumentError
 from iconotext.read import Failure
-from iconotext.report.as_json import json_array, json_lines, json_object, json_text
+from iconotext.report.as_json import json_array, json_lines, json_object
+from iconotext.report.readable import readable
 from iconotext.types import Image
 from tests.report.conftest import explained, link, make_linked
 
@@ -35,12 +36,6 @@ def test_every_key_of_the_format(linked):
     assert np.shape(found["similarity"]) == (9, 3)
 
 
-def test_text_reads_back_as_the_object(linked):
-    assert json.loads(json_text([linked])) == json_object(linked)
-    assert json.loads(json_text([linked, linked])) == [json_object(linked)] * 2
-    assert json.loads(json_text([])) == []
-
-
 def test_lists_and_lines_are_written_piece_by_piece(linked):
     failure = Failure(Path("in/broken.md"), DocumentError("in/broken.md: is no text"))
     results = [linked, failure, linked]
@@ -50,6 +45,7 @@ def test_lists_and_lines_are_written_piece_by_piece(linked):
     assert [json.loads(line) for line in json_lines(results)] == expected
     assert all(line.count("\n") == 1 for line in json_lines(results))
     assert json.loads("".join(json_array([]))) == []
+    assert json.loads("".join(json_array([linked]))) == [json_object(linked)]  # one is a list, too
 
 
 def test_numbers_are_short_and_finite():
@@ -57,19 +53,25 @@ def test_numbers_are_short_and_finite():
     odd = replace(made, similarity=np.array([[1 / 3, np.nan, np.inf]], np.float32))
     assert json_object(odd)["similarity"] == [[0.333333, None, None]]
     made = make_linked(["a"], [Image("a.png")], [link(0, 0, 2 / 3)])
-    assert '"confidence": 0.666667' in json_text([made])
+    assert '"confidence": 0.666667' in "".join(json_array([made]))
 
 
 def test_letters_stay_letters():
     made = make_linked(["Grüße aus Köln, 你好"], [], [], source=Path("ä.md"))
-    assert "Grüße aus Köln, 你好" in json_text([made])
+    assert "Grüße aus Köln, 你好" in "".join(json_array([made]))
     assert json_object(made)["source"] == "ä.md"
 
 
 def test_hostile_text_is_valid_utf8_and_reads_back(hostile):
     text, made = hostile
     read = json.loads("".join(json_lines([made])).encode())
-    assert read["sentences"][0]["text"] == text.replace("\ud800", "\ufffd")
+    assert read["sentences"][0]["text"] == read["title"] == read["model"] == text.replace("\ud800", "\ufffd")
+
+
+def test_no_text_acts_on_the_terminal_that_shows_it(hostile):
+    _, made = hostile
+    printed = "".join(json_array([made]))
+    assert readable(printed) == printed
 
 
 def test_no_sentences_and_no_images():

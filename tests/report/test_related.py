@@ -12,9 +12,10 @@ from iconotext.report.as_html import reading_page
 from iconotext.report.as_json import json_object
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
-from iconotext.report.related import LABELS, likely_relations, related_data
+from iconotext.report.related import LABELS, USUAL, related_data, shown_relations
+from tests.report.conftest import link
 
-SAID = {"Visible": 0.5, "Story": 0.875, "Meta": 0.4999, "Expansion": 0.99}
+SAID = {"Visible": 0.75, "Story": 0.9375, "Meta": 0.4999, "Expansion": 0.99}
 
 
 def related(made):
@@ -23,13 +24,33 @@ def related(made):
 
 
 def test_every_relation_of_clue_has_a_label_and_no_other():
-    assert tuple(LABELS) == CLUE
+    assert tuple(LABELS) == tuple(USUAL) == CLUE
 
 
-def test_likely_ones_of_clue_the_likeliest_first(linked):
-    found = likely_relations(related(linked).links[0])
-    assert [(relation.name, p) for relation, p in found] == [("Story", 0.875), ("Visible", 0.5)]
-    assert likely_relations(linked.links[0]) == []
+def told(*relations):
+    links = [replace(link(0, n, 0.5), relations=each) for n, each in enumerate(relations)]
+    return [[relation.name for relation, _ in found] for found in shown_relations(links).values()]
+
+
+def test_those_of_clue_far_above_the_usual_the_likeliest_first(linked):
+    found = shown_relations(related(linked).links)
+    assert [(relation.name, p) for relation, p in found[1, 0]] == [("Story", 0.9375), ("Visible", 0.75)]
+    assert found[2, 0] == found[3, 1] == []
+
+
+def test_what_nearly_every_link_has_is_said_of_none():
+    assert told(*[{"Story": 0.8}] * 40) == [[]] * 40
+    assert told(*[{"Visible": 0.9}] * 40) == [[]] * 40  # captions say what pictures show
+    assert told(*[{"Story": 0.8}] * 40, {"Story": 0.97})[-1] == ["Story"]
+    assert told(*[{"Visible": 0.1}] * 40, {"Visible": 0.51})[-1] == ["Visible"]
+
+
+def test_documents_with_few_links_start_from_what_is_usual():
+    assert told({"Story": 0.8}) == [[]]
+    assert told({"Visible": 0.8}) == [["Visible"]]
+    assert told({"Action": 0.4}) == [[]]  # far above the usual, and still less likely than not
+    assert told({"Story": 1.0, "Visible": 0.0}) == [["Story"]]
+    assert told({}) == told(None) == [[]]
 
 
 def test_json_has_all_of_them_where_there_are_any(linked):
@@ -45,14 +66,14 @@ def test_parquet_has_them_as_a_map(linked, tmp_path):
     assert second is None
 
 
-def test_markdown_names_the_likely_ones(linked):
+def test_markdown_names_those_that_are_shown(linked):
     assert "(90 %; the story behind it, says what it shows)" in markdown(related(linked)).replace("\u00a0", " ")
 
 
 def test_a_page_has_labels_and_meanings_for_its_script_and_nothing_without_relations(linked):
     page = reading_page(related(linked))
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
-    assert data["related"] == [[[3, 88], [0, 50]], [], []]
+    assert data["related"] == [[[3, 0.9375], [0, 0.75]], [], []]
     assert data["relations"][3] == [
         "the story behind it",
         "the text gives the story or the circumstances behind the image",

@@ -31,7 +31,7 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     path.chmod(0o640)
-    with pytest.raises(OutputError, match="exists already; --force"):
+    with pytest.raises(OutputError, match="exists already; force=True"):
         write_text(path, "new")
     assert path.read_text() == "old"
     write_text(path, "new", force=True)
@@ -47,7 +47,7 @@ def test_a_file_that_appears_meanwhile_stays(tmp_path):
         yield b"ours"
         path.write_text("theirs")
 
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         write_bytes(path, slowly())
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
@@ -117,7 +117,7 @@ def test_refuse_says_it_before_the_work(tmp_path):
     refuse(tmp_path / "new.txt", False)
     (tmp_path / "old.txt").write_text("x")
     refuse(tmp_path / "old.txt", True)
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         refuse(tmp_path / "old.txt", False)
 
 
@@ -202,7 +202,7 @@ def test_a_pipe_is_written_to_directly(tmp_path):
 def test_save_writes_what_the_suffix_says(linked, tmp_path, suffix):
     save(linked, tmp_path / f"a.{suffix}")
     assert (tmp_path / f"a.{suffix}").stat().st_size > 300
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         save(linked, tmp_path / f"a.{suffix}")
 
 

@@ -140,7 +140,7 @@ def test_what_is_taken_out_takes_only_its_own_places(photos, lib, article):
 
 
 def test_what_cannot_be_taken_out_is_told(photos, lib, tmp_path):
-    with pytest.raises(LibraryError, match="no library; make one"):
+    with pytest.raises(LibraryError, match="not a library; make one"):
         remove_from_library(lib, [photos])
     assert not lib.exists()
     update(lib, photos)
@@ -350,7 +350,7 @@ def test_what_cannot_be_read_of_a_library_is_told(photos, lib, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LibraryError, match="cannot be a library"):
         check_new(tmp_path / "file")
-    with pytest.raises(LibraryError, match="no library"):
+    with pytest.raises(LibraryError, match="not a library"):
         open_library(tmp_path / "file")
     (tmp_path / "odd" / "library.json").mkdir(parents=True)
     with pytest.raises(LibraryError, match="cannot be read"):
@@ -576,7 +576,7 @@ def test_another_relation_model_renews_the_offsets(photos, lib, article):
 
 
 def test_libraries_that_are_none_say_so(tmp_path, photos, lib):
-    with pytest.raises(LibraryError, match="no library; make one with"):
+    with pytest.raises(LibraryError, match="not a library; make one with"):
         open_library(tmp_path / "nothing")
     update(lib, photos)
     text = (lib / "library.json").read_text()

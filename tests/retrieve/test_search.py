@@ -90,7 +90,7 @@ def test_dates_are_whole_years_months_and_days(tmp_path, lib):
     "wrong", ["", "24", "2024-13", "2023-02-29", "yesterday", "2024-1-1-1", "0000", "2024-05-31 OR 1"]
 )
 def test_what_is_no_date_is_told(wrong):
-    with pytest.raises(SettingError, match="no date; write a year"):
+    with pytest.raises(SettingError, match="not a date; write a year"):
         make_filters(None, wrong)
 
 

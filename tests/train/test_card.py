@@ -23,3 +23,11 @@ def test_card_without_gold_links_says_so():
     card = model_card(recipe, PREPARED, {"best_epoch": 1, "epochs": 1, "validation_loss": 1.0})
     assert "No gold links were known" in card
     assert "| split" not in card
+
+
+def test_names_in_a_card_are_text():
+    recipe = make_recipe({"name": "<img src=x onerror=alert(1)>"}, source="test")
+    metrics = {"best_epoch": 1, "epochs": 1, "validation_loss": 1.0, "relations": ["<b>|`x`", "Story"]}
+    card = model_card(recipe, PREPARED, metrics)
+    assert "<img" not in card
+    assert "<b>" not in card

@@ -182,7 +182,9 @@ def test_a_folder_of_a_retrieval_model_is_refused(tmp_path, missing):
     for name in {"recipe.toml", "weights.safetensors", "metrics.json"} - set(missing):
         (folder / name).write_text(text)
     before = contents(folder)
-    with pytest.raises(SettingError, match=r"recipe\.toml there is not of a relation model; name another folder"):
+    with pytest.raises(
+        SettingError, match=r"recipe\.toml in it does not belong to a relation model; name another folder"
+    ):
         train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], folder)
     assert contents(folder) == before
 
@@ -191,7 +193,7 @@ def test_a_folder_of_a_retrieval_model_is_refused(tmp_path, missing):
 def test_files_of_which_nothing_says_what_they_are_are_left_alone(tmp_path, name):
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / name).write_text("{}")
-    with pytest.raises(SettingError, match=f"{name} there is not of a relation model"):
+    with pytest.raises(SettingError, match=f"{name} in it does not belong to a relation model"):
         train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], tmp_path / "m")
 
 
@@ -378,7 +380,7 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
     assert load_relation_recipe("relations", ["relations.members=7", "name=mine"]).relations.members == 7
     with pytest.raises(SettingError, match=r"relations\.members: input should be greater"):
         load_relation_recipe("relations", ["relations.members=0"])
-    with pytest.raises(SettingError, match=r"--set other\.key=1"):
+    with pytest.raises(SettingError, match=r"other\.key=1"):
         load_relation_recipe("relations", ["other.key=1"])
     assert load_relation_recipe("relations", ['relations.splits=["train", "test"]']).relations.splits == (
         "train",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,11 @@ from iconotext.cli.analyze_attention import attention
 from iconotext.cli.analyze_bias import bias
 from iconotext.cli.analyze_refinement import refinement
 from iconotext.cli.analyze_study import study, votes
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate import EvaluateSettings, Split, evaluate_model, score, select
+from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import CorpusError, SettingError
+from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate import Evaluation, Scored
@@ -77,9 +78,8 @@ def correlation(
 
         found = correlations(named_results(results))
         if as_json:
-            typer.echo(json.dumps(as_dict(found), ensure_ascii=False, allow_nan=False))
+            say_json(as_dict(found))
             return
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
@@ -91,7 +91,7 @@ def correlation(
             rho = "–" if each.rho is None else f"{each.rho:.3f}"
             style = "bold" if each is least and len(found) > 1 else ""
             table.add_row(Text(each.first), Text(each.second), Text(rho, style=style), f"{each.documents:,}")
-        Console().print(table)
+        output_console().print(table)
 
 
 @analyze.command()
@@ -141,10 +141,10 @@ def difficulty(
         vectors = document_vectors(evaluation, progress(documents, total=len(scored), label="Encoding"), image, encode)
         if vectors.left_out:
             names = ", ".join(vectors.left_out[:5])
-            complain(f"{len(vectors.left_out)} documents left out, none of their pictures can be read: {names}")
+            complain(f"{counted(len(vectors.left_out), 'document')} left out, because no picture can be read: {names}")
         found = explain(vectors.aucs, vectors.images, vectors.sentences, dimensions=settings.dimensions)
         if as_json:
-            typer.echo(json.dumps(found.as_dict(), allow_nan=False))
+            say_json(found.as_dict())
         else:
             show_difficulty(found)
 
@@ -161,7 +161,7 @@ def examples(
         typer.Option(help="Show this document (its id) instead of representative ones.", show_default=False),
     ] = None,
     evidence: Annotated[
-        str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
+        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
     ] = "picture",
     force: Force = False,
     set_: Annotated[
@@ -190,7 +190,7 @@ def examples(
         kinds = [kind.strip() for kind in evidence.split(",")]
         linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
         if model == "object-detection":
-            raise SettingError("examples of object-detection are not drawn: its K is chosen after the fact")
+            raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
         chosen = select(corpus, split)
         mean = None
         if document:
@@ -208,7 +208,7 @@ def examples(
             for each, scored in zip(documents, score(model, documents, linking, settings), strict=True)
         ]
         write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
-        typer.echo(f"Open {output}", err=True)
+        say(f"Open {output}", err=True)
 
 
 @analyze.command()
@@ -233,10 +233,10 @@ def curves(
 
         found = [read_curve(folder) for folder in folders]
         if as_json:
-            typer.echo(json.dumps([curve.as_dict() for curve in found], ensure_ascii=False, allow_nan=False))
+            say_json([curve.as_dict() for curve in found])
             return
         write_curves(found, output, force=force)
-        typer.echo(f"Open {output}", err=True)
+        say(f"Open {output}", err=True)
 
 
 def named_results(paths: list[Path]) -> dict[str, Evaluation]:
@@ -259,7 +259,6 @@ def named_results(paths: list[Path]) -> dict[str, Evaluation]:
 
 def show_difficulty(found: Difficulty) -> None:
     """A table for people, on stdout."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -274,15 +273,15 @@ def show_difficulty(found: Difficulty) -> None:
     ]
     for name, fitted in rows:
         numbers = (
-            f"{100 * fitted.r2:.1f} %",
-            f"{100 * fitted.adjusted_r2:.1f} %",
+            percent(fitted.r2, 1),
+            percent(fitted.adjusted_r2, 1),
             f"{fitted.f:.2f}",
             f"{fitted.p:.2g}",
         )
         table.add_row(name, *numbers, f"{fitted.features}")
-    Console().print(table)
-    typer.echo(
-        f"\n{found.documents:,} documents. Content, added to spread: F = {_number(found.added_f, '.2f')}, "
+    output_console().print(table)
+    say(
+        f"\n{counted(found.documents, 'document')}. Content, added to spread: F = {_number(found.added_f, '.2f')}, "
         f"p = {_number(found.added_p, '.2g')}. "
         f"One unit of spread changes the AUC by {100 * found.coefficients['image']:+.1f} points (images) and "
         f"{100 * found.coefficients['text']:+.1f} points (text)."

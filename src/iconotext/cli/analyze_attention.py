@@ -8,6 +8,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Json
+from iconotext.cli.output import say, say_json
 
 if TYPE_CHECKING:
     from iconotext.embed.folder import StoredModel
@@ -38,22 +39,20 @@ def attention(
         stored = load_model(init_folder(model) if model == "default" else Path(model))
         found = [word_weights(stored, sentence) for sentence in sentences]
         if json:
-            from iconotext.corpus.strict_json import dump_json
-
             rows = [
                 {"sentence": sentence, "words": [{"word": word, "known": known, "weight": weight}
                                                  for word, known, weight in words]}
                 for sentence, words in zip(sentences, found, strict=True)
             ]  # fmt: skip
-            typer.echo(dump_json(rows))
+            say_json(rows)
             return
         for words in found:
             longest = max((len(word) + 2 for word, _, _ in words), default=0)
             highest = max((weight for _, _, weight in words), default=1)
             for word, known, weight in words:
                 shown = word if known else f"({word})"
-                typer.echo(f"{shown:{longest}} {weight:5.2f} {'█' * round(BAR * weight / highest)}".rstrip())
-            typer.echo()
+                say(f"{shown:{longest}} {weight:5.2f} {'█' * round(BAR * weight / highest)}".rstrip())
+            say()
 
 
 def word_weights(stored: StoredModel, sentence: str) -> list[tuple[str, bool, float]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate import Split, of_split, select
 from iconotext.cli.options import Force, Json
+from iconotext.cli.output import complain, output_console, say, say_json
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.feature_table import FeatureTable
@@ -95,21 +96,20 @@ def bias(
         pictures = list(document_pictures(shown, _image(settings)))
         if len(pictures) < len(documents):
             left_out = len(documents) - len(pictures)
-            complain(f"{left_out} of {len(documents)} documents left out: none of their pictures can be read")
+            complain(f"{left_out} of {counted(len(documents), 'document')} left out, because no picture can be read")
         distances = negative_distances(pictures, batch=settings.batch, seed=settings.seed)
         found = measure(distances, resamplings=settings.resamplings, seed=settings.seed)
         if as_json:
-            typer.echo(json.dumps(found.as_dict(), allow_nan=False))
+            say_json(found.as_dict())
         else:
             show_bias(found)
         if figure is not None:
             write_distances(found, figure, force=force)
-            typer.echo(f"Open {figure}", err=True)
+            say(f"Open {figure}", err=True)
 
 
 def show_bias(found: Bias) -> None:
     """A table for people, on stdout."""
-    from rich.console import Console
     from rich.table import Table
 
     from iconotext.evaluate.bias import in_words
@@ -121,9 +121,9 @@ def show_bias(found: Bias) -> None:
     for name, each in (("training", found.training), ("evaluation", found.evaluation)):
         quartiles = "  ".join(f"{value:.2f}" for value in each.quartiles)
         table.add_row(name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", quartiles)
-    Console().print(table)
+    output_console().print(table)
     for note in in_words(found):
-        typer.echo(f"\n{note}")
+        say(f"\n{note}")
 
 
 def _image(settings: BiasSettings) -> ImageBackbone | FeatureTable:

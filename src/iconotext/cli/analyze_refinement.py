@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings
+from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.evaluate import Split, select
 from iconotext.cli.options import Force, Json
+from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from iconotext.cli.evaluate import Selection
     from iconotext.evaluate.refinement_tuning import Setting, Tuning
 
@@ -50,7 +52,7 @@ def refinement(
     corpus: Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)],
     split: Annotated[
         Split | None,
-        typer.Option(help="Part of the corpus (default: validation, or all where there is none).", show_default=False),
+        typer.Option(help="Part of the corpus (default: validation; all where there is none).", show_default=False),
     ] = None,
     pool: Annotated[int, typer.Option(min=2, metavar="N", help="Pictures in a pool.")] = 500,
     output: Annotated[
@@ -132,12 +134,12 @@ def refinement(
             "seed": settings.seed,
         }
         if as_json:
-            typer.echo(json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False))
+            say_json(about | tuning.as_dict())
         else:
             show_tuning(tuning)
         if folder is not None:
             write_tuning(tuning, folder, about, force=force)
-            typer.echo(f"Open {folder / FIGURE_FILE}", err=True)
+            say(f"Open {folder / FIGURE_FILE}", err=True)
 
 
 def _validation(corpus: Path, split: Split | None) -> Selection:
@@ -146,17 +148,18 @@ def _validation(corpus: Path, split: Split | None) -> Selection:
     if split is None:
         if chosen.splits["validation"]:
             return select(corpus, Split.VALIDATION)
-        complain(f"{corpus}: has no validation split; λ and T are chosen on all of it, and flattered there")
+        complain(
+            f"{corpus}: has no validation split; λ and T are chosen on all of it, where they look better than they are"
+        )
     return chosen
 
 
 def show_tuning(tuning: Tuning) -> None:
     """Tables for people, on stdout: the median rank for each λ and T, and the best beside no refinement."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = output_console()
     plain, tried = tuning.settings[0], tuning.settings[1:]
     thresholds = list(dict.fromkeys(setting.threshold for setting in tried))
     by_both = {(setting.strength, setting.threshold): setting for setting in tried}
@@ -170,7 +173,7 @@ def show_tuning(tuning: Tuning) -> None:
     shares = [by_both[tried[0].strength, threshold].hard for threshold in thresholds]
     table.add_row("hard, %", *(f"{100 * share:.0f}" for share in shares), style="dim")
     console.print(table)
-    typer.echo("")
+    say("")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("")
     for column in ("Median rank", "Mean rank", "R@1", "R@5", "R@10"):
@@ -191,9 +194,10 @@ def show_tuning(tuning: Tuning) -> None:
         )
     console.print(table)
     if tuning.best is plain:
-        typer.echo("\nNo λ and T are better than none: refinement stays off (T = 0).")
+        say("\nNo λ and T are better than none: refinement stays off (T = 0).")
 
 
-def _rank(setting: Setting, *, bold: bool) -> str:
-    shown = f"{setting.metrics.median_rank.mean:.1f}"
-    return f"[bold]{shown}[/bold]" if bold else shown
+def _rank(setting: Setting, *, bold: bool) -> Text:
+    from rich.text import Text
+
+    return Text(f"{setting.metrics.median_rank.mean:.1f}", "bold" if bold else "")

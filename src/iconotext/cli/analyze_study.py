@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.evaluate import Split, select
 from iconotext.cli.options import Force, Json
+from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import CorpusError, OutputError
+from iconotext.plain_text import percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate.human import StudyResults
@@ -61,7 +62,9 @@ def study(
     split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
     relation: Annotated[
         list[str] | None,
-        typer.Option(help="Only texts with this relation to their picture; may be given again.", show_default=False),
+        typer.Option(
+            help="Only texts with this relation to their picture; may be given several times.", show_default=False
+        ),
     ] = None,
     count: Annotated[
         int | None,
@@ -90,7 +93,7 @@ def study(
 
         settings = make_settings(StudySettings, parse_settings(set_ or [], StudySettings)[0])
         if output.exists():
-            raise OutputError(f"{output} exists already, and a study may hold votes; give another name with --output")
+            raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")
         chosen = select(corpus, split)
         scores, encoded = [], []
         for model in (first, second):
@@ -103,13 +106,13 @@ def study(
         queries = chosen_queries(encoded[0], relations=relations, count=count, seed=settings.seed)
         found = contenders(scores[0], scores[1], encoded[0], queries)
         same = create_study(output, found, first=first, second=second, raters=settings.raters, seed=settings.seed)
-        typer.echo(
+        say(
             f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
             f"{settings.raters * len(found):,} votes are wanted",
             err=True,
         )
         if len(found) > 1:
-            typer.echo(
+            say(
                 f"so many pairs can show an effect of {smallest_effect(len(found)):.2f}; one of {SMALL_EFFECT:g}, "
                 f"usually called small, takes {pairs_needed(SMALL_EFFECT):,} pairs (--count)",
                 err=True,
@@ -161,10 +164,10 @@ def votes(
             export_votes(file, csv, force=force)
         if as_json:
             done = {"votes": far.votes, "wanted": far.wanted, "of_rater": dict(far.of_rater)}
-            typer.echo(json.dumps(found.as_dict() | done, ensure_ascii=False, allow_nan=False))
+            say_json(found.as_dict() | done)
         else:
             show_votes(found)
-            typer.echo(
+            say(
                 f"\n{far.votes:,} of {far.wanted:,} votes by {len(far.of_rater):,} raters; {far.complete:,} of "
                 f"{far.pairs:,} pairs have all of theirs, and only those are counted."
             )
@@ -172,7 +175,6 @@ def votes(
 
 def show_votes(found: StudyResults) -> None:
     """A table for people, on stdout."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -186,14 +188,14 @@ def show_votes(found: StudyResults) -> None:
             table.add_column(column, justify="right")
         tables.append(table)
     for row in found.rows:
-        shares = ("–" if share is None else f"{100 * share:.0f} %" for share in map(row.share, OUTCOMES))
+        shares = ("–" if share is None else percent(share) for share in map(row.share, OUTCOMES))
         tables[0].add_row(Text(row.relation), f"{row.pairs:,}", *shares)
         tables[1].add_row(Text(row.relation), *_tests(row.preference))
-    console = Console()
+    console = output_console()
     console.print(tables[0])
     console.print()
     console.print(tables[1])
-    typer.echo(
+    say(
         f"\n{found.about.first} against {found.about.second}, by majority of {found.about.raters}. d is the effect "
         f"size; effects as large as the last column says are detected with a power of {100 * found.power:g} % at a "
         f"significance level of {100 * found.significance:g} %."

@@ -13,18 +13,21 @@ from iconotext.cli.demo import demo
 from iconotext.cli.evaluate import evaluate
 from iconotext.cli.library import library
 from iconotext.cli.link import link
+from iconotext.cli.output import say
+from iconotext.cli.plain_help import HELP, PlainGroup
 from iconotext.cli.reproduce import reproduce
 from iconotext.cli.search import search
 from iconotext.cli.train import train
 
 app = typer.Typer(
     name="iconotext",
+    cls=PlainGroup,
     help="Find which sentences of a document each of its pictures belongs to.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP},
 )
 app.command()(link)
 app.command()(demo)
@@ -39,7 +42,7 @@ app.add_typer(analyze, name="analyze")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"iconotext {__version__}")
+        say(f"iconotext {__version__}")
         raise typer.Exit
 
 

@@ -9,24 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
+from iconotext.plain_text import readable
 from iconotext.write import is_full, unwritten
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 LISTS = ("evidence", "include", "exclude")
 """Settings with several values, which stand with commas between them."""
 
 EVERY = 15.0
 """Seconds between two lines that say how far a command is."""
-
-WIDE = 160
-"""Columns of tables that do not go to a terminal."""
 
 Item = TypeVar("Item")
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -54,11 +50,6 @@ def known_errors(*, goes_on: bool = False) -> Iterator[None]:
         sys.exit(130)
 
 
-def complain(message: str) -> None:
-    """One line on stderr."""
-    print(f"iconotext: {message}", file=sys.stderr)
-
-
 def show_log() -> None:
     """Let stderr have what the library says of its work, each a line."""
     handler = logging.StreamHandler()
@@ -70,16 +61,8 @@ def show_log() -> None:
 
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        from iconotext.report.readable import readable  # names of files may have control sequences
-
+        # Names of files may have control sequences.
         return f"iconotext: {' '.join(readable(record.getMessage()).split())}"
-
-
-def output_console() -> Console:
-    """Where tables are printed: the terminal as wide as it is, and files and pipes wide enough for any table."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
 def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[str, object]]:
@@ -128,7 +111,6 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
     if not sys.stderr.isatty():
         yield from _with_lines(items, total, label)
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -138,7 +120,7 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=output_console(err=True), transient=True) as bar:
         yield from bar.track(items, total=total or None, description=label)
 
 

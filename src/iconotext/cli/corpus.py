@@ -14,6 +14,8 @@ from iconotext.cli.corpus_convert import convert
 from iconotext.cli.corpus_progress import watched
 from iconotext.cli.corpus_stats import stats
 from iconotext.cli.options import CorpusOutput, Force, Seed
+from iconotext.cli.output import say
+from iconotext.plain_text import counted
 
 corpus = typer.Typer(name="corpus", help="Check, count, convert, divide and build corpora.", no_args_is_help=True)
 corpus.add_typer(build)
@@ -55,4 +57,4 @@ def split(
         )
         written = write_corpus(documents, output, force=force)
         counts = ", ".join(f"{splits.count(name)} {name}" for name in ("train", "validation", "test"))
-        typer.echo(f"{output}: {written} documents ({counts})", err=True)
+        say(f"{output}: {counted(written, 'document')} ({counts})", err=True)

@@ -16,6 +16,8 @@ from iconotext.cli.build.options import Workers
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_progress import total
 from iconotext.cli.options import Json
+from iconotext.cli.output import say, say_json
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
@@ -53,14 +55,13 @@ def check(
     """
     with known_errors():
         from iconotext.corpus.check import check_corpus
-        from iconotext.corpus.strict_json import dump_json
 
         processes, wrong = workers or os.cpu_count() or 1, False
         for path in paths:
             watch = partial(_watched, documents=total(path))
             checked = check_corpus(path, decode_pictures=pictures, workers=processes, watch=watch)
             if json:
-                typer.echo(dump_json(_checked_json(checked)))
+                say_json(_checked_json(checked))
             else:
                 _show_checked(checked)
             wrong = wrong or bool(checked.problems)
@@ -96,14 +97,12 @@ def _checked_json(checked: CheckedCorpus) -> dict[str, object]:
 
 def _show_checked(checked: CheckedCorpus) -> None:
     for problem in checked.problems[:SHOWN]:
-        typer.echo(f"{checked.path}, {problem}")
+        say(f"{checked.path}, {problem}")
     count = len(checked.problems) + checked.unlisted
     hidden = count - SHOWN
     if hidden > 0:
-        typer.echo(
-            f"... and {hidden} more; --json gives " + (f"{len(checked.problems):,}" if checked.unlisted else "all")
-        )
+        say(f"... and {hidden} more; --json gives " + (f"{len(checked.problems):,}" if checked.unlisted else "all"))
     for note in checked.notes:
-        typer.echo(f"note: {note}")
-    verdict = "nothing wrong" if not count else "1 problem" if count == 1 else f"{count} problems"
-    typer.echo(f"{checked.path} ({checked.format}): {checked.documents} documents, {verdict}")
+        say(f"note: {note}")
+    verdict = "nothing wrong" if not count else counted(count, "problem")
+    say(f"{checked.path} ({checked.format}): {counted(checked.documents, 'document')}, {verdict}")

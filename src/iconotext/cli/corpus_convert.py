@@ -12,6 +12,8 @@ import typer
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_progress import encoded, total, watched
 from iconotext.cli.options import Force
+from iconotext.cli.output import say
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.types import Document
@@ -96,17 +98,17 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
             yield document
 
     written = write_corpus(noted(), target, force=force, to=kind)
-    typer.echo(f"{file}: {written} documents", err=True)
+    say(f"{file}: {counted(written, 'document')}", err=True)
     if lost:
-        typer.echo(f"{kind} has no place for {', '.join(sorted(lost))}: left out", err=True)
+        say(f"{kind} has no place for {', '.join(sorted(lost))}: left out", err=True)
     if features is not None:
         _write_features(folder / TABLE_FILE, files, features, force=force)
-        typer.echo(f"{folder / TABLE_FILE}, {ROWS_FILE}: features of {len(files)} images by {features}", err=True)
+        say(f"{folder / TABLE_FILE}, {ROWS_FILE}: features of {counted(len(files), 'image')} by {features}", err=True)
     elif copied:
         copy_feature_table(home, folder, renamed=renamed, force=force)
-        typer.echo(f"{folder / TABLE_FILE}, {ROWS_FILE}: copied along for recipes", err=True)
+        say(f"{folder / TABLE_FILE}, {ROWS_FILE}: copied too, for recipes", err=True)
     elif kind == "released" and not (folder / TABLE_FILE).is_file():
-        typer.echo(f"the released code also needs {TABLE_FILE} and {ROWS_FILE}: --features computes them", err=True)
+        say(f"the released code also needs {TABLE_FILE} and {ROWS_FILE}: --features computes them", err=True)
 
 
 def _has_rows(source: Path, folder: Path) -> bool:

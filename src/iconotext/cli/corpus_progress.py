@@ -31,7 +31,7 @@ def encoded(encoder: ImageBackbone, files: Sequence[Path], label: str) -> Iterat
         features = encoder.encode(some)
         for file, problem in zip(some, features.problems, strict=True):
             if problem is not None:
-                raise CorpusError(f"{file}: {problem}; mend it or take it out, features need every picture")
+                raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
         yield features.pooled
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import known_errors, output_console, progress
+from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_progress import total
 from iconotext.cli.options import Force, Json
+from iconotext.cli.output import output_console, say, say_json
+from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +86,7 @@ def stats(
             from iconotext.evaluate.corpus_sizes import write_sizes
 
             write_sizes(dict(zip(_names(paths), (numbers for _, numbers in found), strict=True)), plot, force=force)
-            typer.echo(f"{plot}: histograms of {len(found)} corpora", err=True)
+            say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)
         if json:
             _print_json(found, published=published)
         else:
@@ -104,12 +106,11 @@ def _print_json(found: Found, *, published: bool) -> None:
     from dataclasses import asdict
 
     from iconotext.corpus.published_sizes import TABLE_1
-    from iconotext.corpus.strict_json import dump_json
 
     values: list[dict[str, object]] = [{"corpus": str(path), **numbers.as_json()} for path, numbers in found]
     if published:
         values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
-    typer.echo(dump_json(values))
+    say_json(values)
 
 
 def _show(found: Found, *, published: bool) -> None:
@@ -118,11 +119,11 @@ def _show(found: Found, *, published: bool) -> None:
     rows = [(name, *_cells(numbers)) for name, (_, numbers) in zip(names, found, strict=True)]
     _show_rows(rows, _published() if published else [])
     if published:
-        typer.echo("below the line: as published, rounded (Hessel 2019, Table 1 and supplement)")
+        say("below the line: as published, rounded (Hessel 2019, Table 1 and supplement)")
     _show_relations(found, names)
     for path, numbers in found:
         if numbers.unknown:
-            typer.echo(f"{path}: nobody knows the links of {numbers.unknown:,} of {numbers.documents:,} documents")
+            say(f"{path}: the links of {numbers.unknown:,} of {counted(numbers.documents, 'document')} are not known")
     for name, (_, numbers) in zip(names, found, strict=True):
         if numbers.documents:
             _show_histograms(numbers, name)
@@ -137,7 +138,7 @@ def _cells(numbers: CorpusStats) -> tuple[str, ...]:
         f"{n.mean:.1f}/{m.mean:.1f}",
         f"{n.max}/{m.max}",
         f"{numbers.unique_images:,}",
-        "N/A" if numbers.density is None else f"{numbers.density:.1%}",
+        "N/A" if numbers.density is None else percent(numbers.density, 1),
     )
 
 
@@ -189,7 +190,7 @@ def _published() -> list[tuple[str, ...]]:
             "/".join(f"{mean:g}" for mean in sizes.mean or ()),
             "/".join(map(str, sizes.max or ())),
             f"{sizes.images // 1000}K",
-            "N/A" if sizes.density is None else f"{sizes.density}%",
+            "N/A" if sizes.density is None else percent(sizes.density / 100),
         )
         for name, sizes in TABLE_1.items()
     ]
@@ -231,8 +232,8 @@ def _relations_table(having: dict[str, CorpusStats], headers: list[str]) -> Tabl
         for numbers in having.values():
             answered = numbers.relations.get(relation)
             rate = answered.rate if answered is not None else None
-            cells.append("" if answered is None or rate is None else f"{rate:.1%} of {answered.known:,}")
-        table.add_row(Text(relation), *cells, f"{published[relation]:.1f}%" if relation in published else "")
+            cells.append("" if answered is None or rate is None else f"{percent(rate, 1)} of {answered.known:,}")
+        table.add_row(Text(relation), *cells, percent(published[relation] / 100, 1) if relation in published else "")
     return table
 
 

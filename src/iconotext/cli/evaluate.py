@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate_table import show
+from iconotext.cli.output import say_json
 from iconotext.cli.unseen import Unseen
 from iconotext.errors import CorpusError, SettingError
 
@@ -99,7 +99,7 @@ def evaluate(
     corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
     split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
     evidence: Annotated[
-        str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
+        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
     ] = "picture",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     results: Annotated[
@@ -199,7 +199,7 @@ def evaluate(
                     "model": other.name,
                     **{metric: each.as_dict() for metric, each in comparison.items()},
                 }
-            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False))
+            say_json(found)
         else:
             show(report, other, comparison, chosen)
 
@@ -295,7 +295,7 @@ def _object_detection(chosen: Selection, linking: LinkSettings, settings: Evalua
     from iconotext.evaluate.object_detection import evaluate_object_detection
 
     if set(linking.evidence) != {"picture"}:
-        raise SettingError("object-detection knows no evidence but picture: leave --evidence out")
+        raise SettingError("object-detection uses the picture only: leave --evidence out")
     # K is chosen on other documents than those it is reported on, or not at all.
     validation = chosen.splits["validation"] if chosen.split in ("test", "train") else 0
     image, encode = load_backbones(

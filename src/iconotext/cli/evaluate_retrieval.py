@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli.common import make_settings, output_console, parse_settings, progress
+from iconotext.cli.common import make_settings, parse_settings, progress
 from iconotext.cli.evaluate import Selection, Split, select
+from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import SettingError
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.evaluate.average_precision import RelationPrecision
@@ -126,7 +126,7 @@ def evaluate_retrieval(
             "refined": better and refinement and {**refinement._asdict(), **better.as_dict()},
             "average_precision": None if not precisions else {each.relation: each.as_dict() for each in precisions},
         }
-        typer.echo(json.dumps(printed, ensure_ascii=False, allow_nan=False))
+        say_json(printed)
     else:
         show(model, pool, pairs, plain, better, refinement, precisions)
 
@@ -170,7 +170,7 @@ def parse_refinement(text: str) -> Refinement:
     try:
         strength, threshold = map(float, text.split(","))
     except ValueError:
-        raise SettingError(f"--refine {text}: give λ and T with a comma between, such as 0.13,0.1, or none") from None
+        raise SettingError(f"--refine {text}: give λ and T separated by a comma, such as 0.13,0.1, or none") from None
     if not (0 <= strength < float("inf") and threshold >= 0):
         raise SettingError(f"--refine {text}: λ and T are at least 0")
     return Refinement(strength, threshold)
@@ -262,15 +262,15 @@ def show(
     console.print(table)
     draws = plain.all.draws
     spread = f"mean ± standard deviation over {draws} random pools" if draws > 1 else "one pool of all pictures"
-    typer.echo(
-        f"\n{len(pairs.ids):,} texts and {len(pairs.pictures):,} pictures; {pool:,} pictures in a pool; {spread}. "
-        "R@K in percent."
+    say(
+        f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.pictures), 'picture')}; "
+        f"{counted(pool, 'picture')} in a pool; {spread}. R@K in percent."
     )
     for reason, number in Counter(each.reason.partition(":")[0] for each in pairs.left_out).items():
         names = [each.id for each in pairs.left_out if each.reason.partition(":")[0] == reason]
-        typer.echo(f"Left out, because {reason}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+        say(f"Left out, because {reason}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
     if precisions:
-        typer.echo("")
+        say("")
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column("Relation, told from text and picture")
         for column in ("Average precision", "Chance", "Pairs", "Unanswered"):

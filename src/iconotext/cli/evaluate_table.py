@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import typer
-
-from iconotext.cli.common import output_console
+from iconotext.cli.output import output_console, say
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,14 +37,15 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
     console.print(table)
     evaluation = report.evaluation
     where = "" if chosen.split is None else f" of the split {chosen.split}"
-    typer.echo(
-        f"\n{len(evaluation.defined):,} documents{where}, in percent; in brackets 95 % bootstrap intervals over them."
+    say(
+        f"\n{counted(len(evaluation.defined), 'document')}{where}, in percent; in brackets 95 % bootstrap intervals "
+        "over them."
     )
     if evaluation.undefined:
         for why, number in Counter(document.undefined for document in evaluation.undefined).items():
             names = [document.id for document in evaluation.undefined if document.undefined == why]
             shown = ", ".join(names[:10]) + (", ..." if number > 10 else "")
-            typer.echo(f"Left out, because {why}: {number:,} ({shown})")
+            say(f"Left out, because {why}: {number:,} ({shown})")
     if other is not None and comparison is not None:
         show_comparison(console, report.name, other.name, comparison)
 
@@ -57,7 +57,7 @@ def show_comparison(console: Console, name: str, other: str, comparison: dict[st
 
     from iconotext.evaluate.results import LABELS
 
-    typer.echo(f"\n{name} minus {other}, in points:")
+    say(f"\n{name} minus {other}, in points:")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in ("", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"):
         table.add_column(column, no_wrap=True)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.options import AllowOutside, Fetch, Json, Root
+from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import IconotextError, SettingError
+from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,8 +52,8 @@ def add(
         list[Path] | None,
         typer.Argument(
             metavar="PATH...",
-            help="Pictures, Markdown, HTML, DOCX, EPUB or PDF documents, or folders of both. Without any: what was "
-            "added before, again.",
+            help="Pictures, Markdown, HTML, DOCX, EPUB or PDF documents, or folders of both. Without any, what "
+            "was added before is looked at again.",
             show_default=False,
         ),
     ] = None,
@@ -103,7 +105,7 @@ def add(
             raise SettingError("include, exclude: a library takes all of a folder; name the folders and files you want")
         report = add_to_library(path, paths or [], model=model, reading=reading, linking=linking)
         if json:
-            _print_json(_report_json(path, report))
+            say_json(_report_json(path, report))
         else:
             _show_report(path, report)
         if report.failures:
@@ -132,9 +134,9 @@ def remove(
 
         report = remove_from_library(path, paths)
         if json:
-            _print_json({"library": str(path), "removed": report.removed})
+            say_json({"library": str(path), "removed": report.removed})
         else:
-            typer.echo(f"{path}: {_counted(report.removed, 'picture')} removed")
+            say(f"{path}: {counted(report.removed, 'picture')} removed")
 
 
 @library.command("list")
@@ -152,7 +154,7 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
 
         found = describe(open_library(path))
         if json:
-            _print_json(found)
+            say_json(found)
         else:
             _show_list(found)
 
@@ -191,7 +193,7 @@ def add_to_library(
         relations_from=relations,
         cache=cache,
         watch=watch,
-        say=lambda what: typer.echo(what, err=True),
+        say=lambda what: say(what, err=True),
     )
 
 
@@ -236,10 +238,6 @@ def document_linker(model: str) -> Link:
     return link
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
-
-
 def _report_json(path: Path, report: Report) -> dict[str, Any]:
     named = ("left_out", "failures")
     lists = {name: [{"path": p, "problem": why} for p, why in getattr(report, name)] for name in named}
@@ -256,19 +254,18 @@ def _show_report(path: Path, report: Report) -> None:
         complain(f"... and {len(report.left_out) - SHOWN} more pictures left out; --json names them all")
     for where, why in report.failures:
         complain(f"{readable(where)}: {readable(why)}")
-    parts = [_counted(report.added, "new picture")]
+    parts = [counted(report.added, "new picture")]
     again = report.encoded - report.added
     parts += [f"{again:,} looked at again"] if again > 0 else []
-    parts += [f"{_counted(report.documents, 'document')} read"] if report.documents else []
-    parts += [f"{_counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
+    parts += [f"{counted(report.documents, 'document')} read"] if report.documents else []
+    parts += [f"{counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
     parts += [f"{len(report.left_out):,} left out"] if report.left_out else []
     parts += [f"{len(report.failures):,} failed"] if report.failures else []
-    typer.echo(f"{path}: {', '.join(parts)}")
+    say(f"{path}: {', '.join(parts)}")
 
 
 def _show_list(found: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -278,9 +275,9 @@ def _show_list(found: dict[str, Any]) -> None:
     rows = [
         ("pictures", f"{found['pictures']:,}"),
         ("documents", f"{found['documents']:,}"),
-        *[("added", f"{readable(f['path'])} ({_counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
+        *[("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
         *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
-        *[("", _counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],
+        *[("", counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],
         ("model", found["model"]),
         ("relations", ", ".join(found["relations"]) or "none"),
         ("size", f"{found['bytes'] / 2**20:,.1f} MiB"),
@@ -288,17 +285,11 @@ def _show_list(found: dict[str, Any]) -> None:
             "search",
             "exact"
             if index is None
-            else f"approximate: finds {index['recall']:.1%} of the ten nearest pictures (measured with"
+            else f"approximate: finds {percent(index['recall'], 1)} of the ten nearest pictures (measured with"
             f" {index['queries']} queries)",
         ),
     ]
     table = Table(show_header=False, box=None, title=Text(readable(found["library"])), title_justify="left")
     for name, value in rows:
         table.add_row(Text(name, style="dim"), Text(value))
-    Console().print(table)
-
-
-def _print_json(value: object) -> None:
-    from iconotext.corpus.strict_json import dump_json
-
-    typer.echo(dump_json(value))
+    output_console().print(table)

@@ -16,6 +16,7 @@ import typer
 from iconotext import __version__
 from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
 from iconotext.cli.options import AllowOutside, Fetch, Root
+from iconotext.cli.output import say
 from iconotext.errors import OutputError
 from iconotext.types import LinkedDocument
 
@@ -65,7 +66,7 @@ def link(
         str, typer.Option(help="Name or folder of a model: default, or a dual encoder such as CLIP.")
     ] = "default",
     evidence: Annotated[
-        str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
+        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
     ] = "picture,caption,layout,reference",
     select: Annotated[Selection, typer.Option(help="Which pairs become links.")] = Selection.TOP_K,
     min_confidence: Annotated[
@@ -122,7 +123,7 @@ def link(
     - `iconotext link article.md`
     - `iconotext link docs/ --output pages/ --exclude drafts/`
     - `iconotext link article.md --explain`
-    - `iconotext link report.pdf --to json | jq '.links[0]'`
+    - `iconotext link report.pdf --to json | jq '.[0].links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
@@ -201,7 +202,7 @@ def link_pages(
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table()
     if run.linked and not quiet:
-        typer.echo(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
+        say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
     run.finish(all_in=folder / NAME, removed=removed)
 
 
@@ -231,7 +232,7 @@ def link_page(
             write_page(result, output, force=force)
     run.show_table()
     if run.linked and not quiet:
-        typer.echo(f"Open {output}", err=True)
+        say(f"Open {output}", err=True)
     run.finish()
 
 
@@ -265,8 +266,7 @@ def link_data(
     else:
         match to:
             case Format.JSON:
-                several = len(run.names) != 1 or reading.epub == "chapters"
-                pieces = json_array(results) if several else json_lines(results)
+                pieces = json_array(results)
             case Format.JSONL:
                 pieces = json_lines(results)
             case _:

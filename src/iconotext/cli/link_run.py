@@ -6,12 +6,12 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import typer
-
-from iconotext.cli.common import complain, output_console, progress
+from iconotext.cli.common import progress
+from iconotext.cli.output import as_typed, complain, output_console, say
 from iconotext.errors import DocumentError, OutputError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Run:
             return
         if self._only is not None:
             self._told = True  # what is wrong with each picture
-            output_console().print(table([self._only]))
+            output_console().print(table([_typed(self._only)]))
         else:
             output_console().print(overview(self._counts))
 
@@ -131,11 +131,9 @@ class Run:
         """
         self._tell_unread()
         if self._unchanged and not self._quiet:
-            typer.echo(f"{self._unchanged:,} of {len(self._counts):,} unchanged", err=True)
+            say(f"{self._unchanged:,} of {len(self._counts):,} unchanged", err=True)
         if removed and not self._quiet:
-            typer.echo(
-                f"{removed:,} {'page' if removed == 1 else 'pages'} removed: no such document any more", err=True
-            )
+            say(f"{removed:,} {'page' if removed == 1 else 'pages'} removed, as their documents are gone", err=True)
         self._tell_problems(all_in)
         hard = any(failure.path in self._given or isinstance(failure.error, OutputError) for failure in self._failures)
         if hard or not self._counts:
@@ -155,7 +153,6 @@ class Run:
     def _tell_unread(self) -> None:
         """Say which files of the folders were passed by: those that people may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
-        from iconotext.report.readable import readable
 
         def matters(kind: str) -> bool:
             folder = kind.endswith("/") and not kind.startswith(".")
@@ -169,7 +166,16 @@ class Run:
             if matters(kind)
         ]
         if told and not self._quiet:
-            typer.echo(readable(f"Not read: {', '.join(told)}"), err=True)
+            say(f"Not read: {', '.join(told)}", err=True)
+
+
+def _typed(linked: LinkedDocument) -> LinkedDocument:
+    """The same, with the problems of its pictures in the words of the command line."""
+    images = (
+        image if image.problem is None else replace(image, problem=as_typed(image.problem))
+        for image in linked.document.images
+    )
+    return replace(linked, document=replace(document, images=tuple(images)))
 
 
 def _without_path(failure: Failure) -> str:

@@ -10,7 +10,7 @@ import typer
 CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Seed = Annotated[int, typer.Option(help="Another seed, another choice.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Root = Annotated[
     Path | None,
     typer.Option(

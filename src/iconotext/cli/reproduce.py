@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iconotext.cli.common import complain, known_errors
+from iconotext.cli.common import known_errors
+from iconotext.cli.fitted import fitted
+from iconotext.cli.output import complain, output_console, say, say_json
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -59,7 +62,7 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=100, help="Train each row so many times, and show the means and differences.")
+        int, typer.Option(min=1, max=100, help="How often to train each row; means and differences are shown.")
     ] = 1,
     from_: Annotated[
         Path | None,
@@ -114,14 +117,15 @@ def reproduce(
         from iconotext.errors import SettingError
         from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
         from iconotext.train.reproduce.comparison import reproduce as run
+        from iconotext.train.reproduce.folder import gone_if_refused
         from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
         of_relations = table in OF_RELATIONS
         if of_relations and from_ is not None:
-            raise SettingError(f"--from {from_}: table {table} is of one corpus; --from is for li2021/4")
+            raise SettingError(f"from={from_}: table {table} is of one corpus; from=... is for li2021/4")
         folder = output or Path("reproduced") / ("alikhani2021" if of_relations else table_name(table))
         show = _Bars() if sys.stderr.isatty() else _Lines()
-        try:
+        with closing(show), gone_if_refused(folder):
             options: dict[str, Any] = {
                 "watch": show,
                 "overrides": set_ or [],
@@ -136,18 +140,22 @@ def reproduce(
                 done = reproduce_coherence(table, corpus, folder, **options)
             else:
                 done = run(table, corpus, folder, source=from_, **options)
-        finally:
-            show.close()
         _tell(done, as_json=as_json)
 
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
     """What came out; the exit status is 1 where a model could not be trained."""
     if as_json:
-        typer.echo(json.dumps(done.results, ensure_ascii=False, allow_nan=False))
+        say_json(done.results)
     else:
-        typer.echo((done.folder / "table.md").read_text(encoding="utf-8"), nl=False)
-        print(f"\n{done.folder}: table.md, table.html, results.json and more", file=sys.stderr)
+        text = (done.folder / "table.md").read_text(encoding="utf-8")
+        if sys.stdout.isatty():
+            console = output_console()
+            for piece in fitted(text, console.width):
+                console.print(piece)
+        else:
+            typer.echo(text, nl=False)
+        say(f"\n{done.folder}: table.md, table.html, results.json and more", err=True)
     for key, problem in done.failed.items():
         complain(f"{key}: {problem}")
     if done.failed:
@@ -184,14 +192,13 @@ class _Lines:
         """Nothing is open."""
 
     def _print(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        say(line, err=True)
 
 
 class _Bars(_Lines):
     """Progress for a terminal: a line for each model that is being trained."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._progress: Progress = Progress(
@@ -199,7 +206,7 @@ class _Bars(_Lines):
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=output_console(err=True),
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
@@ -208,7 +215,7 @@ class _Bars(_Lines):
 
     def report(self, what: str, done: int) -> None:
         """Encoding."""
-        self._update("preparing", total=None, state=f"{what}, {done} documents")
+        self._update("preparing", total=None, state=f"{what}, {counted(done, 'document')}")
 
     def tell(self, message: str) -> None:
         """What is done while no model is trained."""

@@ -9,6 +9,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Force, Json
+from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
     from iconotext.retrieve.library.store import Library
@@ -78,13 +79,11 @@ def search(
         if found and not has_good_match(found):
             typer.echo(f"No picture matches well{'' if anyway else '; the nearest'}:", err=True)
         if json:
-            from iconotext.corpus.strict_json import dump_json
-
-            typer.echo(dump_json([result.as_json() for result in found]))
+            say_json([result.as_json() for result in found])
         else:
             show(query, found)
             if html is not None:
-                typer.echo(f"Open {html}", err=True)
+                say(f"Open {html}", err=True)
 
 
 def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
@@ -109,9 +108,7 @@ def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
         query = replace(query, relation=named(query.relation, library, space))
     results = search_library(library, query, space, relation_model, refinement)
     if query.text and relation_model is not None and not is_english(query.text):
-        typer.echo(
-            "the sentence is not English, so the relation model, which reads English, says nothing of it", err=True
-        )
+        say("the sentence is not English, so the relation model, which reads English, says nothing of it", err=True)
     return query, results
 
 
@@ -130,7 +127,6 @@ def named(relation: str, library: Library, space: SearchSpace) -> str:
 
 def show(query: Query, found: list[Result]) -> None:
     """The results as a table on stdout."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -138,7 +134,7 @@ def show(query: Query, found: list[Result]) -> None:
     from iconotext.report.readable import percent, readable, shortened
 
     if not found:
-        typer.echo("No picture satisfies the filters.")
+        say("No picture satisfies the filters.")
         return
     with_text = any(result.document for result in found)
     table = Table(box=None, pad_edge=False)
@@ -161,7 +157,7 @@ def show(query: Query, found: list[Result]) -> None:
             known = result.relations.get(query.relation)
             cells.append(Text("" if known is None else percent(known)))
         table.add_row(*cells)
-    Console().print(table)
+    output_console().print(table)
 
 
 def _from_here(image: str) -> str:

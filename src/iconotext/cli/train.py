@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import complain, known_errors
+from iconotext.cli.common import known_errors
+from iconotext.cli.output import complain, output_console, say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.progress import Progress, TaskID
 
 
@@ -44,7 +47,9 @@ def train(
             show_default=False,
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the recipes that ship, and stop.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the recipes that ship, with what each is, and stop.")
+    ] = False,
 ) -> None:
     """Train a model on documents, without a labelled link; what was interrupted goes on.
 
@@ -60,8 +65,7 @@ def train(
         from iconotext.recipe.relations import is_relation_recipe
 
         if list_:
-            for name in shipped_recipes():
-                print(name)
+            _show_recipes(shipped_recipes())
             return
         if init and not recipe:
             recipe = "adapt"
@@ -79,9 +83,9 @@ def train(
         from iconotext.train.run import train as run
 
         if finished(folder):
-            print(f"{folder} is trained already", file=sys.stderr)
+            say(f"{folder} is trained already", err=True)
         elif interrupted(folder):
-            print(f"going on with the training that was interrupted in {folder}", file=sys.stderr)
+            say(f"going on with the training that was interrupted in {folder}", err=True)
         watcher = _Bar(loaded.training.epochs) if sys.stderr.isatty() else _Lines()
         try:
             run(loaded, corpus, folder, report=watcher.report, watcher=watcher)
@@ -102,38 +106,51 @@ def train_relation_model(
     from iconotext.train.relations.training import train_relations
 
     if init:
-        complain("--init: a relation model starts from nothing but its recipe")
+        complain("--init: a relation model is always trained from its recipe alone")
         sys.exit(2)
     loaded = load_relation_recipe(recipe, overrides)
     folder = output or Path("models") / loaded.name
     if is_trained(folder, loaded):
-        print(f"{folder} is trained already", file=sys.stderr)
+        say(f"{folder} is trained already", err=True)
     train_relations(
         loaded,
         corpora,
         folder,
         cache=FeatureCache(),
-        report=lambda what, done: print(f"{what} {done}" if done else what, file=sys.stderr, flush=True),
+        report=lambda what, done: say(f"{what} {done}" if done else what, err=True),
     )
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     for name, found in metrics["relations"].items():
-        print(
+        say(
             f"{name}: average precision {_precision(found['average_precision'])} "
             f"(chance {found['positive_rate']:.2f}), {found['pairs']} pairs"
         )
     for name, found in metrics["pictures"].get("held_out", {}).items():
-        print(
+        say(
             f"{name}: with its picture {_precision(found['text_and_picture'])}, without "
             f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
             + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
         )
     if "splits" in metrics:  # it is not in older ones
         of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
-        print(f"trained on {metrics['pairs']} labelled pairs, {of} splits")
+        say(f"trained on {metrics['pairs']} labelled pairs, {of} splits")
 
 
 def _precision(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def _show_recipes(recipes: Mapping[str, Path]) -> None:
+    """The name of each recipe, and the first line of its file, which says what it is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    for name, path in recipes.items():
+        about = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        table.add_row(Text(name), Text(about))
+    output_console().print(table)
 
 
 def _tell(folder: Path) -> None:
@@ -141,7 +158,7 @@ def _tell(folder: Path) -> None:
     import json
 
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    print(
+    say(
         f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"validation loss {metrics['validation_loss']:.4f}"
         + (
@@ -155,12 +172,12 @@ def _tell(folder: Path) -> None:
         if "median_rank" in found:
             recalls = ", ".join(f"R@{k} {100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
             rank = f"median rank {found['median_rank']:.1f} of {found['pool']}"
-            print(f"{split}: {rank}, {recalls} ({found['pairs']} pairs)")
+            say(f"{split}: {rank}, {recalls} ({found['pairs']} pairs)")
             for name, value in found.get("average_precision", {}).items():
-                print(f"  {name}: average precision {'–' if value is None else f'{value:.2f}'}")
+                say(f"  {name}: average precision {'–' if value is None else f'{value:.2f}'}")
         elif found.get("auc") is not None:
             figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
-            print(f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)")
+            say(f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)")
 
 
 FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
@@ -177,7 +194,7 @@ class _Lines:
 
     def epoch(self, row: dict[str, float | None]) -> None:
         """One line."""
-        print(_line(row), file=sys.stderr, flush=True)
+        say(_line(row), err=True)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -187,7 +204,6 @@ class _Bar(_Lines):
     """Progress for a terminal."""
 
     def __init__(self, epochs: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self._epochs = epochs
@@ -197,7 +213,7 @@ class _Bar(_Lines):
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=output_console(err=True),
             transient=True,
         )
         self._task: TaskID = self._progress.add_task("preparing", total=None, state="")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iconotext.cli.common import complain
+from iconotext.cli.output import complain
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.types import Document
@@ -32,10 +33,13 @@ class Unseen:
         self.pictures += len(problems)
         self.documents += bool(problems)
         if problems and self.documents <= TOLD:
-            unseen = f"{len(problems)} of {len(document.images)} pictures count without being seen"
+            unseen = f"{len(problems)} of {len(document.images)} pictures cannot be seen and still count"
             complain(f"document {document.id!r}: {unseen}: {problems[0]}")
 
     def summarise(self) -> None:
         """How many others there were, at the end."""
         if self.documents > TOLD:
-            complain(f"and {self.documents - TOLD:,} more documents: {self.pictures:,} of {self.all:,} pictures in all")
+            complain(
+                f"and {counted(self.documents - TOLD, 'more document')}: {self.pictures:,} of "
+                f"{counted(self.all, 'picture')} in all"
+            )

@@ -160,7 +160,7 @@ class _Check:
         if self._shared:
             notes.append(
                 f"{self._shared} pictures of pairs with relations are in two splits, as in the published splits; "
-                "`corpus split` or building with --group keeps them together"
+                "`iconotext corpus split`, or building with group=True, keeps them together"
             )
         if self._table is None and not self._format.files:
             notes.append(f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features")

@@ -103,7 +103,7 @@ def load_feature_table(path: Path) -> FeatureTable:
         ) from error
     except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise CorpusError(
-            f"{path}: no array of numbers that NumPy can map ({error}); write it with numpy.save"
+            f"{path}: not an array of numbers that NumPy can map ({error}); write it with numpy.save"
         ) from error
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind != "f":
         what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
@@ -246,7 +246,7 @@ def _refuse_others(folder: Path, force: bool) -> None:
                 raise
             raise OutputError(
                 f"{folder / name}: is there already, of another data set, and all corpora of a folder share one table "
-                "of features: write to another folder, or --force to replace it"
+                "of features: write to another folder, or replace it with force=True"
             ) from error
 
 

@@ -75,7 +75,7 @@ def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers
                 yield item, future.result()
         except BrokenProcessPool as broken:
             raise IconotextError(
-                "a worker process died, perhaps for want of memory: run the same command again, with fewer --workers"
+                "a worker process died, perhaps for want of memory: try again with fewer workers"
             ) from broken
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

@@ -111,5 +111,7 @@ def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines, none of them longer than ``LONGEST``."""
     for number, line in enumerate(iter(partial(lines.readline, LONGEST + 1), b""), start=1):
         if len(line) > LONGEST:
-            raise CorpusError(f"{path}, line {number}: longer than {LONGEST:,} bytes: is this a file of JSON lines?")
+            raise CorpusError(
+                f"{path}, line {number}: longer than {LONGEST:,} bytes: is this really a file of JSON lines?"
+            )
         yield line

@@ -84,4 +84,4 @@ def find_relation(name: str) -> Relation:
         if wanted in (relation.name.casefold(), relation.short, relation.question):
             return relation
     known = ", ".join(f"{relation.short} ({relation.name})" for relation in RELATIONS)
-    raise SettingError(f"{name}: no coherence relation; there are {known}")
+    raise SettingError(f"{name}: not a coherence relation; there are {known}")

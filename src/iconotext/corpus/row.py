@@ -172,4 +172,4 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
             "".join(text or "" for text in texts).encode()
         except UnicodeEncodeError as error:
             what = ascii(error.object[error.start])
-            yield name, f"{name} has {what}, half a surrogate pair and no character"
+            yield name, f"{name} has {what}, half a surrogate pair, which is not a character"

@@ -98,7 +98,7 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
     """
     free = array("q", (i for i, split in enumerate(splits) if split is None))
     if splits and not free:
-        raise SettingError("all have a split already: leave out --validation and --test")
+        raise SettingError("all have a split already: leave out validation=... and test=...")
     random.Random(f"photos {seed}").shuffle(free)
     result: list[Split] = [split or "train" for split in splits]
     start = 0

@@ -196,7 +196,7 @@ def _unique(rows: Iterable[Row]) -> Iterator[Row]:
     seen: set[str] = set()
     for row in rows:
         if row.id in seen:
-            raise CorpusError(f"document {row.id!r}: there are two of this id")
+            raise CorpusError(f"document {row.id!r}: two documents have this id")
         seen.add(row.id)
         yield row
 

@@ -32,11 +32,11 @@ def dump_json(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("a text holds half of a surrogate pair, which is no character") from error
+        raise ValueError("a text holds half of a surrogate pair, which is not a character") from error
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
     return text
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

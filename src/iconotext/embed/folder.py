@@ -123,7 +123,7 @@ def load_model(folder: Path) -> StoredModel:
 
     if not is_model_folder(folder):
         missing = RECIPE if not (folder / RECIPE).is_file() else WEIGHTS
-        raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
+        raise FeatureError(f"{folder}: there is no model in this folder: {missing} is missing (has training ended?)")
     try:
         recipe = load_recipe(folder / RECIPE)
     except SettingError as error:

@@ -190,7 +190,7 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
     folder = folder or relations_folder()
     path = folder / WEIGHTS
     if not path.is_file():
-        raise FeatureError(f"{folder}: no relation model is in this folder: {WEIGHTS} is missing")
+        raise FeatureError(f"{folder}: there is no relation model in this folder: {WEIGHTS} is missing")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -205,7 +205,7 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
         return RelationModel(f"{folder.name}-{digest}", weights, layers)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, ShapeError) as error:
-        raise FeatureError(f"{path}: damaged, or no relation model: {error}") from error
+        raise FeatureError(f"{path}: damaged, or not a relation model: {error}") from error
 
 
 def _check(weights: RelationWeights) -> None:
@@ -218,4 +218,4 @@ def _check(weights: RelationWeights) -> None:
         ):
             raise ShapeError(f"{name} of the relation model is {array.shape}, not {letters} with {lengths}")
         if not np.isfinite(array).all():
-            raise ShapeError(f"{name} of the relation model has numbers that are none")
+            raise ShapeError(f"{name} of the relation model has numbers that are not finite")

@@ -45,8 +45,7 @@ def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool =
     def draw(figure: Figure) -> None:
         rows = figure.subfigures(len(corpora), 1, squeeze=False)[:, 0]
         for (name, numbers), row in zip(corpora.items(), rows, strict=True):
-            title = name.replace("$", r"\$")
-            row.suptitle(f"{title}: {numbers.documents:,} documents", x=0.01, ha="left", fontsize=10, weight="bold")
+            row.suptitle(f"{name}: {numbers.documents:,} documents", x=0.01, ha="left", fontsize=10, weight="bold")
             left, right = row.subplots(1, 2)
             _panel(left, numbers.sentences, "sentences", BLUE)
             _panel(right, numbers.images, "images", ORANGE)

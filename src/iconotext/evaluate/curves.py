@@ -54,7 +54,7 @@ def read_curve(folder: Path) -> Curve:
     An epoch that stands there twice, because the run was stopped and resumed, counts as it was logged last.
 
     Raises:
-        CorpusError: The file is missing, lacks a column, or has something that is no number; names line and column.
+        CorpusError: The file is missing, lacks a column, or has something that is not a number; names line and column.
     """
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
@@ -64,7 +64,7 @@ def read_curve(folder: Path) -> Curve:
             lines = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
             if missing:
-                raise CorpusError(f"{path}: no training log, the column {missing[0]} is missing")
+                raise CorpusError(f"{path}: not a training log: the column {missing[0]} is missing")
             for row in lines:
                 epoch, loss, auc = (_number(row[column], path, lines.line_num, column) for column in COLUMNS)
                 if math.isnan(epoch):
@@ -73,7 +73,7 @@ def read_curve(folder: Path) -> Curve:
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: no training log, it is not UTF-8 text") from error
+        raise CorpusError(f"{path}: not a training log: it is not UTF-8 text") from error
     if not rows:
         raise CorpusError(f"{path}: has no epochs yet")
     epochs = sorted(rows)
@@ -123,7 +123,7 @@ def _panel(left: Axes, curve: Curve) -> None:
         markersize=3,
         label="AUC",
     )
-    left.set_title(curve.name.replace("$", r"\$"), fontsize=10)
+    left.set_title(curve.name, fontsize=10)
     left.set_xlabel("epoch")
     left.set_ylabel("objective (−loss, validation)", color=BLUE)
     right.set_ylabel("AUC (validation, %)", color=ORANGE)
@@ -141,4 +141,4 @@ def _number(text: str | None, path: Path, line: int, column: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise CorpusError(f"{path}, line {line}, column {column}: {text!r} is no number") from error
+        raise CorpusError(f"{path}, line {line}, column {column}: {text!r} is not a number") from error

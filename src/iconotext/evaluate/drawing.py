@@ -6,8 +6,10 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, filterwarnings
 
 from iconotext.errors import OutputError
+from iconotext.report.readable import readable
 from iconotext.write import refuse, write_bytes
 
 if TYPE_CHECKING:
@@ -47,13 +49,21 @@ def write_figure(
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
     kind = path.suffix.lower().removeprefix(".")
     # Without pyplot nothing is global, and no window is ever looked for.
-    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}), catch_warnings():
+        filterwarnings("ignore", "Glyph .* missing from")  # a viewer of SVG has other fonts
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         draw(figure)
+        for text in figure.findobj(Text):
+            assert isinstance(text, Text)
+            if text.get_text():  # not the numbers of the axes, which come later
+                # Names of files and models are text: "$" begins no formula, a control character breaks no SVG.
+                text.set_text(readable(text.get_text()))
+                text.set_parse_math(False)
         file = io.BytesIO()
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
         figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))

@@ -223,7 +223,9 @@ def read_refinement(folder: Path) -> Refinement | None:
         values = json.loads(path.read_text(encoding="utf-8"))
         found = Refinement(float(values["strength"]), float(values["threshold"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FeatureError(f"{path}: no settings of a refinement: {error}; run analyze refinement again") from error
+        raise FeatureError(
+            f"{path}: not settings of a refinement: {error}; run `iconotext analyze refinement` again"
+        ) from error
     if not (0 <= found.strength < np.inf and found.threshold >= 0):
         raise FeatureError(f"{path}: λ is {found.strength} and T is {found.threshold}; both are at least 0")
     return found

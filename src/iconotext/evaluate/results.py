@@ -269,16 +269,16 @@ def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
     except pa.ArrowException as error:
-        raise CorpusError(f"{path}: no Parquet file; `iconotext evaluate --results FILE` writes one") from error
+        raise CorpusError(f"{path}: not a Parquet file; `iconotext evaluate --results FILE` writes one") from error
     missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
         raise CorpusError(
-            f"{path}: no results file, the column {missing[0]} is missing; `iconotext evaluate --results` writes one"
+            f"{path}: not a results file: the column {missing[0]} is missing; `iconotext evaluate --results` writes one"
         )
     try:
         rows = table.select(list(COLUMNS)).cast(_schema()).to_pylist()
     except pa.ArrowException as error:
-        raise CorpusError(f"{path}: no results file, a column has another type: {error}") from error
+        raise CorpusError(f"{path}: not a results file: a column has another type: {error}") from error
     documents = tuple(DocumentScores(**{_FIELDS.get(name, name): value for name, value in row.items()}) for row in rows)
     about = json.loads((table.schema.metadata or {}).get(_ABOUT, b"{}"))
     return Results(Evaluation(documents, resamplings, seed), about)

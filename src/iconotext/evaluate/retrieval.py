@@ -164,7 +164,7 @@ def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int =
         raise SettingError(f"pool is {pool} and draws is {draws}; both are at least 1")
     if images < pool:
         raise CorpusError(
-            f"a pool of {pool:,} images cannot be drawn from {images:,}; take a smaller one (--pool {max(images, 1)}) "
+            f"a pool of {pool:,} images cannot be drawn from {images:,}; take a smaller one (pool={max(images, 1)}) "
             "or more images, and compare only figures of equal pools"
         )
     return _pools(images, pool, 1 if pool == images else draws, seed)

@@ -100,7 +100,7 @@ def _panel(
         mean = evaluation.means[metric]
         if mean is not None:
             colour = _COLOURS[number % len(_COLOURS)]
-            axes.axhline(100 * mean, color=colour, linestyle="--", linewidth=1.3, label=name.replace("$", r"\$"))
+            axes.axhline(100 * mean, color=colour, linestyle="--", linewidth=1.3, label=name)
     axes.set_xlabel("labelled training documents (%)")
     axes.set_ylabel(f"{LABELS[metric]} (%)")
     axes.set_xticks(shares)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from iconotext.report.as_markdown import block_text, inline_text
+
 if TYPE_CHECKING:
     from iconotext.evaluate.published import Table as Published
     from iconotext.evaluate.results import Evaluation
@@ -95,13 +97,13 @@ def results_table(
 def markdown(table: ResultsTable) -> str:
     """The table as GitHub-flavoured Markdown; what is within 1 point of the best of its column is bold."""
     best = _best(table)
-    headers = ["", *(f"{group}: {name}" for group in table.groups for name in ("AUC", "p@1 / p@5"))]
-    lines = [f"**{_md(table.title)}**", ""] if table.title else []
-    lines += ["| " + " | ".join(map(_md, headers)) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
+    headers = ["", *(f"{inline_text(group)}: {name}" for group in table.groups for name in ("AUC", "p@1 / p@5"))]
+    lines = [f"**{inline_text(table.title)}**", ""] if table.title else []
+    lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
     for name, cells in table.rows:
         texts = [text for i, cell in enumerate(cells) for text in _texts(cell, best[i], "**{}**")]
-        lines.append("| " + " | ".join([_md(name), *texts]) + " |")
-    lines += [line for note in table.notes for line in ("", _md(note))]
+        lines.append("| " + " | ".join([inline_text(name), *texts]) + " |")
+    lines += [line for note in table.notes for line in ("", block_text(note))]
     return "\n".join(lines) + "\n"
 
 
@@ -169,7 +171,3 @@ def _ours(evaluation: Evaluation | None) -> Cell:
 
 def _published(figures: tuple[float, float, float] | None) -> Cell:
     return Cell() if figures is None else Cell(*map(Value, figures))
-
-
-def _md(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())

@@ -133,7 +133,7 @@ class FeatureCache:
                     self._set_aside(error)
                 elif writing:
                     self._writes = False
-                    logger.warning("%s: features are not cached any more: %s", self.path, error)
+                    logger.warning("%s: features are no longer cached: %s", self.path, error)
                 else:
                     self._stop(error)
             except OSError as error:
@@ -189,7 +189,7 @@ class FeatureCache:
         except OSError as failure:
             self._stop(failure)
             return
-        logger.warning("%s: damaged (%s), set aside as %s and begun anew", self.path, error, aside.name)
+        logger.warning("%s: damaged (%s), set aside as %s; a new cache was begun", self.path, error, aside.name)
 
     def _drop(self) -> None:
         if self._connection is not None and self._process == os.getpid():

@@ -66,7 +66,7 @@ class HuggingFaceImage:
     def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
         """Look at pictures; see ``ImageBackbone``."""
         if regions and not self._has_regions:
-            raise FeatureError(f"{self.name}: this model does not tell regions apart: use another backbone")
+            raise FeatureError(f"{self.name}: this model knows no regions: use another backbone")
         blank = blank_features(len(files), self.dim, classes=len(self.classes or ()), regions=regions)
 
         def prepare(picture: Pillow.Image) -> NDArray[Any]:

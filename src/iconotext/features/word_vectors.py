@@ -117,7 +117,7 @@ def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[
     """The number of words and of dimensions; then each word, a space, and its numbers."""
     head = file.readline(LONGEST).split()
     if len(head) != 2 or not (head[0].isdigit() and head[1].isdigit()):
-        raise ValueError("no word2vec file: its first line is not two numbers")
+        raise ValueError("not a word2vec file: its first line is not two numbers")
     count, length = map(int, head)
     _check(length, dim)
     data, at = b"", 0

@@ -206,7 +206,7 @@ def _format(path: Path, settings: ReadSettings) -> str:
     if size > settings.max_bytes:
         raise HostileDocumentError(
             f"{path}: {size / 2**20:.0f} MiB is more than the limit of {settings.max_bytes / 2**20:.0f} MiB:"
-            " raise it with --set max_bytes=..."
+            " raise it with max_bytes=..."
         )
     format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
     if format_ is None:

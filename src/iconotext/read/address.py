@@ -36,7 +36,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return _inline(address)
     if REMOTE.match(address) and not _double_slash_path(address, document, settings):
         if not settings.fetch:
-            raise PictureError("a picture on the web: fetch it with --fetch")
+            raise PictureError("a picture on the web: fetch=True fetches it")
         from iconotext.read.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
@@ -55,7 +55,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
     where = (
-        "in no parent folder of the document; name the site's folder with --root"
+        "in any parent folder of the document; name the site's folder with root=..."
         if address[:1] == "/"
         else "beside the document"
     )
@@ -109,8 +109,8 @@ def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
         resolved = path.resolve()
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
             raise OutsideError(
-                f"outside the folder {allowed.name or allowed}/ that pictures may come from: widen it with --root"
-                " or allow it with --allow-outside"
+                f"outside the folder {allowed.name or allowed}/ that pictures may come from: name a wider one "
+                "with root=... or allow all with allow_outside=True"
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
         raise PictureError(f"not a usable address: {error}") from error
@@ -130,7 +130,7 @@ def _absolute(address: str, settings: ReadSettings) -> Path:
     if name != "file":
         raise PictureError(f"an address of kind {name}: cannot be read")
     if not settings.allow_outside:
-        raise OutsideError("an absolute address on this machine: allow it with --allow-outside")
+        raise OutsideError("an absolute address on this machine: allow_outside=True allows it")
     path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
     if not _is_file(path):
         raise PictureError("not found")

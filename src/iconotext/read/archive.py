@@ -141,7 +141,7 @@ def parse_xml(data: bytes, name: str) -> Element:
         if b"<!ENTITY" in data:
             raise HostileDocumentError(_entities(name)) from error
         reason = " ".join(str(error).split())
-        raise DocumentError(f"broken: {name} in it is no well-formed XML ({reason}); save it again") from error
+        raise DocumentError(f"broken: {name} in it is not well-formed XML ({reason}); save it again") from error
     internal: Element = root.getroottree().docinfo.internalDTD  # the stubs know no DTD.iterentities
     if internal is not None and any(True for _ in internal.iterentities()):
         raise HostileDocumentError(_entities(name))
@@ -185,7 +185,7 @@ def _check_directory(stream: BinaryIO) -> None:
 
 
 def _too_large(max_bytes: int) -> str:
-    return f"unpacks to more than the limit of {max_bytes / 2**20:.0f} MiB: raise it with --set max_bytes=..."
+    return f"unpacks to more than the limit of {max_bytes / 2**20:.0f} MiB: raise it with max_bytes=..."
 
 
 def _bomb(name: str) -> str:

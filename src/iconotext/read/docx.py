@@ -71,7 +71,7 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
         main = _main_part(archive)
         body = child(archive.xml(main), "body")
         if body is None:
-            raise DocumentError(f"{path}: no Word document: {main} in it has no body")
+            raise DocumentError(f"{path}: not a Word document: {main} in it has no body")
         relations = _relations(archive, main)
         styles, language = read_styles(archive, relations)
         walk = _Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
@@ -89,7 +89,7 @@ def _main_part(archive: Archive) -> str:
                 return found
     found = archive.find("word/document.xml")
     if found is None:
-        raise DocumentError("no Word document: word/document.xml is missing in it")
+        raise DocumentError("not a Word document: word/document.xml is missing in it")
     return found
 
 

@@ -84,7 +84,7 @@ def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
         package = read_package(archive)
         chapters = [chapter for name in package.chapters if (chapter := _chapter(archive, package, name)) is not None]
     if not chapters:
-        raise DocumentError("no chapter of it has any text or pictures")
+        raise DocumentError("none of its chapters has text or pictures")
     if settings.epub == "book":
         return [Flow([block for flow in chapters for block in flow.blocks], package.title, package.language)]
     width = max(2, len(str(len(chapters))))
@@ -138,7 +138,9 @@ def _package_name(archive: Archive) -> str:
         names = [r.get("full-path") or "" for r in archive.xml(container).iterfind("{*}rootfiles/{*}rootfile")]
     found = next((found for name in names if (found := archive.find(name)) is not None), None)
     if found is None:
-        raise DocumentError("no EPUB: META-INF/container.xml in it is missing, or names no package file that is there")
+        raise DocumentError(
+            "not an EPUB: META-INF/container.xml in it is missing, or names no package file that is there"
+        )
     return found
 
 

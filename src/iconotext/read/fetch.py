@@ -74,7 +74,7 @@ def redirected(address: str, answer: Answer) -> str:
     try:
         return urljoin(address, answer.headers.get("Location") or "")
     except ValueError as error:
-        raise PictureError("not fetched: redirected to what is no valid address") from error
+        raise PictureError("not fetched: redirected to something that is not an address") from error
 
 
 def public_address(host: str, port: int) -> str:

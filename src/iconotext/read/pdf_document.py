@@ -52,7 +52,9 @@ def _opened(path: Path) -> Iterator[Handle]:
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
             raise DocumentError(f"{path}: protected by a password: save it without one") from error
-        raise DocumentError(f"{path}: no PDF, without pages, cut off or damaged; download or save it again") from error
+        raise DocumentError(
+            f"{path}: not a PDF, or cut off, damaged or without pages; download or save it again"
+        ) from error
     try:
         yield document
     finally:
@@ -62,7 +64,7 @@ def _opened(path: Path) -> Iterator[Handle]:
 def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Page]:
     count = len(document)
     if count < 1:
-        raise DocumentError(f"{path}: there is no page in it")
+        raise DocumentError(f"{path}: it has no pages")
     if count > MAX_PAGES:
         raise HostileDocumentError(f"{path}: {count} pages are more than the limit of {MAX_PAGES}: split it")
     size, unreadable = 0, 0

@@ -116,7 +116,7 @@ class PoliteFetcher:
         address, answer = self.follow(address)
         kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
         if not kind.startswith(KINDS):
-            raise PictureError(f"not fetched: {_host(address)} sent {kind.partition(';')[0][:60]}, no picture")
+            raise PictureError(f"not fetched: {_host(address)} sent {kind.partition(';')[0][:60]}, not a picture")
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:

@@ -127,7 +127,7 @@ def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Rel
         key, equals, text = override.partition("=")
         *tables, last = key.strip().split(".")
         if not equals or tables not in ([], [TABLE]) or not last:
-            raise SettingError(f"--set {override}: give relations.key=value, such as relations.members=8")
+            raise SettingError(f"{override}: give relations.key=value, such as relations.members=8")
         table = values.setdefault(TABLE, {}) if tables else values
         if not isinstance(table, dict):
             raise SettingError(f"{file}: {_NO_TABLE}, not {table!r}")
@@ -135,7 +135,7 @@ def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Rel
             table[last] = tomllib.loads(f"value = {text.strip()}")["value"]
         except tomllib.TOMLDecodeError:
             table[last] = text.strip()
-        origin[key.strip()] = f"--set {override}"
+        origin[key.strip()] = f"{override}"
     if isinstance(values.get(TABLE), dict):  # TOML has no tuples
         values[TABLE] = {key: tuple(each) if isinstance(each, list) else each for key, each in values[TABLE].items()}
     try:

@@ -36,10 +36,10 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key:
-            raise SettingError(f"--set {override}: give key=value, such as training.epochs=5")
+            raise SettingError(f"{override}: give key=value, such as training.epochs=5")
         keys = key.strip().split(".")
         _put(values, keys, _value(text.strip(), _annotation(keys)), override)
-        origin[key.strip()] = f"--set {override}"
+        origin[key.strip()] = f"{override}"
     return make_recipe(values, source=str(path), origin=origin)
 
 
@@ -131,7 +131,7 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, override: str)
     for key in keys[:-1]:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise SettingError(f"--set {override}: {key} is a value, not a table")
+            raise SettingError(f"{override}: {key} is a value, not a table")
         values = inner
     if value is None:
         values.pop(keys[-1], None)

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import chain, count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,14 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         explained=bool(explained),
         script=script,
         script_hash=policy_hash(script),
+    )
+
+
+def notebook_view(linked: LinkedDocument) -> str:
+    """The reading view inside the page of a notebook, cut off from it: nothing in it reaches the notebook."""
+    return (
+        f'<iframe srcdoc="{escape(reading_page(linked))}" sandbox="allow-scripts" title="Linked document" '
+        'style="width: 100%; height: 40em; border: 1px solid #8888"></iframe>'
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from iconotext.report.readable import encodable
+from iconotext.plain_text import json_text
 from iconotext.types import Image, Link, LinkedDocument, Sentence
 
 if TYPE_CHECKING:
@@ -18,15 +17,15 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
     """One linked document as what ``json.dumps`` takes.
 
     Numbers keep six significant digits, so that a file does not grow by digits that mean nothing; one that is not
-    finite becomes None, since JSON has no word for it. Lone surrogates become U+FFFD.
+    finite becomes None, since JSON has no word for it.
     """
     document = linked.document
     return {
-        "id": encodable(document.id),
-        "source": None if (place := document.place) is None else encodable(place),
-        "title": _text(document.title),
+        "id": document.id,
+        "source": document.place,
+        "title": document.title,
         "language": document.language,
-        "model": encodable(linked.model),
+        "model": linked.model,
         "sentences": [_sentence(sentence) for sentence in document.sentences],
         "images": [_image(image) for image in document.images],
         "links": [_link(link) for link in linked.links],
@@ -34,47 +33,37 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
     }
 
 
-def json_text(documents: Sequence[LinkedDocument]) -> str:
-    """One document as one object, several (or none) as a list of them; ends with a newline."""
-    objects = [json_object(linked) for linked in documents]
-    return _dump(objects[0] if len(objects) == 1 else objects) + "\n"
-
-
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """The pieces of a list with one object for each document, as they come; ends with a newline."""
+    """The pieces of a list with one object for each document, as they come; ends with a newline.
+
+    A document that failed gives an object with ``id``, ``source`` and ``error``, so that none is missing.
+    """
     separator = "[\n"
     for result in results:
-        yield separator + _dump(_any_object(result))
+        yield separator + json_text(_any_object(result))
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
 def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """One line for each document, newline included; nothing is held longer than its line.
-
-    A document that failed gives an object with ``id``, ``source`` and ``error``, so that no line is missing.
-    """
+    """The objects of ``json_array``, each a line, newline included; nothing is held longer than its line."""
     for result in results:
-        yield _dump(_any_object(result)) + "\n"
+        yield json_text(_any_object(result)) + "\n"
 
 
 def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
     if isinstance(result, LinkedDocument):
         return json_object(result)
     return {
-        "id": encodable(result.path.stem),
-        "source": encodable(str(result.path)),
-        "error": encodable(str(result.error)),
+        "id": result.path.stem,
+        "source": str(result.path),
+        "error": str(result.error),
     }
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _sentence(sentence: Sentence) -> dict[str, Any]:
     return {
-        "text": encodable(sentence.text),
+        "text": sentence.text,
         "block": sentence.block,
         "heading": sentence.heading,
         "kind": sentence.kind,
@@ -83,13 +72,13 @@ def _sentence(sentence: Sentence) -> dict[str, Any]:
 
 def _image(image: Image) -> dict[str, Any]:
     return {
-        "source": encodable(image.source),
-        "alt": _text(image.alt),
-        "caption": _text(image.caption),
+        "source": image.source,
+        "alt": image.alt,
+        "caption": image.caption,
         "block": image.block,
         "position": image.position,
         "page": image.page,
-        "problem": _text(image.problem),
+        "problem": image.problem,
     }
 
 
@@ -109,10 +98,6 @@ def _link(link: Link) -> dict[str, Any]:
     if link.relations is not None:
         found["relations"] = {name: _number(probability) for name, probability in link.relations.items()}
     return found
-
-
-def _text(text: str | None) -> str | None:
-    return None if text is None else encodable(text)
 
 
 def _number(value: float) -> float | None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from iconotext.report.carried import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.readable import percent, readable, shortened
-from iconotext.report.related import LABELS, likely_relations
+from iconotext.report.related import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
-_INLINE = re.compile(r"([\\`*_\[\]<>&|~$@^{}])")
+# What every kind of Markdown lets a backslash escape, and what only some do: an entity says that to all of them.
+_INLINE = re.compile(r"()(?:([\\`*_#\[\]{}])|([<>&|~$^]|@(?=[^\W\d_])))")
 _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
-_BLOCK_START = re.compile(r"^(?:([#+=:-])|(\d+)([.)]))")
+_BLOCK_START = re.compile(r"^(\d+(?=[.)])|)(?:([+.)-])|([=:]))")
+
+Related = Mapping[tuple[int, int], Sequence[str]]
+"""By sentence and image of a link, how the two relate, in words."""
 
 
 def markdown(linked: LinkedDocument) -> str:
@@ -25,15 +29,19 @@ def markdown(linked: LinkedDocument) -> str:
     """
     document = linked.document
     by_image = links_by_image(linked)
+    related = {
+        place: [LABELS[relation.name] for relation, _ in found]
+        for place, found in shown_relations(linked.links).items()
+    }
     flow = blocks(document.sentences)
     after = placed(flow, {image: links[0] for image, links in by_image.items()})
     parts: list[str] = []
     if not (flow and flow[0].kind == "heading" and _text(document, flow[0]) == document.title):
-        parts.append("# " + escape(title(document)))
+        parts.append("# " + block_text(title(document)))
     for number, block in enumerate(flow):
-        text = escape(_text(document, block))
+        text = block_text(_text(document, block))
         parts.append(("# " if number == 0 and not parts else _BEFORE.get(block.kind, "")) + text)
-        parts += [_picture(document, document.images[image], by_image[image]) for image in after.get(number, [])]
+        parts += [_picture(document, by_image[image], related) for image in after.get(number, [])]
     parts += _unlinked(document, by_image)
     return "\n\n".join(parts) + "\n"
 
@@ -46,13 +54,22 @@ def markdown_pages(documents: Iterable[LinkedDocument]) -> Iterator[str]:
         rule = "\n---\n\n"
 
 
-def escape(text: str) -> str:
-    """Text that reads as itself in Markdown: one line, no markup, no links of its own."""
+def block_text(text: str) -> str:
+    """Text that reads as itself in any kind of Markdown: one line, no markup, no HTML, no links of its own."""
+    return _BLOCK_START.sub(_literal, inline_text(text))
+
+
+def inline_text(text: str) -> str:
+    """The same for text within a line, such as a cell of a table."""
     line = " ".join(readable(text).split())
-    line = _INLINE.sub(r"\\\1", line)
+    line = _INLINE.sub(_literal, line)
     # An address becomes a link by itself in most Markdown; an entity within breaks it without a trace for the reader.
-    line = _ADDRESS.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", line)
-    return _BLOCK_START.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", line)
+    return _ADDRESS.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", line)
+
+
+def _literal(found: re.Match[str]) -> str:
+    before, escapable, other = found.groups()
+    return f"{before}\\{escapable}" if escapable else f"{before}&#{ord(other)};"
 
 
 def _text(document: Document, block: Block) -> str:
@@ -60,33 +77,34 @@ def _text(document: Document, block: Block) -> str:
     return "".join(text + space_after(text) for text in texts[:-1]) + texts[-1]
 
 
-def _picture(document: Document, image: Image, links: list[Link]) -> str:
+def _picture(document: Document, links: list[Link], related: Related) -> str:
+    image = document.images[links[0].image]
     lines = [_embedding(image)]
-    if image.caption:
-        lines.append(f"*{escape(image.caption)}*")
+    if image.caption and readable(image.caption).strip():
+        lines.append(f"*{inline_text(image.caption)}*")
     named = (
-        f"“{escape(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link)})"
+        f"“{inline_text(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link, related)})"
         for link in links
     )
     lines.append("Linked to " + "; ".join(named))
     return "\\\n".join(lines)
 
 
-def _sure(document: Document, link: Link) -> str:
+def _sure(document: Document, link: Link, related: Related) -> str:
     words = carried_by(document.sentences[link.sentence].text, link.explanation)
-    related = ", ".join(LABELS[relation.name] for relation, _ in likely_relations(link))
+    relations = ", ".join(related[link.sentence, link.image])
     return (
         percent(link.confidence)
-        + (f"; {related}" if related else "")
-        + (f"; carried by: {escape(words)}" if words else "")
+        + (f"; {relations}" if relations else "")
+        + (f"; carried by: {inline_text(words)}" if words else "")
     )
 
 
 def _embedding(image: Image) -> str:
     if image.source.startswith("data:"):  # it came inside the document and has no address that leads anywhere
-        return escape(f"[picture within the document] {image.alt or ''}")
+        return block_text(f"[picture within the document] {image.alt or ''}")
     # Percent signs stay: the address is as the document wrote it, quoted where that was needed.
-    return f"![{escape(image.alt or '')}](<{_address(image.source)}>)"
+    return f"![{inline_text(image.alt or '')}](<{_address(image.source)}>)"
 
 
 def _address(source: str) -> str:
@@ -99,5 +117,5 @@ def _unlinked(document: Document, by_image: dict[int, list[Link]]) -> list[str]:
     left = [image for i, image in enumerate(document.images) if i not in by_image]
     if not left:
         return []
-    entries = [f"- {escape(image.source)}: {escape(unlinked_reason(image))}" for image in left]
+    entries = [f"- {block_text(image.source)}: {inline_text(unlinked_reason(image))}" for image in left]
     return ["## Pictures that were not linked", "\n".join(entries)]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iconotext.report.flow import links_by_image
 from iconotext.report.readable import encodable
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
 from iconotext.write import opened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = {
     "document": "string",
@@ -77,13 +80,28 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
                 "score": link.score,
                 "confidence": link.confidence,
                 **{f"evidence_{kind}": link.evidence.get(kind) for kind in EVIDENCE},
-                "relations": None if link.relations is None else list(link.relations.items()),
+                "relations": None if link.relations is None else dict(link.relations),
                 **_explanation(link.explanation),
             }
         if i not in by_image:
             yield {**head, **shown}
     if not document.images:
         yield head
+
+
+def to_pandas(linked: LinkedDocument) -> pd.DataFrame:
+    """The rows of one document as a table of pandas; whole numbers that may be missing are ``Int32``.
+
+    Raises:
+        ImportError: There is no pandas.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("to_pandas needs pandas: pip install pandas") from error
+    table = pd.DataFrame(list(rows(linked)))
+    table = table.reindex(columns=[*COLUMNS, *(name for name in table.columns if name not in COLUMNS)])
+    return table.astype({name: "Int32" for name, type_ in COLUMNS.items() if type_ == "int32"})
 
 
 def _explanation(found: Explanation | None) -> dict[str, Any]:

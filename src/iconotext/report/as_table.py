@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iconotext.plain_text import counted
 from iconotext.read.images import is_usual
 from iconotext.report.carried import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
@@ -67,7 +68,7 @@ def overview(counts: Sequence[Counts]) -> Table:
     from rich.text import Text
 
     found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
-    found.add_column("Document", overflow="fold", footer=_number(len(counts), "document"))
+    found.add_column("Document", overflow="fold", footer=counted(len(counts), "document"))
     for key in ("sentences", "pictures", "linked", "links"):
         total = sum(getattr(each, key) for each in counts)
         found.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
@@ -114,9 +115,9 @@ def table(documents: Iterable[LinkedDocument]) -> Table:
                 found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
         sizes = (1, len(linked.document.sentences), len(linked.document.images), len(linked.links))
         counts = [count + size for count, size in zip(counts, sizes, strict=True)]
-    found.columns[0].footer = Text(_number(counts[2], "picture"))
-    found.columns[1].footer = Text(f"{_number(counts[1], 'sentence')} in {_number(counts[0], 'document')}")
-    found.columns[2].footer = Text(_number(counts[3], "link"))
+    found.columns[0].footer = Text(counted(counts[2], "picture"))
+    found.columns[1].footer = Text(f"{counted(counts[1], 'sentence')} in {counted(counts[0], 'document')}")
+    found.columns[2].footer = Text(counted(counts[3], "link"))
     return found
 
 
@@ -140,7 +141,3 @@ def bar(confidence: float) -> Text:
     length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0
     colour = "green" if confidence >= 0.7 else "yellow" if confidence >= 0.4 else "red"
     return Text.assemble(("━" * length, colour), ("─" * (BAR - length), "dim"), f" {percent(confidence):>5}")
-
-
-def _number(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from iconotext.errors import OutputError
 from iconotext.report.as_html import write_page
-from iconotext.report.as_json import json_lines, json_text
+from iconotext.report.as_json import json_array, json_lines
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
 from iconotext.types import LinkedDocument
@@ -29,7 +29,7 @@ def save(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
 
 WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
     ".html": lambda linked, path, force: write_page(linked, path, force=force),
-    ".json": lambda linked, path, force: write_text(path, json_text([linked]), force=force),
+    ".json": lambda linked, path, force: write_text(path, json_array([linked]), force=force),
     ".jsonl": lambda linked, path, force: write_text(path, json_lines([linked]), force=force),
     ".md": lambda linked, path, force: write_text(path, markdown(linked), force=force),
     ".parquet": lambda linked, path, force: write_parquet(

@@ -229,9 +229,9 @@ class PageFolder:
             OutputError: There is a file that we did not write, or that somebody changed since.
         """
         if os.path.realpath(page) in self._sources:
-            raise OutputError(f"{page} is one of the documents: name another folder with --output")
+            raise OutputError(f"{page} is one of the documents: name another folder")
         if os.path.lexists(page) and not self._force and not is_untouched(page):
-            raise OutputError(f"{page} exists already, and is not as iconotext wrote it: --force replaces it")
+            raise OutputError(f"{page} exists already, and is not as iconotext wrote it: force=True replaces it")
         refuse(page, force=True)
 
     def _write(self, linked: LinkedDocument, page: str, origin: Origin) -> Record:

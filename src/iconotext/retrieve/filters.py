@@ -51,10 +51,10 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     Raises:
         SettingError: That is no date, or ``until`` ends before ``since`` begins.
     """
-    begin = None if since is None else _span(since, "--since")[0]
-    end = None if until is None else _span(until, "--until")[1]
+    begin = None if since is None else _span(since, "since")[0]
+    end = None if until is None else _span(until, "until")[1]
     if begin is not None and end is not None and end <= begin:
-        raise SettingError(f"--since {since} --until {until}: that is no time; the earlier date comes first")
+        raise SettingError(f"since={since} until={until}: no time lies between them; the earlier date comes first")
     return Filters(None if folder is None else folder.resolve().as_posix(), begin, end)
 
 
@@ -68,7 +68,9 @@ def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
         assert year is not None
         begin = datetime(year, month or 1, day or 1)
     except ValueError:
-        raise SettingError(f"{option} {text}: no date; write a year, month or day: 2024, 2024-05, 2024-05-31") from None
+        raise SettingError(
+            f"{option}={text}: not a date; write a year, month or day: 2024, 2024-05, 2024-05-31"
+        ) from None
     try:
         if day:
             return begin, begin + timedelta(days=1)

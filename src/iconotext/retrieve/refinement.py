@@ -119,5 +119,5 @@ def _checked(similarities: Floats) -> Floats:
         raise ShapeError(f"similarities must be (queries, images), got {similarities.shape}")
     if not np.isfinite(similarities).all():
         query, image = np.argwhere(~np.isfinite(similarities))[0]
-        raise ShapeError(f"the similarity of query {query} and image {image} is no finite number")
+        raise ShapeError(f"the similarity of query {query} and image {image} is not a finite number")
     return similarities

@@ -220,7 +220,7 @@ def check_models(
             " with, or make a new library"
         )
     if query.text is None and query.picture is None:
-        raise SettingError("nothing to search for: give a sentence, or a picture with --picture")
+        raise SettingError("nothing to search for: give a sentence, or a picture with picture=...")
     if query.text is not None and not query.text.strip():
         raise SettingError("the sentence is empty: say what the picture should show")
     if query.relation is None:
@@ -228,7 +228,7 @@ def check_models(
     own = space.stored.relations if space.stored is not None else ()
     told = told_relations(library, space)
     if not told:
-        raise SettingError(f"{library.path}: made without a relation model, so --relation cannot be told")
+        raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
     if query.relation not in told:
         raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(told)}")
     if query.relation in own:

@@ -75,7 +75,7 @@ def load_space(model: str = "default", *, cache: FeatureCache | None = None) -> 
     if Path(model).is_absolute() and not Path(model).exists():
         raise FeatureError(
             f"{model}: the model's folder is gone; where it was moved, tell the library that was made with it:"
-            " iconotext library add LIB --model FOLDER"
+            " `iconotext library add LIB --model FOLDER`"
         )
     stored = None
     text: TextBackbone

@@ -39,7 +39,7 @@ class ArrayWriter:
             stored = np.ascontiguousarray(rows, self.dtype)
         if self.dtype.kind == "f" and not np.isfinite(stored).all():
             raise FeatureError(
-                f"{self.path.name}: a feature is no finite number, or larger than {np.finfo(self.dtype).max:g}, the "
+                f"{self.path.name}: a feature is not a finite number, or larger than {np.finfo(self.dtype).max:g}, the "
                 "most that training keeps; scale the features down"
             )
         self._file.write(stored.tobytes())

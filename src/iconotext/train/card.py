@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from iconotext.report.as_markdown import inline_text
+
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
 
@@ -24,19 +26,20 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
     if "validation_median_rank" in metrics:
         best += f"; chosen by the median rank on validation, {metrics['validation_median_rank']:.1f}"
     lines = [
-        f"# {recipe.name}",
+        f"# {inline_text(recipe.name)}",
         "",
         f"Links the images of documents to their sentences. Trained with iconotext, {_learned_from(recipe)}.",
         "",
-        f"- Recipe: `recipe.toml` (follows {recipe.follows})",
-        f"- Starts from: text `{backbones['text']}`, images `{backbones['image']}`"
-        + (f", the model `{recipe.init}`" if recipe.init else ""),
+        f"- Recipe: `recipe.toml` (follows {inline_text(recipe.follows)})",
+        f"- Starts from: text {inline_text(backbones['text'])}, images {inline_text(backbones['image'])}"
+        + (f", the model {inline_text(recipe.init)}" if recipe.init else ""),
         f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
         f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
         "",
     ]
     if metrics.get("relations"):
-        lines[-1:] = [f"- Tells the relations {', '.join(metrics['relations'])} between a text and an image", ""]
+        told = ", ".join(map(inline_text, metrics["relations"]))
+        lines[-1:] = [f"- Tells the relations {told} between a text and an image", ""]
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
         lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
@@ -60,7 +63,11 @@ def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
         lines.append(f"| {split} | {found['pairs']} | {found['median_rank']:.1f} of {found['pool']} | {recalls} |")
     relations = list(dict.fromkeys(name for found in splits.values() for name in found.get("average_precision", {})))
     if relations:
-        lines += ["", f"| average precision | {' | '.join(relations)} |", "|---" * (1 + len(relations)) + "|"]
+        lines += [
+            "",
+            f"| average precision | {' | '.join(map(inline_text, relations))} |",
+            "|---" * (1 + len(relations)) + "|",
+        ]
         for split, found in splits.items():
             values = [found.get("average_precision", {}).get(name) for name in relations]
             shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)

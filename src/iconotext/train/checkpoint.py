@@ -120,5 +120,5 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
         return Checkpoint(state["recipe"], state["corpus"], progress, state["model"], state["optimizer"])
     except Exception as error:  # whatever a damaged pickle raises
         raise TrainingError(
-            f"{path}: damaged; remove it to begin this model anew ({' '.join(str(error).split()):.200})"
+            f"{path}: damaged; remove it to begin this model again ({' '.join(str(error).split()):.200})"
         ) from error

@@ -113,7 +113,7 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
         if checkpoint.corpus != prepared.meta["key"]:
             raise TrainingError(
                 f"{folder}: the corpus, or the features beside it, have changed since this training was interrupted; "
-                "remove the folder to begin anew, or name another one"
+                "remove the folder to begin again, or name another one"
             )
         progress = checkpoint.progress
         model.load_state_dict(checkpoint.model)

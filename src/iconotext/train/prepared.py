@@ -149,7 +149,7 @@ class Prepared:
             CorpusError: Sentences come as vectors.
         """
         if self.words is None or self.word_offsets is None:
-            raise CorpusError(f"{self.folder}: has vectors of sentences, no words")
+            raise CorpusError(f"{self.folder}: has vectors of sentences and no words")
         return TrainingSentences(self)
 
     def all_single(self, split: str) -> bool:
@@ -218,7 +218,7 @@ def open_prepared(folder: Path) -> Prepared:
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{folder}: no prepared corpus ({error}); remove the folder and train again") from error
+        raise CorpusError(f"{folder}: not a prepared corpus ({error}); remove the folder and train again") from error
     names = (
         *("id_bytes", "id_offsets", "splits", "corpora", "sentence_offsets", "image_offsets", "image_rows"),
         *("link_offsets", "links", "linked", "relation_offsets", "relations"),

@@ -25,8 +25,8 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     old_values, new_values = (_flat(tomllib.loads(each)) for each in (old, new))
     keys = [key for key in {**old_values, **new_values} if old_values.get(key) != new_values.get(key)]
     raise SettingError(
-        f"{folder}: holds a model of another recipe, which differs in {', '.join(keys)}; name another folder with "
-        "--output, or remove this one"
+        f"{folder}: holds a model of another recipe, which differs in {', '.join(keys)}; name another folder, "
+        "or remove this one"
     )
 
 

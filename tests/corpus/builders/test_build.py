@@ -429,7 +429,7 @@ def misfit(build):
     ("rows", "message"),
     [
         (nothing, r"nothing is left of it \(dropped: 1 too small, such as number 1: below 5\)"),
-        (twice, "two of this id"),
+        (twice, "two documents have this id"),
         (misfit, r"document 'a', field links: links has \[0, 0\]"),
     ],
 )
@@ -468,13 +468,22 @@ def test_what_stands_in_the_way_is_said_before_any_work(tmp_path, source):
     assert (tmp_path / "b.building/mine.txt").exists()
 
 
+def test_what_was_dropped_is_a_table_without_formulas(tmp_path, source):
+    def rows(build):
+        build.report.drop("=1+1", "-2\t\x1b[31m", "@SUM(A1)")
+        yield {"id": "a", "sentences": [], "images": []}
+
+    build_corpus("x", rows, tmp_path / "c.jsonl", sources=[source])
+    assert (tmp_path / "c.dropped.tsv").read_text().splitlines()[1] == "'=1+1\t'-2 [31m\t'@SUM(A1)"
+
+
 def test_reasons_that_are_no_utf8_stop_nothing(tmp_path, source):
     def rows(build):
         build.report.drop("odd", "caf\udce9", "\ud800")
         yield {"id": "a", "sentences": [], "images": []}
 
     build_corpus("x", rows, tmp_path / "c.jsonl", sources=[source])
-    assert (tmp_path / "c.dropped.tsv").read_text().splitlines()[1] == "odd\tcaf?\t?"
+    assert (tmp_path / "c.dropped.tsv").read_text().splitlines()[1] == "odd\tcaf\ufffd\t\ufffd"
 
 
 def test_the_first_item_of_a_rule_is_remembered():

@@ -192,7 +192,7 @@ def test_what_is_not_recognised_is_told_what_is_expected(tmp_path):
             photos_of(empty, format_)
     (empty / "captions.jsonl").write_text("{}\n")
     (empty / "captions.txt").write_text("image,caption\n")
-    with pytest.raises(CorpusError, match="has captions as jsonl and as flickr: say which, as --format jsonl"):
+    with pytest.raises(CorpusError, match="has captions as jsonl and as flickr: say which, as format=jsonl"):
         recognised(empty)
     (empty / "sub").mkdir()
     (empty / "sub/captions.txt").write_text("image,caption\n")
@@ -220,5 +220,5 @@ def test_a_corpus_is_no_file_of_captions(tmp_path):
 def test_a_folder_of_pictures_that_is_not_there(tmp_path):
     path = tmp_path / "captions.jsonl"
     path.write_text(json.dumps({"image": "a.png", "captions": ["A."]}))
-    with pytest.raises(CorpusError, match=r"nope: no folder; name the one that has the pictures"):
+    with pytest.raises(CorpusError, match=r"nope: not a folder; name the one that has the pictures"):
         photos_of(path, images=tmp_path / "nope")

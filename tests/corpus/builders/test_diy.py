@@ -408,7 +408,7 @@ def test_a_folder_of_its_own_for_the_pictures(tree, tmp_path):
     (tree.folder / "images").rename(tmp_path / "pictures")
     rows, _, _ = build(tree, images=tmp_path / "pictures")
     assert rows[0]["images"] == [f"../pictures/{name}.jpg" for name in ways("Alpha", 2)]
-    with pytest.raises(CorpusError, match=r"no picture of the albums is there: .*--images.*--fetch"):
+    with pytest.raises(CorpusError, match=r"no picture of the albums is there: .*images=.*fetch=True"):
         build(tree)
     with pytest.raises(CorpusError, match=r"nowhere: no folder"):
         build(tree, images=tmp_path / "nowhere")

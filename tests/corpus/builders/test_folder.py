@@ -260,7 +260,7 @@ def test_a_picture_in_all_documents_is_named(tmp_path, picture):
     for i in range(9):
         picture(f"docs/{i}.png", seed=i + 1)
     docs = pages(tmp_path / "docs", *(f"A.\n\n![](logo.png)\n\n![]({i}.png)" for i in range(9)))
-    with pytest.raises(CorpusError, match=r"docs/logo\.png is in 9 of 9 documents: take it out .* --validation 0"):
+    with pytest.raises(CorpusError, match=r"docs/logo\.png is in 9 of 9 documents: take it out .* validation=0"):
         built([docs], tmp_path / "c.jsonl", validation=0.1)
     found, _ = built([docs], tmp_path / "c.jsonl")
     assert {document.split for document in found.values()} == {"train"}
@@ -283,7 +283,7 @@ def test_links_are_those_of_the_rule(tmp_path, picture):
     assert found["0"].links == ((1, 0), (2, 0))
     report = json.loads((tmp_path / "c.report.json").read_text())
     assert {"what": "pictures with a link (adjacent)", "found": 1} in report["counts"]
-    assert report["notes"] == ["too few documents to leave any for validation: give more, or --validation 0"]
+    assert report["notes"] == ["too few documents to leave any for validation: give more, or validation=0"]
 
 
 def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypatch):
@@ -304,7 +304,7 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
         "A.\n\n![](https://a.example/good1.png)\n\nB.\n\n![](//b.example/good2.png)\n\n![](http://a.example/bad.png)\n",
         "C.\n\n![](https://a.example/good1.png)\n",
     )
-    with pytest.raises(CorpusError, match="on the web: fetch it with --fetch"):
+    with pytest.raises(CorpusError, match="on the web: fetch=True fetches it"):
         built([docs], tmp_path / "c.jsonl")
     found, dropped = built([docs], tmp_path / "c.jsonl", fetch=True)
     assert fetched == ["https://a.example/good1.png", "https://b.example/good2.png", "http://a.example/bad.png"]

@@ -269,7 +269,7 @@ def test_wrong_sources_are_named(tmp_path):
     with pytest.raises(CorpusError, match=r"no annotations/captions_train2014\.json.*cocodataset\.org"):
         built(tmp_path / "c.jsonl", root)
     file = write_annotations(root / "annotations/captions_val2017.json", range(30))
-    with pytest.raises(CorpusError, match=r"none of 30 images is there: give --images.* or unpack train2014\.zip"):
+    with pytest.raises(CorpusError, match=r"none of 30 images is there: give images=.* or unpack train2014\.zip"):
         built(tmp_path / "c.jsonl", root)
     with pytest.raises(CorpusError, match="no folder"):
         built(tmp_path / "c.jsonl", root, images=tmp_path / "gone")

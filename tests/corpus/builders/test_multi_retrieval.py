@@ -84,7 +84,7 @@ def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
 
 def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
     np.save(tmp_path / "features.npy", np.zeros((1, 1)))
-    with pytest.raises(OutputError, match=r"of another data set.*another folder.*--force.*--set features=false"):
+    with pytest.raises(OutputError, match=r"of another data set.*another folder.*force=True.*features=false"):
         built(source, tmp_path / "c.jsonl")
     assert not (tmp_path / "c.jsonl").exists()
     built(source, tmp_path / "c.jsonl", MultiRetrievalSettings(features=False))
@@ -98,7 +98,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match=r"docs\.json is not in it.*multiretrieval\.html"):
         built(tmp_path / "empty", tmp_path / "c.jsonl")
-    with pytest.raises(SettingError, match="--only-found needs --images"):
+    with pytest.raises(SettingError, match="only_found=True needs images"):
         built(source, tmp_path / "c.jsonl", only_found=True)
     (source / "docs.json").write_text('{"train": [')
     with pytest.raises(CorpusError, match="not the released format"):

@@ -290,7 +290,7 @@ def test_names_of_pictures_as_they_occur(tmp_path):
 def test_names_alone_where_they_are_asked_for(tmp_path):
     source = files(tmp_path / "recipeqa", [recipe("cake")])
     with pytest.raises(
-        CorpusError, match=r"none of the 2 pictures .* as cake_0_0.jpg: .*hucvl.*--images.*pictures=names"
+        CorpusError, match=r"none of the 2 pictures .* as cake_0_0.jpg: .*hucvl.*images=.*pictures=names"
     ):
         build(source, tmp_path / "rqa.jsonl")
     documents, report = build(source, tmp_path / "rqa.jsonl", given=RqaSettings(validation=0, pictures="names"))

@@ -250,7 +250,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
         built(obelics_rows, source, tmp_path / "c.jsonl", ShardSettings())
     with pytest.raises(CorpusError, match="no folder"):
         built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), images=tmp_path / "gone")
-    with pytest.raises(SettingError, match="--fetch needs --images"):
+    with pytest.raises(SettingError, match="fetch=True needs images"):
         built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), fetch=Manners())
 
 

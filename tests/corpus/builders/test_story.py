@@ -320,7 +320,7 @@ def test_a_split_without_stories_is_told_and_three_are_an_error(tmp_path):
 
 def test_no_photograph_at_all_is_an_error(tmp_path):
     vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
-    with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*--images"):
+    with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*images="):
         build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
     with pytest.raises(CorpusError, match="no folder"):
         build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl", images=tmp_path / "gone")

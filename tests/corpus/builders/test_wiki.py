@@ -258,7 +258,7 @@ def test_what_is_missing_is_named(tree, tmp_path):
     tree.article("1/1", text(10))
     with pytest.raises(CorpusError, match=r"no article has 3 pictures that are there"):
         build(tree)
-    with pytest.raises(CorpusError, match=r"nowhere: no folder; name the one that has the pictures"):
+    with pytest.raises(CorpusError, match=r"nowhere: not a folder; name the one that has the pictures"):
         build(tree, images=tmp_path / "nowhere")
     empty = tmp_path / "empty"
     empty.mkdir()

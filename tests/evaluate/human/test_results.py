@@ -143,6 +143,17 @@ def test_texts_with_commas_quotes_and_line_ends_survive_the_csv(tmp_path):
         assert next(csv.DictReader(file))["text"] == text
 
 
+def test_no_text_of_the_csv_is_a_formula(tmp_path):
+    path = tmp_path / "s.sqlite"
+    create_study(path, [replace(contenders(tmp_path, 1)[0], text="=1+1")], first="@x", second="-y", raters=1)
+    vote(path, next_pair(path, "ann").number, "ann", "same")
+    export_votes(path, tmp_path / "v.csv")
+    with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["text"] == "'=1+1"
+    assert not any(value.startswith(("=", "+", "-", "@")) for value in row.values())
+
+
 # From models to a study
 
 

@@ -89,7 +89,7 @@ def test_what_makes_no_study(tmp_path):
     pairs = contenders(tmp_path, 2)
     with pytest.raises(StudyError, match="at least one"):
         create_study(path, [], first="x", second="y")
-    with pytest.raises(StudyError, match="'q0': there are two"):
+    with pytest.raises(StudyError, match="two queries have this name"):
         create_study(path, [*pairs, pairs[0]], first="x", second="y")
     with pytest.raises(SettingError, match="raters is 0"):
         create_study(path, pairs, first="x", second="y", raters=0)
@@ -115,7 +115,7 @@ def test_another_database_is_no_study(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE votes (x)")
         connection.commit()
-    with pytest.raises(StudyError, match="is no study of iconotext"):
+    with pytest.raises(StudyError, match="is not a study of iconotext"):
         progress(path)
 
 

@@ -279,7 +279,7 @@ def test_hidden_states_that_are_not_one_a_query_are_refused():
             shapes = {"logits": (1, 9, 3), "pred_boxes": (1, 9, 4), "last_hidden_state": (1, 5, 8)}
             return type("Output", (), {name: torch.zeros(shape) for name, shape in shapes.items()})
 
-    with pytest.raises(FeatureError, match="not one a query"):
+    with pytest.raises(FeatureError, match="one hidden state for each query"):
         detector.Detector(Odd(), detector_pixels({"size": 64}, "x"), name="odd", concepts=("a", "b"))
 
 

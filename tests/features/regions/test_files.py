@@ -110,7 +110,7 @@ def test_names_of_concepts_that_are_damaged(tmp_path, text, message):
 def test_names_of_concepts_that_are_no_utf8(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [lxmert("a", Regional(0))])
     (tmp_path / "objects_vocab.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(FeatureError, match=r"objects_vocab.txt: is no UTF-8"):
+    with pytest.raises(FeatureError, match=r"objects_vocab.txt: is not UTF-8"):
         load_region_file(path)
 
 
@@ -147,7 +147,7 @@ def test_a_file_that_is_not_there(tmp_path, name):
 
 def test_a_file_of_another_kind(tmp_path):
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(FeatureError, match="no file of regions"):
+    with pytest.raises(FeatureError, match="not a file of regions"):
         load_region_file(tmp_path / "a.txt")
     (tmp_path / "folder.tsv").mkdir()
     with pytest.raises(FeatureError, match=r"folder.tsv: cannot be read"):

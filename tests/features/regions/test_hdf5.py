@@ -107,8 +107,8 @@ def broken_hdf5(h5py, folder):
         pass
     with h5py.File(folder / "odd.h5", "w") as file:
         file["something"] = [1]
-    yield folder / "text.h5", "no HDF5 file that can be read"
-    yield folder / "empty.h5", "no HDF5 file that can be read"
+    yield folder / "text.h5", "not an HDF5 file that can be read"
+    yield folder / "empty.h5", "not an HDF5 file that can be read"
     yield folder / "nothing.h5", "has neither features nor x nor image_features"
     yield folder / "odd.h5", "nor a group for each picture"
     yield write_fixed(folder / "noids.h5", found), r"write noids.ids.json beside it"

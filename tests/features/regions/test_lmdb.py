@@ -51,21 +51,21 @@ def test_lmdb_that_cannot_be_used(tmp_path, capsys):
 
     cases = [
         (pickle.dumps({"features": Evil()}), "pickled Python object, which is never read"),
-        (b"", "no msgpack"),
-        (value(good)[:-5], "no msgpack"),
-        (b"\xdd\xff\xff\xff\xff", "no msgpack"),
-        (b"\x91" * 5000, "no msgpack"),
+        (b"", "not msgpack"),
+        (value(good)[:-5], "not msgpack"),
+        (b"\xdd\xff\xff\xff\xff", "not msgpack"),
+        (b"\x91" * 5000, "not msgpack"),
         (msgpack.packb([1]), "holds list, expected arrays by name"),
         (msgpack.packb({}), "has no boxes"),
         (value(evil), "has no features"),
-        (value(good | {"type": "nonsense"}), "array features: no array of msgpack-numpy"),
-        (value(good | {"type": None}), "array features: no array of msgpack-numpy"),
-        (value(good | {"type": [["a", "<f4"]]}), "array features: no array of msgpack-numpy"),
+        (value(good | {"type": "nonsense"}), "array features: not an array of msgpack-numpy"),
+        (value(good | {"type": None}), "array features: not an array of msgpack-numpy"),
+        (value(good | {"type": [["a", "<f4"]]}), "array features: not an array of msgpack-numpy"),
         (value(good | {"shape": [3, 9]}), "96 bytes are no float32 of shape"),
         (value(good | {"shape": [-3, -8]}), "96 bytes are no float32 of shape"),
-        (value(good | {"shape": 5}), "array features: no array of msgpack-numpy"),
+        (value(good | {"shape": 5}), "array features: not an array of msgpack-numpy"),
         (value(good | {"data": "text"}), "0 bytes are no float32"),
-        (value(5), "array features: no array of msgpack-numpy"),
+        (value(5), "array features: not an array of msgpack-numpy"),
         (b"PK and nothing", "no NPZ file"),
     ]
     for number, (data, message) in enumerate(cases):
@@ -79,5 +79,5 @@ def test_lmdb_that_cannot_be_used(tmp_path, capsys):
     with pytest.raises(FeatureError, match="image a is there twice"):
         load_region_file(path)
     (tmp_path / "text.lmdb").write_text("no LMDB" * 1000)
-    with pytest.raises(FeatureError, match="no LMDB that can be read"):
+    with pytest.raises(FeatureError, match="not an LMDB that can be read"):
         load_region_file(tmp_path / "text.lmdb")

@@ -55,7 +55,7 @@ def test_npz_with_pickled_objects_says_that_they_are_not_read(tmp_path, caplog):
     write_names(tmp_path)
     with caplog.at_level(logging.WARNING):
         source = load_region_file(tmp_path)
-    assert "info is no array of numbers and is not read" in caplog.text
+    assert "info is not an array of numbers and is not read" in caplog.text
     assert "regions have no concepts" in caplog.text
     regions = source.regions([image("7")])
     assert regions.concepts.tolist() == [-1, -1, -1]
@@ -98,24 +98,24 @@ HUGE = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 100000000
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no NPZ file, or cut off"),
-        (b"PK\x03\x04 and no more", "no NPZ file, or cut off"),
-        (npz(**GOOD)[:-40], "no NPZ file, or cut off"),
+        (b"", "not an NPZ file, or cut off"),
+        (b"PK\x03\x04 and no more", "not an NPZ file, or cut off"),
+        (npz(**GOOD)[:-40], "not an NPZ file, or cut off"),
         (npz(), "has no boxes"),
         (npz(bbox=GOOD["bbox"]), "has no features, which would be called features or x"),
         (npz(features=GOOD["features"]), "has no boxes, which would be called boxes or bbox"),
-        (npz(**GOOD | {"features": b""}), "array features: no array of NumPy"),
-        (npz(**GOOD | {"features": b"\x93NUMPY"}), "array features: no array of NumPy"),
-        (npz(**GOOD | {"features": GOOD["features"][:-4]}), "bytes are no float32 of shape"),
-        (npz(**GOOD | {"features": GOOD["features"] + b"more"}), "bytes are no float32 of shape"),
-        (npz(**GOOD | {"features": header(HUGE)}), "0 bytes are no float32 of shape"),
+        (npz(**GOOD | {"features": b""}), "array features: not an array of NumPy"),
+        (npz(**GOOD | {"features": b"\x93NUMPY"}), "array features: not an array of NumPy"),
+        (npz(**GOOD | {"features": GOOD["features"][:-4]}), "bytes are not float32 of shape"),
+        (npz(**GOOD | {"features": GOOD["features"] + b"more"}), "bytes are not float32 of shape"),
+        (npz(**GOOD | {"features": header(HUGE)}), "0 bytes are not float32 of shape"),
         (
             npz(**GOOD | {"features": header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3), }\n")}),
-            "NPZ|no ",
+            "NPZ|not an ",
         ),
-        (npz(**GOOD | {"features": header("__import__('os').abort()\n")}), "array features: no array of NumPy"),
-        (npz(**GOOD | {"features": header("(" * 500 + ")" * 500 + "\n")}), "array features: no array of NumPy"),
-        (npz(**GOOD | {"features": npy(np.array(["a"] * 3))}), "bytes are no <U1"),
+        (npz(**GOOD | {"features": header("__import__('os').abort()\n")}), "array features: not an array of NumPy"),
+        (npz(**GOOD | {"features": header("(" * 500 + ")" * 500 + "\n")}), "array features: not an array of NumPy"),
+        (npz(**GOOD | {"features": npy(np.array(["a"] * 3))}), "bytes are not <U1"),
         (npz(**GOOD | {"features": npy(ONE.features[:2])}), r"features are float32 of shape \(2, 8\)"),
         (npz(**GOOD | {"features": npy(ONE.features.astype(int))}), r"features are int64 .*floating-point"),
         (npz(**GOOD | {"bbox": npy(ONE.shares[:2])}), r"features are float32 of shape \(3, 8\)"),
@@ -169,7 +169,7 @@ def test_npz_that_unpacks_to_more_than_a_picture_can_have(tmp_path, monkeypatch)
     directory = data.rindex(b"PK\x01\x02")
     data[directory + 24 : directory + 28] = struct.pack("<I", 100)  # a directory that lies about it
     (tmp_path / "a.npz").write_bytes(data)
-    with pytest.raises(FeatureError, match=r"damaged|unpacks to more|no array"):
+    with pytest.raises(FeatureError, match=r"damaged|unpacks to more|not an array"):
         load_region_file(tmp_path)
     (tmp_path / "a.npz").write_bytes(npz(**{f"x{i}": b"" for i in range(region_npz.MEMBERS + 1)}))
     with pytest.raises(FeatureError, match="more than the limit"):

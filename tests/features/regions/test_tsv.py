@@ -96,7 +96,7 @@ def test_tsv_lines_are_read_only_when_asked_for(tmp_path):
     rows = [anderson("a", Regional(0)), ["b", 200, 100, 3, "not base64!", "neither"]]
     source = load_region_file(write_tsv(tmp_path / "a.tsv", rows))
     assert source.regions([image("a")]).counts.tolist() == [3]
-    with pytest.raises(FeatureError, match=r"a.tsv, image b: boxes are no base64"):
+    with pytest.raises(FeatureError, match=r"a.tsv, image b: boxes are not base64"):
         source.regions([image("b")])
 
 
@@ -104,7 +104,7 @@ def test_tsv_that_changes_meanwhile(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [anderson(name, Regional(0)) for name in "ab"])
     source = load_region_file(path)
     write_tsv(path, [anderson(name, Regional(0, 4)) for name in "ab"])
-    with pytest.raises(FeatureError, match="has changed while it was read"):
+    with pytest.raises(FeatureError, match="changed while it was read"):
         source.regions([image("b")])
 
 
@@ -131,7 +131,10 @@ NAN_BOX[0, 0] = np.nan
         ([*bad(), "b\t200\t100"], "line 2: has 3 columns, expected 6"),
         ([*bad(), *bad()], "line 2: image a is there twice"),
         (bad(id=""), "line 1: has no image id"),
-        (["image_id\timage_w\timage_h\tnum_boxes\tboxes\tfeatures"], "expected a number; a header line must go"),
+        (
+            ["image_id\timage_w\timage_h\tnum_boxes\tboxes\tfeatures"],
+            "expected a number; remove the header line, if there is one",
+        ),
         (bad(n="three"), "num_boxes is 'three', expected a number"),
         (bad(n=4), r"boxes are float32 of shape \(4, 3\)"),
         (bad(n=5), "boxes have 48 bytes, which are not those of 5 regions: cut off or damaged"),
@@ -141,9 +144,9 @@ NAN_BOX[0, 0] = np.nan
         (bad(n=0), "not those of 0 regions"),
         (bad(w=0), "image_w is .*; one positive number is needed"),
         (bad(h="inf"), "image_h is .*; one positive number is needed"),
-        (bad(boxes=b64(ONE.pixels)[:-3]), "boxes are no base64"),
+        (bad(boxes=b64(ONE.pixels)[:-3]), "boxes are not base64"),
         (bad(features=b64(ONE.features)[:-8]), "features have 90 bytes, which are not those of 3 regions"),
-        (bad(features=b64(ONE.features).replace("A", "é", 1)), "features are no base64"),
+        (bad(features=b64(ONE.features).replace("A", "é", 1)), "features are not base64"),
         (bad(features=""), r"features are float32 of shape \(3, 0\)|no region"),
         (bad(boxes=b64(ONE.pixels[:, :3])), r"boxes are float32 of shape \(3, 3\)"),
         (bad(boxes=b64(NAN_BOX)), "boxes are not all finite"),

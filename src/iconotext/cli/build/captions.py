@@ -51,7 +51,7 @@ def captions(
     ],
     output: CorpusOutput,
     format_: Annotated[
-        CaptionsFormat, typer.Option("--format", help="Of the captions; auto: as the files look.")
+        CaptionsFormat, typer.Option("--format", help="Format of the captions; auto: told from the files.")
     ] = CaptionsFormat.AUTO,
     images: Images = None,
     rule: Annotated[
@@ -69,10 +69,10 @@ def captions(
         bool,
         typer.Option(
             "--test-on-validation",
-            help="The photographs for validation are for test, and --validation takes its share of those for training.",
+            help="Test on the photographs meant for validation; --validation then takes a share of those for training.",
         ),
     ] = False,
-    backbone: Annotated[str, typer.Option(help="What says which images are similar.")] = "efficientnet-lite0",
+    backbone: Annotated[str, typer.Option(help="Backbone that tells which images are similar.")] = "efficientnet-lite0",
     seed: Seed = 0,
     workers: Workers = None,
     set_: Settings = None,

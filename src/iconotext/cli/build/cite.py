@@ -17,7 +17,8 @@ def cite(
         list[Path],
         typer.Option(
             "--source",
-            help="data.csv as published with CITE; again for another table of its columns, as that of CITE++.",
+            help="data.csv as published with CITE; may be given several times, for other tables with its "
+            "columns, such as that of CITE++.",
             show_default=False,
         ),
     ],

@@ -17,7 +17,8 @@ def clue(
         list[Path],
         typer.Option(
             "--source",
-            help="data-both-04-08-cleaned.tsv as published with Clue; again for another table of its columns.",
+            help="data-both-04-08-cleaned.tsv as published with Clue; may be given several times, for other "
+            "tables with its columns.",
             show_default=False,
         ),
     ],

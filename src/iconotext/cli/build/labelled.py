@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import complain, progress
+from iconotext.cli.common import progress
+from iconotext.cli.output import complain, say
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.labelled.pairs import DataSet
@@ -97,8 +99,8 @@ def pictures_of(
                 new += result.new
             else:
                 missing[result.address] = result.problem or "not fetched"
-        again = "; the same command with --force asks again those servers that did not answer" if missing else ""
-        typer.echo(f"{images}: {new} pictures fetched{again}", err=True)
+        again = "; the same command with --force tries the servers again that did not answer" if missing else ""
+        say(f"{images}: {counted(new, 'picture')} fetched{again}", err=True)
     return files, missing
 
 
@@ -110,20 +112,20 @@ def tell(report: LabelledReport, output: Path, report_file: Path) -> None:
         table = source.table
         odd = f"; {table.odd_lines} lines as {table.fallback}" if table.fallback else ""
         left = len(source.left_out)
-        typer.echo(
+        say(
             f"{table.path}: {source.rows} rows ({table.encoding}{odd}): {source.used} used, {left} left out"
             + _listed(source.reasons().items()),
             err=True,
         )
         if source.notes:
-            typer.echo(f"{table.path}: {len(source.notes)} rows used with a note, see the report", err=True)
+            say(f"{table.path}: {len(source.notes)} rows used with a note, see the report", err=True)
     splits = ", ".join(f"{report.splits[name]} {name}" for name in ("train", "validation", "test"))
-    typer.echo(f"{output}: {report.documents} documents ({splits})", err=True)
+    say(f"{output}: {counted(report.documents, 'document')} ({splits})", err=True)
     missing, kinds = len(report.missing), _kinds(report.missing)
     there = f"{report.pictures - missing} there, {missing} missing" + _listed(kinds.most_common(REASONS))
     if UNSOUGHT in kinds:
         there = "not looked for: --images names their folder"
-    typer.echo(f"pictures: {report.pictures} different ones, {there}", err=True)
+    say(f"pictures: {report.pictures} different ones, {there}", err=True)
     shared = report.shared.get("either", 0)
     if shared:
         held_out = report.splits["validation"] + report.splits["test"]
@@ -131,7 +133,7 @@ def tell(report: LabelledReport, output: Path, report_file: Path) -> None:
             f"{shared} of {held_out} pairs of validation and test share a picture or a text with one of training, as "
             "in the published splits; --group keeps such pairs together"
         )
-    typer.echo(f"{report_file}: what became of every row and picture", err=True)
+    say(f"{report_file}: what became of every row and picture", err=True)
 
 
 def _kinds(missing: dict[str, str]) -> Counter[str]:

@@ -11,7 +11,7 @@ Source = Annotated[
     Path, typer.Option("--source", "-s", help="Folder with the original files, as downloaded.", show_default=False)
 ]
 Sources = Annotated[
-    list[Path], typer.Option("--source", "-s", help="A file or folder; again for more.", show_default=False)
+    list[Path], typer.Option("--source", "-s", help="A file or folder; may be given several times.", show_default=False)
 ]
 Images = Annotated[
     Path | None,

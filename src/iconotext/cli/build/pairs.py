@@ -28,7 +28,7 @@ def pairs(
         typer.Option(
             "--source",
             "-s",
-            help="A corpus with captions or alt texts, or captioned photographs (.jsonl); again for more.",
+            help="A corpus with captions or alt texts, or captioned photographs (.jsonl); may be given several times.",
             show_default=False,
         ),
     ],

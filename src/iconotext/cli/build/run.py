@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from pydantic import BaseModel
 
 from iconotext.cli.common import make_settings, parse_settings, progress
+from iconotext.cli.output import output_console, say
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.frame.build import Build, Values
@@ -97,28 +98,27 @@ def tell(report: BuildReport, output: Path) -> None:
         _show_comparison(report.counts)
     else:
         for count in report.counts:
-            typer.echo(f"{count.found:>11,}  {count.what}", err=True)
+            say(f"{count.found:>11,}  {count.what}", err=True)
     for note in report.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if report.dropped:
-        typer.echo("dropped:", err=True)
+        say("dropped:", err=True)
         for rule, number in report.dropped.most_common(RULES):
-            typer.echo(f"{number:>11,}  {rule}", err=True)
-            typer.echo(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
+            say(f"{number:>11,}  {rule}", err=True)
+            say(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
         if len(report.dropped) > RULES:
-            typer.echo(f"             and by {len(report.dropped) - RULES} more rules, see the report", err=True)
+            say(f"             and by {len(report.dropped) - RULES} more rules, see the report", err=True)
     if report.stats is not None:
         stats = report.stats
         parts = [f"{stats.splits[name]:,} {name}" for name in ("train", "validation", "test") if name in stats.splits]
-        typer.echo(f"{output}: {stats.documents:,} documents" + (f" ({', '.join(parts)})" if parts else ""), err=True)
+        say(f"{output}: {counted(stats.documents, 'document')}" + (f" ({', '.join(parts)})" if parts else ""), err=True)
     also = f", and {dropped_path(output)}: every item that was dropped" if report.dropped else ""
-    typer.echo(f"{report_path(output)}: the counts{also}", err=True)
+    say(f"{report_path(output)}: the counts{also}", err=True)
 
 
 def _show_comparison(counts: Sequence[Count]) -> None:
     """A table: what, found here, published."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -129,7 +129,7 @@ def _show_comparison(counts: Sequence[Count]) -> None:
     for count in counts:
         published = "" if count.published is None else _published(count)
         table.add_row(Text(count.what), f"{count.found:,}", published)
-    Console(stderr=True).print(table)
+    output_console(err=True).print(table)
 
 
 def _published(count: Count) -> str:

@@ -78,7 +78,7 @@ def captions_rows(
     """
     shares = Shares(settings.validation, settings.test)
     if settings.test_on_validation and not settings.validation:
-        raise SettingError("--test-on-validation leaves none to validate on: say how many, as --validation 0.1")
+        raise SettingError("test_on_validation=True leaves none to validate on: say how many, as validation=0.1")
     if settings.topical and look is None:
         raise SettingError("topical documents need something that says how pictures look")
     format_ = None if settings.format == "auto" else settings.format
@@ -87,7 +87,7 @@ def captions_rows(
     report = build.report
     missing = report.dropped[NO_PICTURE]
     if missing and not len(stored):
-        where = "--images names their folder" if settings.images is None else f"is {settings.images} their folder?"
+        where = "images=... names their folder" if settings.images is None else f"is {settings.images} their folder?"
         raise CorpusError(f"{source}: none of the pictures of {missing:,} captioned photographs is there: {where}")
     report.count("photographs that are there and have captions", len(stored))
     report.count("photographs that are used", len(usable))

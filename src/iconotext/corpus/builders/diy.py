@@ -98,7 +98,7 @@ def diy_rows(
     """
     shares = Shares(settings.validation, settings.test)
     if images is not None and fetch is None and not images.is_dir():
-        raise CorpusError(f"{images}: no folder; name the one that has the pictures (Ab3dE7f.jpg and so on)")
+        raise CorpusError(f"{images}: not a folder; name the one that has the pictures (Ab3dE7f.jpg and so on)")
     number = keep_album_posts(
         build,
         source,

@@ -124,7 +124,7 @@ def folder_rows(
     if settings.links is not None:
         build.report.count(f"pictures with a link ({settings.links})", linked)
     if settings.validation and "validation" not in held_out:
-        build.report.note("too few documents to leave any for validation: give more, or --validation 0")
+        build.report.note("too few documents to leave any for validation: give more, or validation=0")
     if inside:
         build.report.note(
             f"{pictures} has {len(inside)} pictures that came inside documents, or from the web: keep it beside the "
@@ -314,7 +314,7 @@ def _splits(build: Build, groups: Sequence[int], shares: Shares) -> list[Split]:
         key, number = count.most_common(1)[0]
         raise CorpusError(
             f"{error}. {name[key]} is in {number} of {len(groups)} documents: take it out of them, or give "
-            "--validation 0 --test 0 and divide the documents yourself"
+            "validation=0 and test=0, and divide the documents yourself"
         ) from error
 
 

@@ -91,10 +91,10 @@ def mscoco_rows(
     report.count("captions that two annotation files have", repeated)
     if listed and missing == listed:
         here = source if source.name else source.absolute()
-        above = f"--source {here.parent} or " if images is None and here.name == "annotations" else ""
+        above = f"source={here.parent} or " if images is None and here.name == "annotations" else ""
         raise CorpusError(
-            f"{images or source}: none of {listed:,} images is there: give {above}--images, the folder that has them, "
-            "or unpack train2014.zip and val2014.zip, or those of 2017, beside the annotations; get them from "
+            f"{images or source}: none of {listed:,} images is there: give {above}images=..., the folder that has "
+            "them, or unpack train2014.zip and val2014.zip, or those of 2017, beside the annotations; get them from "
             f"{COCO}"
         )
     yield from _documents(build, stored, usable, settings)
@@ -169,7 +169,7 @@ def annotation_files(source: Path) -> list[Path]:
     if source.is_file():
         raise CorpusError(
             f"{source}: a file; name the folder that has annotations/ and the pictures, or one with annotations and "
-            "--images, the folder of the pictures"
+            "images=..., the folder of the pictures"
         )
     found = [
         next((path for path in (source / "annotations" / name, source / name) if path.is_file()), None)

@@ -65,7 +65,7 @@ def multi_retrieval_rows(
         OutputError: Features of another data set lie beside the corpus, or they cannot be written.
     """
     if only_found and images is None:
-        raise SettingError("--only-found needs --images, the folder of the pictures")
+        raise SettingError("only_found=True needs images=..., the folder of the pictures")
     check_features(source, build.folder, settings, force=force)
     file = _documents_file(source)
     found = FoundPictures(images) if images is not None else None
@@ -123,7 +123,7 @@ def check_features(source: Path, folder: Path, settings: MultiRetrievalSettings,
         try:
             check_copy(_documents_file(source).parent, folder, force=force)
         except OutputError as error:
-            raise OutputError(f"{error}; --set features=false copies none") from error
+            raise OutputError(f"{error}; features=false copies none") from error
 
 
 def _documents_file(source: Path) -> Path:

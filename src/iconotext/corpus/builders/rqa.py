@@ -143,7 +143,7 @@ def rqa_rows(build: Build, source: Path, settings: RqaSettings, images: Path | N
     for part in build.watch(parts, total=len(parts), label="Recipes"):
         _choose(build, part)
     if not any(part.best for part in parts):
-        raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should be {ABOUT}")
+        raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should have {ABOUT}")
     pictures = None if settings.pictures == "names" else _pictures(build, parts, images or source, settings)
     for part in parts:
         _filter(build, part, pictures)
@@ -207,7 +207,7 @@ def _pictures(build: Build, parts: list[Part], folder: Path, settings: RqaSettin
     if names and not found:
         raise CorpusError(
             f"{folder}: has none of the {len(names):,} pictures of the recipes, as {next(iter(names))}: unpack "
-            f"images.zip from {WEB}, name its folder with --images, or write only the names with --set pictures=names"
+            f"images.zip from {WEB}, name its folder with images=..., or write only the names with pictures=names"
         )
     build.report.count("pictures of steps with text", len(names))
     build.report.count("pictures that are there", found)
@@ -271,14 +271,14 @@ def _context(value: object) -> Context:
         ValueError: It has none; says why.
     """
     if not isinstance(value, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     recipe = value.get("recipe_id")
     name = clean_text(str(recipe)) if isinstance(recipe, str | int) and not isinstance(recipe, bool) else ""
     if not name:
-        raise ValueError("recipe_id is no id")
+        raise ValueError("recipe_id is not an id")
     steps = value.get("context")
     if not isinstance(steps, list):
-        raise ValueError("context is no list")
+        raise ValueError("context is not a list")
     return Context(name, tuple(_step(step, number) for number, step in enumerate(steps)))
 
 
@@ -289,10 +289,10 @@ def _step(value: object, number: int) -> Step:
         ValueError: It is none.
     """
     if not isinstance(value, dict):
-        raise ValueError(f"step {number} is no object")
+        raise ValueError(f"step {number} is not an object")
     images = value.get("images") or []
     if not isinstance(images, list) or not all(isinstance(name, str) and is_text(name) for name in images):
-        raise ValueError(f"images of step {number} are no list of names")
+        raise ValueError(f"images of step {number} are not a list of names")
     text = " ".join(filter(None, (_words(value, field, number) for field in ("title", "body"))))
     return Step(text, tuple(dict.fromkeys(name.strip() for name in images if name.strip())))
 
@@ -305,5 +305,5 @@ def _files(name: str) -> tuple[str, ...]:
 def _words(step: dict[str, Any], field: str, number: int) -> str:
     text = step.get(field)
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"{field} of step {number} is no text")
+        raise ValueError(f"{field} of step {number} is not a text")
     return clean_text(text or "")

@@ -102,7 +102,7 @@ def shard_rows(
         SettingError: Pictures are to be fetched and no folder is named.
     """
     if images is None and fetch is not None:
-        raise SettingError("--fetch needs --images, the folder that pictures are fetched into")
+        raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
     shards = [shard for shard in find_shards(source, data_set) if shard.absolute() != build.output.absolute()]
     work = partial(_usable, settings, data_set)
     results = build.mapped(STEP, _items(shards, data_set), work, label="Reading", chunk=1)

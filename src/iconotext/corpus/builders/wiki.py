@@ -140,7 +140,7 @@ def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Pat
     texts = part_of(source, "text/en", "all_text.zip")
     folder = images or part_of(source, "images", "the image archives (1.tar.gz to 26.tar.gz)")
     if not folder.is_dir():
-        raise CorpusError(f"{folder}: no folder; name the one that has the pictures (1/1.jpg and so on)")
+        raise CorpusError(f"{folder}: not a folder; name the one that has the pictures (1/1.jpg and so on)")
     pictures = _read_metadata(build, metadata)
     articles = _articles_with_pictures(build, texts, pictures, settings)
     _keep_good_pictures(build, folder, pictures, articles, settings)

@@ -97,5 +97,5 @@ def contenders(first: Score, second: Score, pairs: PairVectors, chosen: dict[int
 def _file(pairs: PairVectors, image: int) -> Path:
     file = pairs.pictures[image].file
     if not isinstance(file, Path):
-        raise CorpusError(f"picture {pairs.pictures[image].source}: is no file, so that nobody could be shown it")
+        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so nobody could be shown it")
     return file

@@ -15,6 +15,7 @@ from typing import Any
 
 from iconotext.evaluate.human.preference import POWER, SIGNIFICANCE, Preference, preference
 from iconotext.evaluate.human.study import About, about_study, transaction
+from iconotext.plain_text import cell
 from iconotext.write import write_text
 
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
@@ -168,7 +169,7 @@ def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    writer.writerows(lines)
+    writer.writerows([cell(value) if isinstance(value, str) else value for value in line] for line in lines)
     write_text(path, text.getvalue(), force=force)
     return len(lines)
 

@@ -144,7 +144,7 @@ def create_study(
     seen: set[str] = set()
     for each in contenders:
         if each.query in seen:
-            raise StudyError(f"query {each.query!r}: there are two of this name")
+            raise StudyError(f"query {each.query!r}: two queries have this name")
         seen.add(each.query)
         for picture in (each.first, each.second):
             if not picture.is_file():
@@ -186,7 +186,7 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
             if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-                raise StudyError(f"{path}: is no study of iconotext")
+                raise StudyError(f"{path}: is not a study of iconotext")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:

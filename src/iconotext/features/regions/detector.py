@@ -81,7 +81,9 @@ class Detector:
             # YOLOS has its queries after the picture's patches, the others have nothing else.
             hidden = output.last_hidden_state[:, -scores.shape[1] :]
             if hidden.shape[:2] != scores.shape:
-                raise FeatureError(f"{self.name}: its last hidden states are not one a query; use another detector")
+                raise FeatureError(
+                    f"{self.name}: it does not give one hidden state for each query; use another detector"
+                )
             scores, best = scores.topk(min(AT_MOST, scores.shape[1]))
             x, y, width, height = _picked(output.pred_boxes, best).float().unbind(-1)
             boxes = torch.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], -1).clamp(0, 1)
@@ -154,7 +156,7 @@ def _settings(name: str, file: str) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
     if not isinstance(settings, dict):
-        raise FeatureError(f"{path}: holds no settings: fetch the model again")
+        raise FeatureError(f"{path}: does not hold settings: fetch the model again")
     return settings
 
 

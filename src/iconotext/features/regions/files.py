@@ -109,7 +109,7 @@ class RegionFiles:
                 if len(row.boxes):
                     if skipped := sorted(name for name, array in stored.items() if array is None):
                         logger.warning(
-                            "%s: %s is no array of numbers and is not read (Python objects are never unpickled); %s",
+                            "%s: %s: not an array of numbers, so not read (Python objects are never unpickled); %s",
                             *(self._path, ", ".join(skipped)),
                             "regions have no concepts" if row.concepts.max() < 0 else "all that is needed is there",
                         )
@@ -189,7 +189,7 @@ def open_table(path: Path) -> RegionTable:
         return open_lmdb(path)
     if path.is_dir():
         return open_npz_folder(path)
-    raise FeatureError(f"{path}: no file of regions: .tsv, .h5, .hdf5, .lmdb, or a folder of .npz")
+    raise FeatureError(f"{path}: not a file of regions: .tsv, .h5, .hdf5, .lmdb, or a folder of .npz")
 
 
 _KINDS: Mapping[str, re.Pattern[str]] = {"tsv": _TSV, "hdf5": _HDF5, "lmdb": _LMDB}
@@ -223,7 +223,7 @@ def _concept_names(path: Path) -> tuple[str, ...] | None:
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise FeatureError(f"{file}: is no UTF-8: save it so") from error
+        raise FeatureError(f"{file}: is not UTF-8: save it as UTF-8") from error
     names = tuple(line.split(",")[0].strip() for line in lines)
     if not names or not all(names):
         number = names.index("") + 1 if names else 1

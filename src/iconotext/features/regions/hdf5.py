@@ -211,4 +211,4 @@ def _opened(path: Path) -> Iterator[Node]:
             yield file
     except _DAMAGE as error:
         lines = str(error).splitlines() or [type(error).__name__]
-        raise FeatureError(f"{path}: no HDF5 file that can be read ({lines[0]})") from error
+        raise FeatureError(f"{path}: not an HDF5 file that can be read ({lines[0]})") from error

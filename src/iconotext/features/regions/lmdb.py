@@ -52,7 +52,7 @@ class LmdbTable:
             for picture in ids:
                 value = entries.get(self.keys[picture])
                 if value is None:
-                    raise FeatureError(f"{self.path}: has changed while it was read: start again")
+                    raise FeatureError(f"{self.path}: changed while it was read: start again")
                 yield _arrays(value, f"{self.path}, image {picture}")
 
     def digest(self) -> bytes:
@@ -90,7 +90,7 @@ def _arrays(value: bytes, where: str) -> Stored:
     except ImportError as error:
         raise FeatureError(f"{where}: needs msgpack: pip install 'iconotext[regions]'") from error
     except Exception as error:  # its errors have no common base
-        raise FeatureError(f"{where}: no msgpack ({error}): cut off, damaged or of another layout") from error
+        raise FeatureError(f"{where}: not msgpack ({error}): cut off, damaged or of another layout") from error
     if not isinstance(entry, dict):
         raise FeatureError(f"{where}: holds {type(entry).__name__}, expected arrays by name")
     return {name: _array(entry[name], f"{where}, array {name}") for name in KNOWN & entry.keys()}
@@ -109,7 +109,7 @@ def _array(packed: Any, where: str) -> np.ndarray[Any, np.dtype[Any]] | None:
         dtype = np.dtype(str(kind, "ascii") if isinstance(kind, bytes) else kind)
         return plain_array(data if isinstance(data, bytes) else b"", dtype, [*map(int, shape)], where)
     except (AttributeError, TypeError, ValueError) as error:
-        raise FeatureError(f"{where}: no array of msgpack-numpy: damaged, or of another layout") from error
+        raise FeatureError(f"{where}: not an array of msgpack-numpy: damaged, or of another layout") from error
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _opened(path: Path) -> Iterator[Any]:
         with _shared(lmdb, path) as environment, environment.begin() as entries:
             yield entries
     except lmdb.Error as error:
-        raise FeatureError(f"{path}: no LMDB that can be read ({error})") from error
+        raise FeatureError(f"{path}: not an LMDB that can be read ({error})") from error
 
 
 _lock = threading.Lock()

@@ -100,7 +100,7 @@ def _opened(file: BinaryIO, where: str) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(file)
     except _DAMAGE as error:
-        raise FeatureError(f"{where}: no NPZ file, or cut off ({error}); write it with numpy.savez") from error
+        raise FeatureError(f"{where}: not an NPZ file, or cut off ({error}); write it with numpy.savez") from error
     if len(archive.infolist()) > MEMBERS:
         raise FeatureError(f"{where}: holds {len(archive.infolist())} arrays, more than the limit of {MEMBERS}")
     return archive
@@ -128,7 +128,7 @@ def _array(data: bytes, where: str) -> NDArray[Any] | None:
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except (ValueError, EOFError, SyntaxError, RecursionError, MemoryError) as error:
-        raise FeatureError(f"{where}: no array of NumPy ({str(error).splitlines()[0]})") from error
+        raise FeatureError(f"{where}: not an array of NumPy ({str(error).splitlines()[0]})") from error
     if dtype.hasobject:
         return None
     array = plain_array(memoryview(data)[stream.tell() :], dtype, shape[::-1] if fortran else shape, where)

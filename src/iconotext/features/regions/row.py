@@ -218,5 +218,5 @@ def plain_array(data: bytes | memoryview, dtype: np.dtype[Any], shape: Sequence[
     """
     numbers = dtype.kind in "fiub" and not dtype.hasobject
     if not numbers or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        raise FeatureError(f"{where}: {len(data)} bytes are no {dtype} of shape {tuple(shape)}: cut off or damaged")
+        raise FeatureError(f"{where}: {len(data)} bytes are not {dtype} of shape {tuple(shape)}: cut off or damaged")
     return np.frombuffer(data, dtype).reshape(shape) if len(data) else np.zeros(shape, dtype)

@@ -56,7 +56,7 @@ class TsvTable:
                 file.seek(self.offsets[picture])
                 fields = _fields(file.readline(LARGEST))
                 if len(fields) not in COLUMNS or _id(fields[0]) != picture:
-                    raise FeatureError(f"{self.path}: has changed while it was read: start again")
+                    raise FeatureError(f"{self.path}: changed while it was read: start again")
                 yield _arrays(fields, f"{self.path}, image {picture}")
 
     def digest(self) -> bytes:
@@ -79,7 +79,7 @@ def open_tsv(path: Path) -> TsvTable:
             number += 1
             where = f"{path}, line {number}"
             if len(line) == LARGEST:
-                raise FeatureError(f"{where}: is longer than {LARGEST >> 20} MB: no file of region features")
+                raise FeatureError(f"{where}: is longer than {LARGEST >> 20} MB: not a file of region features")
             if line.strip(b"\r\n"):
                 found = line.count(b"\t") + 1
                 columns = columns or found
@@ -114,7 +114,9 @@ def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
             stored[name] = np.array(float(columns[name]))
         except ValueError as error:
             text = columns[name][:20].decode("ascii", "replace")
-            raise FeatureError(f"{where}: {name} is {text!r}, expected a number; a header line must go") from error
+            raise FeatureError(
+                f"{where}: {name} is {text!r}, expected a number; remove the header line, if there is one"
+            ) from error
     regions = int(stored["num_boxes"]) if 0 <= stored["num_boxes"] < LARGEST else -1
     for name, field in columns.items():
         if name in OF_PICTURE or name in _SKIPPED or name == COLUMNS[len(fields)][0]:
@@ -122,7 +124,7 @@ def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
         try:
             data = binascii.a2b_base64(field, strict_mode=True)
         except ValueError as error:  # binascii.Error is one
-            raise FeatureError(f"{where}: {name} are no base64 ({error}): cut off or damaged") from error
+            raise FeatureError(f"{where}: {name} are not base64 ({error}): cut off or damaged") from error
         dtype = np.dtype("<i8" if name == "objects_id" else "<f4")
         size, rest = divmod(len(data), dtype.itemsize * max(regions, 1))
         if rest or regions < 0 or (data and not regions):

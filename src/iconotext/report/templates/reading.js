@@ -304,7 +304,7 @@
     return [make("ul", { class: "chips", "aria-label": "The text, probably" }, ...own.map(([number, likely]) => {
       const [label, meaning] = data.relations[number];
       const hidden = make("span", { class: "meaning" }, `: ${meaning}, `);
-      return make("li", { title: meaning }, label, hidden, make("b", {}, `${likely}\u00a0%`));
+      return make("li", { title: meaning }, label, hidden, make("b", {}, percent(likely)));
     }))];
   };
 

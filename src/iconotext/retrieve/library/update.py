@@ -140,7 +140,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
             below = ledger.below(str(place))
             if not below and not any(_is_in(root, [place]) for root in settings.roots):
                 raise LibraryError(
-                    f"{given}: nothing was added from there; what was is told by: iconotext library list {path}"
+                    f"{given}: nothing was added from there; this lists what was: iconotext library list {path}"
                 )
             known.update(below)
         gone = [given.resolve() for given in paths]

@@ -84,7 +84,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
                 continue
             if len(document.sentences) != 1 or len(document.images) != 1:
                 raise CorpusError(
-                    f"{path}, document {document.id!r}: relations are of one sentence and one image, it has "
+                    f"{path}, document {document.id!r}: relations need one sentence and one image, and it has "
                     f"{len(document.sentences)} and {len(document.images)}"
                 )
             texts.append(document.sentences[0].text)

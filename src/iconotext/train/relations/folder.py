@@ -30,8 +30,7 @@ def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
         return False
     if RECIPE not in here or not is_relation_recipe(folder / RECIPE):
         raise SettingError(
-            f"{folder}: {here[0]} there is not of a relation model; name another folder with --output, or remove this "
-            "one"
+            f"{folder}: {here[0]} in it does not belong to a relation model; name another folder, or remove this one"
         )
     # Settings that are newer than the model have their defaults.
     same_recipe(folder, dump_relation_recipe(load_relation_recipe(folder / RECIPE)), dump_relation_recipe(recipe))

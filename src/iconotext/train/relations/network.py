@@ -56,7 +56,7 @@ def fit_network(
             losses = nn.functional.binary_cross_entropy_with_logits(logits, y[batch], reduction="none")
             loss = (losses * there[batch]).sum() / there[batch].sum().clamp(min=1)
             if not torch.isfinite(loss):
-                raise TrainingError("the loss of the relation model is no number any more: lower its learning_rate")
+                raise TrainingError("the loss of the relation model is no longer a number: lower its learning_rate")
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             optimizer.step()

@@ -82,7 +82,7 @@ def reproduce(
     datasets = list(dict.fromkeys(name for each in PUBLISHED[table].values() for name in each))
     if dataset is not None and dataset not in datasets:
         there = f"has {', '.join(datasets)}" if datasets else "has no published figures"
-        raise SettingError(f"--dataset {dataset}: table {table} {there}")
+        raise SettingError(f"dataset={dataset}: table {table} {there}")
     _check_source(table, rows, corpus, source)
     rows = tuple(row if row.recipe is None else replace(row, recipe=with_init(row.recipe)) for row in rows)
     state = {"table": table, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
@@ -125,11 +125,11 @@ def _check_source(table: str, rows: Sequence[Row], corpus: Path, source: Path | 
     """Raise where another corpus to train on is missing, or is named for a table that has no use for it."""
     transfers = any(row.transferred for row in rows)
     if transfers and source is None:
-        raise SettingError(f"table {table} compares with a model of another corpus: name that one with --from")
+        raise SettingError(f"table {table} compares with a model of another corpus: name that one with from=...")
     if source is not None and not transfers:
-        raise SettingError(f"--from {source}: table {table} is of one corpus; --from is for li2021/4")
+        raise SettingError(f"from={source}: table {table} is of one corpus; from=... is for li2021/4")
     if source is not None and source.resolve() == corpus.resolve():
-        raise SettingError(f"--from {source}: is the corpus of the table; name another one, with gold links")
+        raise SettingError(f"from={source}: is the corpus of the table; name another one, with gold links")
 
 
 def _check_links(row: Row, prepared: Prepared, corpus: Path) -> None:
@@ -141,5 +141,5 @@ def _check_links(row: Row, prepared: Prepared, corpus: Path) -> None:
                 labelled_documents(prepared, row.recipe, split)
         except CorpusError as error:
             raise CorpusError(
-                f"{corpus}: {row.name}: {error}; leave the row out with --only, or name a corpus that has more"
+                f"{corpus}: {row.name}: {error}; leave the row out with only=..., or name a corpus that has more"
             ) from error

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from iconotext.errors import OutputError, SettingError
+from iconotext.errors import IconotextError, OutputError, SettingError
 from iconotext.write import write_text
 
 STATE = "reproduce.json"
@@ -29,14 +32,14 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
     if not path.is_file():
         there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
         if there:
-            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder with --output")
+            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder")
         return {}
     old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for name, value in state.items():
         if old.get(name) != value:
             raise SettingError(
-                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder "
-                "with --output, or remove this one"
+                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder, "
+                "or remove this one"
             )
     return old
 
@@ -50,10 +53,24 @@ def claim(folder: Path, state: dict[str, Any]) -> None:
     old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
     if old and old["prepared"] != state["prepared"]:
         raise SettingError(
-            f"{folder}: the corpus {state['corpus']} has changed since; name another folder with --output, or remove "
-            "this one"
+            f"{folder}: the corpus {state['corpus']} has changed since; name another folder, or remove this one"
         )
     write_text(folder / STATE, json.dumps(state, indent=1), force=True)
+
+
+@contextmanager
+def gone_if_refused(folder: Path) -> Iterator[None]:
+    """Where work on a table ends with one of our errors before the folder is claimed, leave no new folder behind."""
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    except IconotextError:
+        if new and not (folder / STATE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # somebody else put something there
+                for parent in new[1:]:
+                    parent.rmdir()
+        raise
 
 
 def _shown(value: Any) -> str:

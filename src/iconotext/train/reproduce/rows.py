@@ -139,7 +139,7 @@ def table_rows(table: str, overrides: Sequence[str] = ()) -> tuple[Row, ...]:
     for override in overrides:
         row, key = split_override(override)
         if key == "name" or (row is None and key in own):
-            raise SettingError(f"--set {key}: each row of table {table} has its own, which is what the table compares")
+            raise SettingError(f"{key}: each row of table {table} has its own, which is what the table compares")
     rows = _li_rows(table, overrides) if table in _LI else _hessel_rows(table, overrides)
     check_patterns(rows, overrides)
     return rows
@@ -155,7 +155,7 @@ def check_patterns(rows: Sequence[Row], overrides: Sequence[str]) -> None:
         pattern = split_override(override)[0]
         if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
             trained = ", ".join(row.key for row in rows if row.recipe)
-            raise SettingError(f"--set {override}: no row is called {pattern}; there are {trained}")
+            raise SettingError(f"{override}: no row is called {pattern}; there are {trained}")
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
@@ -167,7 +167,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
     for name in only:
         if not any(_is(row, name) for row in rows):
             known = ", ".join(f"{row.key} ({row.name})" for row in rows)
-            raise SettingError(f"--only {name}: no such row; there are {known}")
+            raise SettingError(f"only={name}: no such row; there are {known}")
     return tuple(row for row in rows if not only or any(_is(row, name) for name in only))
 
 
@@ -247,7 +247,7 @@ def split_override(override: str) -> tuple[str | None, str]:
     """
     before, equals, _ = override.partition("=")
     if not equals:
-        raise SettingError(f"--set {override}: give key=value, such as training.epochs=5")
+        raise SettingError(f"{override}: give key=value, such as training.epochs=5")
     row, colon, key = before.rpartition(":")
     return (row.strip() if colon else None), key.strip()
 

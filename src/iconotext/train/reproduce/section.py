@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from iconotext.report.as_markdown import block_text, inline_text
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -29,10 +31,10 @@ def table_section(title: str, columns: Sequence[str], rows: Sequence[Sequence[st
         rows: As many texts as there are columns each.
         notes: Below the table, a paragraph each.
     """
-    lines = [f"**{_md(title)}**", "", "| " + " | ".join(map(_md, columns)) + " |"]
+    lines = [f"**{inline_text(title)}**", "", "| " + " | ".join(map(inline_text, columns)) + " |"]
     lines.append("|---" + "|---:" * (len(columns) - 1) + "|")
-    lines += ["| " + " | ".join(map(_md, row)) + " |" for row in rows]
-    lines += [line for note in notes for line in ("", _md(note))]
+    lines += ["| " + " | ".join(map(inline_text, row)) + " |" for row in rows]
+    lines += [line for note in notes for line in ("", block_text(note))]
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns[1:])
     parts = [f'<table class="results"><caption>{escape(title)}</caption>']
     parts.append(f"<thead><tr><td>{escape(columns[0])}</td>{head}</tr></thead><tbody>")
@@ -47,7 +49,7 @@ def table_section(title: str, columns: Sequence[str], rows: Sequence[Sequence[st
 def figure_section(file: str, alternative: str) -> Section:
     """A picture that lies beside the report."""
     return Section(
-        f"![{_md(alternative)}]({file})\n", f'<p><img src="{escape(file)}" alt="{escape(alternative)}"></p>\n'
+        f"![{inline_text(alternative)}]({file})\n", f'<p><img src="{escape(file)}" alt="{escape(alternative)}"></p>\n'
     )
 
 
@@ -59,7 +61,3 @@ def points(value: float | None) -> str:
 def percent(value: float | None, digits: int = 1) -> str:
     """A share in percent."""
     return "–" if value is None else f"{100 * value:.{digits}f}"
-
-
-def _md(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())

@@ -22,7 +22,7 @@ PARTS = ("images", "annotations")
 
 ABOUT = f'a file of captions of MSCOCO, {{"images": [...], "annotations": [...]}}, from {COCO}'
 
-BAD_ENTRIES = "entries that are no images or captions"
+BAD_ENTRIES = "entries that are not images or captions"
 
 SPLIT_OF_NAME: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 

@@ -100,8 +100,8 @@ def _captions(build: Build, file: Path) -> Iterator[tuple[int, str, int | None, 
             header = _header(first)
             if header is None and not TOKEN.fullmatch(first):
                 raise CorpusError(
-                    f"{file}: no captions of Flickr8k or Flickr30k: lines image.jpg#0, tabulator, caption are needed, "
-                    f"or a first line {', or '.join(HEADERS)}"
+                    f"{file}: no captions of Flickr8k or Flickr30k: lines of image.jpg#0, a tab and a caption are "
+                    f"needed, or a first line {', or '.join(HEADERS)}"
                 )
             if header is None:
                 lines.seek(0)

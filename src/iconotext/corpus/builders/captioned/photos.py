@@ -18,7 +18,7 @@ from iconotext.errors import CorpusError
 Drop = Callable[[str, str, str], None]
 """Is told what is left out: by which rule, which item, why. ``BuildReport.drop`` is one."""
 
-BAD_LINES = "lines that are no captioned photograph"
+BAD_LINES = "lines that are not a captioned photograph"
 NO_PICTURE = "images that are not there"
 NO_CAPTION = "images without a caption"
 BAD_CAPTIONS = "captions without words"
@@ -94,7 +94,7 @@ def refuse_corpus(path: Path) -> None:
     _, first, _ = next(json_lines(path), (0, None, None))
     if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
         raise CorpusError(
-            f'{path}: is a corpus, and no file of captions with lines {{"image": ..., "captions": [...]}}; '
+            f'{path}: is a corpus, not a file of captions with lines {{"image": ..., "captions": [...]}}; '
             "`iconotext corpus build pairs` makes a document of each picture of a corpus and its caption"
         )
 
@@ -120,7 +120,7 @@ def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo
             return None, [Problem(place, "image", f"{NOT_FOUND}: {image}")]
         image = line.image
     if not is_text(image):
-        return None, [Problem(place, "image", "half a surrogate pair and no character")]
+        return None, [Problem(place, "image", "half a surrogate pair, which is not a character")]
     problems, captions = [], []
     for i, text in enumerate(line.captions):
         caption = clean(text)

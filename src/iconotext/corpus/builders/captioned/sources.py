@@ -56,7 +56,7 @@ def caption_photos(
         CorpusError: The format cannot be told, a file is missing or broken, or it is a corpus already.
     """
     if images is not None and not images.is_dir():
-        raise CorpusError(f"{images}: no folder; name the one that has the pictures")
+        raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
     format_ = format_ or recognised(source)
     match format_:
         case "jsonl":
@@ -88,12 +88,12 @@ def recognised(source: Path) -> CaptionFormat:
         CorpusError: It has none, or several.
     """
     if not source.exists():
-        raise CorpusError(f"{source}: no such file or folder; expected is {EXPECTED}")
+        raise CorpusError(f"{source}: no such file or folder; {EXPECTED} is expected")
     found = [name for name in PATTERNS if (_is(source, name) if source.is_file() else _has(source, name))]
     if not found:
-        raise CorpusError(f"{source}: no captions are recognised; expected is {EXPECTED}")
+        raise CorpusError(f"{source}: no captions are recognised; {EXPECTED} is expected")
     if len(found) > 1:
-        raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as --format {found[0]}")
+        raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as format={found[0]}")
     return found[0]
 
 
@@ -124,7 +124,7 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
     first, *others = caption_files(source, format_)
     if others:
         names = [str(path.relative_to(source)) for path in (first, others[0])]
-        raise CorpusError(f"{source}: has {' and '.join(names)}: name the one that counts as --source")
+        raise CorpusError(f"{source}: has {' and '.join(names)}: name the one that counts as the source")
     return first
 
 

@@ -21,5 +21,5 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
     """
     if "validation" not in splits or "test" in splits:
         why = "has none for validation" if "validation" not in splits else "has photographs for test already"
-        raise SettingError(f"--test-on-validation is for data without a test split, and this {why}: leave it out")
+        raise SettingError(f"test_on_validation=True is for data without a test split, and this {why}: leave it out")
     return ["test" if split == "validation" else None for split in splits]

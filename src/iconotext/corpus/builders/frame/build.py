@@ -28,6 +28,7 @@ from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
+from iconotext.plain_text import cell
 from iconotext.write import opened, put_in_place, refuse, write_bytes
 
 Item = TypeVar("Item")
@@ -265,8 +266,8 @@ def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
     with opened(path, force=True) as file:
 
         def tell(rule: str, item: str, reason: str) -> None:
-            line = "\t".join(" ".join(text.split()) for text in (rule, item, reason))
-            file.write(f"{line}\n".encode("utf-8", "replace"))
+            line = "\t".join(cell(" ".join(text.split())) for text in (rule, item, reason))
+            file.write(f"{line}\n".encode())
 
         file.write(b"rule\titem\treason\n")
         report.tell = tell

@@ -51,7 +51,7 @@ def journalled(
     with _opened(path) as file:
         for results in _whole_lines(file):
             if len(next(chunks, ())) != len(results):
-                raise CorpusError(f"{path}: is of another source: remove it and begin anew")
+                raise CorpusError(f"{path}: belongs to another source: remove it and begin again")
             yield from results
         for _, line in in_order(chunks, partial(_line, work), workers):
             with _output_errors(path):

@@ -33,7 +33,9 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not UTF-8 text; it should be {about}") from error
     except ValueError as error:
-        raise CorpusError(f"{path}: not whole, or not JSON as expected: {error}; it should be {about}") from error
+        raise CorpusError(
+            f"{path}: cut off, or not the JSON that is expected: {error}; it should be {about}"
+        ) from error
     if not seen and not _mentions(path, f'"{needed}"'):
         raise CorpusError(f'{path}: has no list "{needed}"; it should be {about}')
 
@@ -56,7 +58,7 @@ def source_file(folder: Path, names: Collection[str], about: str) -> Path:
         CorpusError: It is not there; says what it is and where it comes from.
     """
     if not folder.is_dir():
-        raise CorpusError(f"{folder}: no folder; name the one that has {next(iter(names))}: {about}")
+        raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")
     found = [
         (len(path.parts), rank, path)
         for rank, name in enumerate(names)
@@ -64,5 +66,5 @@ def source_file(folder: Path, names: Collection[str], about: str) -> Path:
         if path.is_file()
     ]
     if not found:
-        raise CorpusError(f"{folder}: {next(iter(names))} is not in it, nor in a folder in it: {about}")
+        raise CorpusError(f"{folder}: {next(iter(names))} is neither in it nor in a folder in it: {about}")
     return min(found)[2]

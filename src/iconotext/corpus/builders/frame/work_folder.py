@@ -123,7 +123,7 @@ def _locked(path: Path) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-    raise OutputError(f"{path}: cannot be held: other processes come and go; try again")
+    raise OutputError(f"{path}: cannot be locked, since other processes come and go; try again")
 
 
 if sys.platform == "win32":

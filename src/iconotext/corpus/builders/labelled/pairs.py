@@ -175,7 +175,7 @@ def labelled_documents(
         if there[i] or not only_found
     ]  # fmt: skip
     if not keys:
-        raise CorpusError(f"none of {len(there)} pairs has a picture: leave out --only-found")
+        raise CorpusError(f"none of {len(there)} pairs has a picture: leave out only_found=True")
     splits = split_pairs(keys, seed=seed, group=group)
     report.shared = leaks(keys, splits)
     yield from _second_reading(data_set, survey, files, iter(splits), only_found)
@@ -235,7 +235,7 @@ def relations_of(values: dict[str, str], columns: Mapping[str, str]) -> tuple[di
             relations[name] = parse_answer(values[column])
         except ValueError:
             relations[name] = None
-            notes.append(f"{column} has {values[column][:40]!r}, neither yes nor no: taken for no answer")
+            notes.append(f"{column} has {values[column][:40]!r}, neither yes nor no: counted as no answer")
     if all(answer is None for answer in relations.values()):
         notes.append("no relation is answered")
     return relations, tuple(notes)

@@ -67,7 +67,7 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
         if wanted[split] and room[split] == wanted[split]:
             raise CorpusError(
                 f"{split} would be empty: the smallest group of pairs that share a picture or a text has "
-                f"{min(map(len, groups))}, more than the {wanted[split]} asked for; leave out --group"
+                f"{min(map(len, groups))}, more than the {wanted[split]} asked for; leave out group=True"
             )
     return splits
 

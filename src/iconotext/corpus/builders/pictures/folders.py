@@ -23,7 +23,7 @@ class PictureFolders:
         self._folders: list[Path] = []
         for root in roots:
             if not root.is_dir():
-                raise CorpusError(f"{root}: no folder; name the one that has the pictures")
+                raise CorpusError(f"{root}: not a folder; name the one that has the pictures")
             for place, folders, _ in os.walk(root):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 self._folders.append(Path(place))

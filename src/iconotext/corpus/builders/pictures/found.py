@@ -32,7 +32,7 @@ class FoundPictures:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise CorpusError(f"{folder}: no folder; name the one that has the pictures")
+            raise CorpusError(f"{folder}: not a folder; name the one that has the pictures")
         self._by_name: dict[str, Path] = {}
         self._by_small: dict[str, Path] = {}
         self._by_stem: dict[str, Path] = {}

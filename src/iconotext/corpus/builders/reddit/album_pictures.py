@@ -71,7 +71,7 @@ def look_at_pictures(build: Build, albums: Albums, files: PictureFiles, problems
     if not valid:
         raise CorpusError(
             "no picture of the albums is there: put them into a folder named images in the source, or name their "
-            "folder with --images, as Ab3dE7f.jpg and so on, or give --fetch"
+            "folder with images=..., as Ab3dE7f.jpg and so on, or give fetch=True"
         )
 
 

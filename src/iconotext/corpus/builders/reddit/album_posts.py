@@ -59,7 +59,7 @@ def keep_album_posts(
         nonlocal posts, popular
         for path, result in zip(files, results, strict=True):
             for line, problem in result["broken"]:
-                report.drop("line that is no JSON", f"{path.name}, line {line}", problem)
+                report.drop("line that is not JSON", f"{path.name}, line {line}", problem)
             in_time = []
             for post in result["posts"]:
                 month = month_of(post["created"])
@@ -77,7 +77,7 @@ def keep_album_posts(
                 popular += 1
                 album = album_id(post["url"] or "")
                 if album is None:
-                    report.drop("no album of imgur", post["id"], post["url"] or "")
+                    report.drop("not an album of imgur", post["id"], post["url"] or "")
                 else:
                     good.append(post | {"album": album})
             for post, first in zip(good, new(linked, [post["album"] for post in good]), strict=True):

@@ -104,7 +104,7 @@ def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
             broken.append((number, str(error)))
             continue
         if not isinstance(value, dict):
-            broken.append((number, "no JSON object"))
+            broken.append((number, "not a JSON object"))
         elif value.get("subreddit") == subreddit:
             posts.append(_post(value))
     return {"posts": posts, "broken": broken}

@@ -52,7 +52,7 @@ class CaptionPool:
             if len(chosen) + len(left) < count:
                 raise CorpusError(
                     f"{name}: {count} captions about other pictures of its split are needed, and there are "
-                    f"{len(chosen) + len(left)}: ask for fewer with --set distractors={len(chosen) + len(left)}"
+                    f"{len(chosen) + len(left)}: ask for fewer with distractors={len(chosen) + len(left)}"
                 )
             chosen |= dict.fromkeys(rng.sample(left, count - len(chosen)))
         return [self._text(caption) for caption in chosen]

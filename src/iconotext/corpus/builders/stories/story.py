@@ -180,7 +180,7 @@ class Stories:
             raise CorpusError(
                 f"{folder}: has none of the {len(names):,} photographs that the annotations name, as "
                 f"{next(iter(names))}.jpg: unpack the archives of photographs from {WEB}, or name their folder "
-                "with --images"
+                "with images=..."
             )
         self._build.report.count("photographs that annotations name", len(names))
         self._build.report.count("photographs that are there", found)

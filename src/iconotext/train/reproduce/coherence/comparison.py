@@ -71,7 +71,7 @@ def reproduce_coherence(
         FeatureError: A backbone is missing.
     """
     if dataset not in (None, *DATASETS):
-        raise SettingError(f"--dataset {dataset}: table {table} has {', '.join(DATASETS)}")
+        raise SettingError(f"dataset={dataset}: table {table} has {', '.join(DATASETS)}")
     state = {"table": "alikhani2021", "corpus": str(corpus.resolve()), "set": sorted(overrides)}
     check_state(folder, state)
     shared = [f"{key}={value}" for key, value in given_overrides(overrides, "").items()]

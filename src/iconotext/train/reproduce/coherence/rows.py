@@ -31,7 +31,7 @@ def coherence_rows(table: str, relations: Sequence[str], overrides: Sequence[str
     for override in overrides:
         row, key = split_override(override)
         if key == "name" or (row is None and key in OWN_KEYS):
-            raise SettingError(f"--set {key}: each row of table {table} has its own, which is what the table compares")
+            raise SettingError(f"{key}: each row of table {table} has its own, which is what the table compares")
     wanted = _SHOWN.get(table)
     rows = [
         _row(name, recipe, f"alikhani2021/{recipe}", overrides)

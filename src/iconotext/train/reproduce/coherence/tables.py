@@ -11,6 +11,7 @@ import numpy as np
 from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.published.alikhani2021 import TABLE_4, TABLE_5, TABLE_7, TABLE_8
 from iconotext.evaluate.seeds import interval_over_seeds
+from iconotext.plain_text import counted
 from iconotext.train.reproduce.section import Section, figure_section, percent, points, table_section
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _retrieval(scores: Scores, dataset: str | None) -> Section:
     spread = "over the seeds" if several else "over the draws"
     notes = [
         f"Median rank (± standard deviation {spread}) and R@K in percent, in pools of {some['pool']} of "
-        f"{some['images']:,} test images, {_count(some['draws'], 'draw')}, {_count(seeds, 'seed')}. Differences in "
+        f"{some['images']:,} test images, {counted(some['draws'], 'draw')}, {counted(seeds, 'seed')}. Differences in "
         "points, paired query by query and seed by seed, with 95 % bootstrap intervals for which both are drawn anew."
     ]
     number = {"CITE++": "Table 4", "Clue": "Table 5"}.get(dataset or "", "Tables 4 and 5")
@@ -226,7 +227,3 @@ def _theirs(ranks: Ranks) -> list[str]:
 def _difference(found: Mapping[str, Any]) -> str:
     low, high = found["interval"]
     return f"{points(found['difference'])} ({points(low)} to {points(high)})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,96 @@
+"""What commands print: names of files and texts of documents act on no terminal, and options are called as typed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from iconotext.plain_text import json_text, readable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 160
+"""Columns of tables that do not go to a terminal."""
+
+OPTIONS = (
+    *(
+        "allow_outside",
+        "dataset",
+        "fetch",
+        "force",
+        "format",
+        "from",
+        "group",
+        "images",
+        "only",
+        "only_found",
+        "picture",
+    ),
+    *("pool", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
+)
+SETTINGS = ("distractors", "features", "max_bytes", "pictures")
+"""The arguments that messages of the library name, by how people give them: as an option, or with ``--set``."""
+
+_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS + SETTINGS)})=(\.\.\.|[\w./-]*\w)")
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a line, or several, on stdout or stderr."""
+    typer.echo(readable(as_typed(text)), err=err)
+
+
+def complain(message: str) -> None:
+    """One line on stderr, whatever the message holds."""
+    say(f"iconotext: {' '.join(message.splitlines())}", err=True)
+
+
+def say_json(value: object) -> None:
+    """Print a value as JSON on a line of stdout."""
+    typer.echo(json_text(value))
+
+
+def output_console(*, err: bool = False) -> Console:
+    """Where tables are printed: the terminal as wide as it is, and files and pipes wide enough for any table.
+
+    Wherever in a table they stand, control characters do not reach it, and ``[red]`` or ``:cat:`` is what it says.
+    """
+    from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+    from rich.segment import Segment
+
+    class Readable:
+        def __init__(self, whole: ConsoleRenderable) -> None:
+            self.whole = whole
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for segment in console.render(self.whole, options):
+                yield segment if segment.control else Segment(readable(segment.text), segment.style)
+
+    class Hook(RenderHook):
+        def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+            return [Readable(each) for each in renderables]
+
+    stream = sys.stderr if err else sys.stdout
+    console = Console(stderr=err, width=None if stream.isatty() else WIDE, markup=False, emoji=False)
+    console.push_render_hook(Hook())
+    return console
+
+
+def as_typed(message: str) -> str:
+    """A message of the library with what people type in place of arguments.
+
+    ``force=True`` becomes ``--force``, ``root=...`` becomes ``--root``, ``pool=12`` becomes ``--pool 12``, and
+    ``max_bytes=...`` becomes ``--set max_bytes=...``.
+    """
+    return _ARGUMENT.sub(_typed, message)
+
+
+def _typed(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    if name in SETTINGS:
+        return f"--set {found[0]}"
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value in ("True", "...") else f"{flag} {value}"

@@ -1,0 +1,121 @@
+"""What people meet who use the package from Python."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.errors import DocumentError
+from iconotext.read import Failure
+from tests.report.conftest import explained, hostile, link, linked, make_linked, photograph
+
+__all__ = ["hostile", "linked"]
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    return Linker.load(settings=LinkSettings(cache=False, evidence=("layout",), relations="none"))
+
+
+@pytest.fixture
+def article(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(photograph(0, (200, 200)))
+    (tmp_path / "a.md").write_text("A cat.\n\n![](a.jpg)\n")
+    return tmp_path / "a.md"
+
+
+def test_link_takes_the_name_of_a_file(linker, article):
+    for given in (article, str(article)):
+        linked = linker.link(given)
+        assert linked.document.source == article
+        assert len(linked.links) == 1
+
+
+def test_link_says_what_to_give_instead_of_a_text(linker):
+    with pytest.raises(TypeError, match=r"no file is called 'A cat sleeps\.'.*Document\("):
+        linker.link("A cat sleeps.")
+    with pytest.raises(TypeError, match="Document"):
+        linker.link("x\0" + "y" * 10_000)
+    with pytest.raises(TypeError, match="not a dict"):
+        linker.link({"sentences": []})
+
+
+def test_a_file_that_is_not_there_is_missed_by_its_name(linker, tmp_path):
+    for given in (tmp_path / "none.md", str(tmp_path / "none.md"), Path("A cat sleeps.")):
+        with pytest.raises(DocumentError):
+            linker.link(given)
+
+
+def test_link_all_takes_names_of_files_and_a_list_only(linker, article):
+    good, bad = linker.link_all([str(article), article.with_name("none.md")])
+    assert good.document.id == "a"
+    assert isinstance(bad, Failure)
+    assert bad.path == article.with_name("none.md")
+    with pytest.raises(TypeError, match="list"):
+        next(linker.link_all(str(article)))
+
+
+def test_a_document_takes_plain_texts_and_names_of_pictures():
+    made = Document("d", ["One.", Sentence("Two.")], ["a.jpg", Path("b.jpg")])
+    assert made.sentences == (Sentence("One."), Sentence("Two."))
+    assert made.images == (Image("a.jpg", Path("a.jpg")), Image("b.jpg", Path("b.jpg")))
+    assert replace(made, title="T").sentences is made.sentences
+
+
+@pytest.mark.parametrize(
+    ("sentences", "images", "named"),
+    [("One.", (), "sentences"), ([1], (), "int"), ((), "a.jpg", "images"), ((), [b"GIF"], "Image or str or Path")],
+)
+def test_a_document_refuses_what_is_neither(sentences, images, named):
+    with pytest.raises(TypeError, match=named):
+        Document("d", sentences, images)
+
+
+def test_a_repr_is_one_short_line(linked, linker):
+    large = Image("a.jpg", photograph(0, (600, 400)))
+    shown = [repr(each) for each in (linked, linked.document, linked.links[0], linker, large)]
+    assert all(len(text) < 160 and "\n" not in text for text in shown), shown
+    assert shown[:3] == [
+        "LinkedDocument('doc', 3 links, 3 images, 'default')",
+        "Document('doc', 9 sentences, 3 images)",
+        "Link(sentence=1, image=0, score=0.900, confidence=0.900)",
+    ]
+    assert repr(Document("d", ["a"], ["b"])) == "Document('d', 1 sentence, 1 image)"
+
+
+def test_a_table_has_the_columns_of_parquet(linked):
+    table = linked.to_pandas()
+    assert table["image_source"].tolist() == ["img/cat.jpg", "img/cat.jpg", "img/milk.jpg", "img/gone.jpg"]
+    assert table["text"].tolist()[:3] == ["A cat sleeps.", "It dreams of mice.", "Milk"]
+    assert table["confidence"].tolist()[:3] == [0.9, 0.4, 0.6]
+    assert str(table["sentence"].dtype) == "Int32"
+    assert table["sentence"].isna().tolist() == [False] * 3 + [True]
+    assert len(explained(linked).to_pandas()["explanation_words"][0]) == 3
+    assert make_linked([], [], []).to_pandas()["document"].tolist() == ["doc"]
+
+
+def test_relations_are_names_and_probabilities_in_the_table():
+    made = make_linked(["a"], [Image("a.png")], [replace(link(0, 0, 0.5), relations={"Story": 0.25})])
+    assert made.to_pandas()["relations"].tolist() == [{"Story": 0.25}]
+
+
+def test_without_pandas_it_says_what_to_install(linked, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        linked.to_pandas()
+
+
+def test_a_notebook_shows_the_page_and_nothing_of_it_outside_the_frame(hostile):
+    from lxml import html
+
+    _, made = hostile
+    view = html.fragments_fromstring(made._repr_html_())
+    (frame,) = view
+    assert (frame.tag, len(frame)) == ("iframe", 0)
+    assert set(frame.keys()) == {"srcdoc", "sandbox", "title", "style"}
+    assert frame.get("sandbox") == "allow-scripts"  # not the origin of the notebook
+    assert frame.get("srcdoc").startswith("<!doctype html>")
