@@ -171,10 +171,8 @@ class Run:
 
 def _typed(linked: LinkedDocument) -> LinkedDocument:
     """The same, with the problems of its pictures in the words of the command line."""
-    images = (
-        image if image.problem is None else replace(image, problem=as_typed(image.problem))
-        for image in linked.document.images
-    )
+    document = linked.document
+    images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
     return replace(linked, document=replace(document, images=tuple(images)))
 
 
