@@ -28,7 +28,7 @@ GOOD = {"id": "a", "sentences": ["A.", "B."], "images": ["x.png"]}
     ("line", "message"),
     [
         ('{"id": "a", "sentences": ["A."', "line 1: not JSON"),
-        ('{"id": "a", "sentences": [], "images": [], "meta": {"x": NaN}}', "line 1: not JSON .NaN is no number"),
+        ('{"id": "a", "sentences": [], "images": [], "meta": {"x": NaN}}', "line 1: not JSON .NaN is not a number"),
         ('{"id": "a", "sentences": [], "images": [], "meta": {"x": -Infinity}}', "line 1: not JSON"),
         ('{"id": "a", "meta": ' + "[" * 100_000, "nested too deeply"),
         ('{"id": "a", "meta": {"x": ' + "9" * 10_000 + "}}", "line 1: not JSON"),
@@ -200,7 +200,7 @@ def released(tmp_path, value):
         ('{"train": [], "val": {}}', "not the released format"),
         ('{"train": [[[], [], "a"]', "not the released format"),
         ('{"train": [[[], [], "a"]]} more', "nothing may follow"),
-        ('{"train": [NaN]}', "NaN is no number"),
+        ('{"train": [NaN]}', "NaN is not a number"),
         ('{"train": [' + "[" * 100_000, "nested too deeply"),
         ({"dev": [[[], [], "a"]]}, "field dev: not a split"),
         ({"train": [[[], []]]}, "train, document 0, field metadata"),

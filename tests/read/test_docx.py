@@ -375,7 +375,7 @@ def test_without_its_body(tmp_path, plain):
 
 
 def test_broken_xml(tmp_path, plain):
-    with pytest.raises(DocumentError, match="no well-formed XML"):
+    with pytest.raises(DocumentError, match="not well-formed XML"):
         reading(tmp_path, changed(plain, r"word/document\.xml", lambda xml: xml[: len(xml) // 2]))
 
 

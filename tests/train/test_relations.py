@@ -70,7 +70,7 @@ def test_pictures_without_labels_come_with_what_is_written_about_them(tmp_path, 
 
 def test_what_no_model_can_be_trained_on_is_refused(tmp_path):
     two = pair(0, "a", "a.png", Visible=True) | {"sentences": ["a", "b"]}
-    with pytest.raises(CorpusError, match=r"'p0'.*one sentence and one image, it has 2 and 1"):
+    with pytest.raises(CorpusError, match=r"'p0'.*one sentence and one image, and it has 2 and 1"):
         read_relation_data([write(tmp_path / "two.jsonl", [two])])
     bare = {"id": "d", "sentences": ["a"], "images": []}
     with pytest.raises(CorpusError, match="no document has relations"):
@@ -391,9 +391,7 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
             load_relation_recipe("relations", [f"relations.splits={value}"])
     for key, value in (("picture_silent", "Irrelevant"), ("splits", '"train"')):
         word = value.strip('"')
-        told = (
-            rf"--set relations\.{key}={value}: relations\.{key}: a list is needed, such as \[\"{word}\"\], not '{word}'"
-        )
+        told = rf"relations\.{key}={value}: relations\.{key}: a list is needed, such as \[\"{word}\"\], not '{word}'"
         with pytest.raises(SettingError, match=told):
             load_relation_recipe("relations", [f"relations.{key}={value}"])
     (tmp_path / "three.toml").write_text("relations = 3\n")

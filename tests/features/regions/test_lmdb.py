@@ -61,10 +61,10 @@ def test_lmdb_that_cannot_be_used(tmp_path, capsys):
         (value(good | {"type": "nonsense"}), "array features: not an array of msgpack-numpy"),
         (value(good | {"type": None}), "array features: not an array of msgpack-numpy"),
         (value(good | {"type": [["a", "<f4"]]}), "array features: not an array of msgpack-numpy"),
-        (value(good | {"shape": [3, 9]}), "96 bytes are no float32 of shape"),
-        (value(good | {"shape": [-3, -8]}), "96 bytes are no float32 of shape"),
+        (value(good | {"shape": [3, 9]}), "96 bytes are not float32 of shape"),
+        (value(good | {"shape": [-3, -8]}), "96 bytes are not float32 of shape"),
         (value(good | {"shape": 5}), "array features: not an array of msgpack-numpy"),
-        (value(good | {"data": "text"}), "0 bytes are no float32"),
+        (value(good | {"data": "text"}), "0 bytes are not float32"),
         (value(5), "array features: not an array of msgpack-numpy"),
         (b"PK and nothing", "no NPZ file"),
     ]
