@@ -66,7 +66,7 @@ def test_lmdb_that_cannot_be_used(tmp_path, capsys):
         (value(good | {"shape": 5}), "array features: not an array of msgpack-numpy"),
         (value(good | {"data": "text"}), "0 bytes are not float32"),
         (value(5), "array features: not an array of msgpack-numpy"),
-        (b"PK and nothing", "no NPZ file"),
+        (b"PK and nothing", "not an NPZ file"),
     ]
     for number, (data, message) in enumerate(cases):
         path = write_lmdb(tmp_path / f"{number}.lmdb", {}, raw=[("a", data)])
