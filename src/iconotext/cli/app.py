@@ -8,6 +8,8 @@ import typer
 
 from iconotext import __version__
 from iconotext.cli.analyze import analyze
+from iconotext.cli.common import known_errors
+from iconotext.cli.config import configured
 from iconotext.cli.corpus import corpus
 from iconotext.cli.demo import demo
 from iconotext.cli.evaluate import evaluate
@@ -20,8 +22,9 @@ from iconotext.cli.train import train
 app = typer.Typer(
     name="iconotext",
     help="Find which sentences of a document each of its pictures belongs to.",
+    epilog="Options may also come from variables (`ICONOTEXT_LINK_MODEL`) and from files: `iconotext.toml` in the working "
+    f"folder, `{typer.get_app_dir('iconotext')}/iconotext.toml` for all folders.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -45,11 +48,14 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Options of the program itself."""
+    with known_errors():
+        context.default_map = configured(context)
 
 
 def main() -> None:
