@@ -22,8 +22,8 @@ from iconotext.cli.train import train
 app = typer.Typer(
     name="iconotext",
     help="Find which sentences of a document each of its pictures belongs to.",
-    epilog="Options may also come from variables (`ICONOTEXT_LINK_MODEL`) and from files: `iconotext.toml` in the working "
-    f"folder, `{typer.get_app_dir('iconotext')}/iconotext.toml` for all folders.",
+    epilog="Options may also come from variables (`ICONOTEXT_LINK_MODEL`) and from files: `iconotext.toml` in the "
+    f"working folder, `{typer.get_app_dir('iconotext')}/iconotext.toml` for all folders.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -60,4 +60,4 @@ def options(
 
 def main() -> None:
     """Run the program."""
-    app()
+    app(prog_name="iconotext")  # also where it is `python -m iconotext`

@@ -7,8 +7,8 @@ The command line counts before the environment, the environment before the proje
 - ``iconotext.toml`` in the user's configuration folder, or the file that ``ICONOTEXT_CONFIG`` names.
 
 A file has a table for each command: ``[link]``, ``[library.add]``. A project's file may come from anywhere, with the
-documents that lie beside it. It therefore sets only what is in ``OF_A_PROJECT``, which reaches for no other file, for no
-network and for no model.
+documents that lie beside it. It therefore sets only what is in ``OF_A_PROJECT``, which reaches for no other file, for
+no network and for no model.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _refuse(name: str, value: Any, where: str) -> None:
         refused = next((f"{name} {key!r}" for key in names if key not in SET_OF_A_PROJECT), None)
     if refused:
         raise SettingError(
-            f"{where}: {refused}: the file of a folder may not set this, since it may come from anywhere; say it on the "
-            f"command line, in the environment or in {user_file()}"
+            f"{where}: {refused}: the file of a folder may not set this, since it may come from anywhere; say it on "
+            f"the command line, in the environment or in {user_file()}"
         )
 
 
