@@ -8,6 +8,7 @@ import typer
 
 from iconotext import __version__
 from iconotext.cli.analyze import analyze
+from iconotext.cli.cache import cache
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import configured
 from iconotext.cli.corpus import corpus
@@ -38,6 +39,7 @@ app.command()(train)
 app.command()(evaluate)
 app.command()(reproduce)
 app.add_typer(analyze, name="analyze")
+app.add_typer(cache)
 
 
 def _print_version(wanted: bool) -> None:
