@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import typer
@@ -13,7 +14,7 @@ from iconotext.errors import SettingError
 PROGRAM = typer.main.get_command(app)
 
 
-def said(command: str = "link") -> dict:
+def said(command: str = "link") -> dict[str, Any]:
     context = typer.Context(PROGRAM, info_name="iconotext")
     context.invoked_subcommand = command
     return configured(context)
@@ -171,7 +172,7 @@ def test_what_the_file_of_a_folder_may_set(own, project):
 
 def test_what_a_project_may_set_exists_and_is_no_path():
     for name in OF_A_PROJECT:
-        command = PROGRAM
+        command: Any = PROGRAM
         *words, option = name.split(".")
         for word in words:
             command = command.commands[word]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import numpy as np
 import pytest
 
 from iconotext.errors import FeatureError
-from iconotext.features import cache as cache_module
 from iconotext.features.cache import FeatureCache
 from iconotext.features.upkeep import cache_usage, prune_cache
 
@@ -53,9 +53,9 @@ def test_what_is_in_it_by_kind(path):
 def test_old_entries_go(path, monkeypatch):
     now = 1_800_000_000
     for days, numbers in ((40, [1, 2]), (20, [3]), (1, [4, 5])):
-        monkeypatch.setattr(cache_module.time, "time", lambda days=days: now - days * 86_400)
+        monkeypatch.setattr(time, "time", lambda days=days: now - days * 86_400)
         fill(path, numbers)
-    monkeypatch.setattr(cache_module.time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now)
     fill(path, [2])  # written anew
     assert prune_cache(path, older_than=30 * 86_400).entries == 1
     assert kept(path, range(9)) == [2, 3, 4, 5]

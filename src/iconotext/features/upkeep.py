@@ -89,7 +89,7 @@ def cache_usage(path: Path | None = None) -> Usage:
     if path.is_file():
         with closing(_open(path)) as connection, _explained(path):
             rows = connection.execute(
-                "SELECT backbone, kind, count(*), sum(length(data)) FROM features GROUP BY backbone, kind ORDER BY 4 DESC"
+                "SELECT backbone, kind, count(*), sum(length(data)) FROM features GROUP BY 1, 2 ORDER BY 4 DESC"
             )
             kinds = [Kind(*row) for row in rows]
     return Usage(path, _bytes(path), tuple(kinds), tuple(_damaged(path)))
