@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -62,4 +63,5 @@ def options(
 
 def main() -> None:
     """Run the program."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # not even with --download
     app(prog_name="iconotext")  # also where it is `python -m iconotext`
