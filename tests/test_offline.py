@@ -129,7 +129,7 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     ]
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     commands = [
-        "link a.md a.html a.pdf --output pages --explain",
+        "link a.md a.html a.pdf --output pages",
         "link a.md --to parquet --output links.parquet --model no-training",
         "library add lib photos a.md",
         "search lib tram --relation story --html found.html",
@@ -147,7 +147,13 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     ], said
     assert attempts == []
     assert refused == 0
-    for page in (tmp_path / "pages" / "a.html", tmp_path / "pages" / "index.html", tmp_path / "found.html"):
+    pages = [
+        *(tmp_path / "pages").glob("*.html"),
+        tmp_path / "found.html",
+        tmp_path / "here" / "linked" / "article.html",
+    ]
+    assert len(pages) == 6
+    for page in pages:
         assert "Content-Security-Policy\" content=\"default-src 'none'" in page.read_text()
 
 
