@@ -34,9 +34,13 @@ def asked(browser):
                 found.append(route.request.url)
                 route.abort()
 
+        def dialog(opened):
+            found.append("a dialog opened")
+            opened.dismiss()
+
         context.route("**/*", request)
         page = context.new_page()
-        page.on("dialog", lambda dialog: (found.append("a dialog opened"), dialog.dismiss()))
+        page.on("dialog", dialog)
         page.goto(file.as_uri())
         page.wait_for_load_state("networkidle")
         if page.locator(".cards a").count():
