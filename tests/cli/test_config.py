@@ -83,6 +83,27 @@ def test_the_table_of_a_pyproject_counts_where_there_is_no_file_of_our_own(own, 
     assert said() == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool = 3", None),
+        ("[tool.iconotext]\nlink = 3", "'link': no such option"),
+        ("[tool.iconotext]\nlink.to = 3", "link.to = 3: "),
+        ("[tool.other]\n" + 500_000 * "a." + "a = 1", None),
+        ("[tool.iconotext.link]\nto = 3\n[tool.other]\n[[broken", "link.to = 3: "),
+        ("[tool.iconotext.lnik]\nto = 3", "'lnik': no such option"),
+        ("[tool.iconotext.link]\n" + 500_000 * "a." + "a = 1", "more than"),
+    ],
+)
+def test_whatever_a_pyproject_says_is_no_crash(own, project, text, message):
+    project.with_name("pyproject.toml").write_text(text)
+    if message is None:
+        assert said() == {}
+        return
+    with pytest.raises(SettingError, match=message):
+        said()
+
+
 def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("ICONOTEXT_CONFIG")
     monkeypatch.setattr(typer, "get_app_dir", lambda name: str(tmp_path / name))
@@ -103,7 +124,7 @@ def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
         ("[link.to]\nx = 1", r"link\.to: a value is needed"),
         ("[link", r"not TOML"),
         ("a = " + 10_000 * "[", r"not TOML"),
-        ("#" * 2**20 + "#", r"larger than"),
+        ("link." + 500_000 * "a." + "a = 1", r"more than 16,384 characters"),
     ],
 )
 @pytest.mark.parametrize("whose", ["own.toml", "here/iconotext.toml"])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import reprlib
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,8 @@ SET_OF_A_PROJECT = frozenset({"language", "captions", "epub", "min_side", "k"})
 NO_OPTIONS = frozenset({"ICONOTEXT_CACHE", "ICONOTEXT_CONFIG", "ICONOTEXT_DATA"})
 """Variables that name a place, not an option."""
 
-MAX_BYTES = 2**20
+MAX_CHARACTERS = 16 * 2**10
+"""Of a file, or of our tables in it: a key of many parts takes the parser time that grows faster than the key."""
 
 Options = Mapping[str, Any]
 """Options by their dotted names, ``library.add.model``, as the command line knows them."""
@@ -95,25 +97,42 @@ def _options(command: Any, above: str = "") -> Iterator[tuple[str, Any]]:
 
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
     """What each file says, the least important first, and whether it is the user's own."""
-    yield user_file(), _read(user_file()), True
-    if Path("iconotext.toml").is_file():
-        yield Path("iconotext.toml"), _read(Path("iconotext.toml")), False
-        return
-    path = Path("pyproject.toml")
-    if path.is_file() and b"tool.iconotext" in path.read_bytes():  # else whatever is wrong with it is not our business
-        yield path, _read(path).get("tool", {}).get("iconotext", {}), False
+    own, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
+    yield own, _parsed(own, _text(own)), True
+    if project.is_file():
+        yield project, _parsed(project, _text(project)), False
+    else:
+        found = _parsed(pyproject, _our_tables(_text(pyproject)))
+        yield pyproject, found.get("tool", {}).get("iconotext", {}), False
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _text(path: Path) -> str:
     if not path.is_file():
-        return {}
+        return ""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SettingError(f"{path}: larger than {MAX_BYTES:,} bytes, which no file of settings is")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(2**20)
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+
+
+def _our_tables(pyproject: str) -> str:
+    """Without what is not our business, be it right or wrong."""
+    lines, ours = [], False
+    for line in pyproject.splitlines():
+        if line.startswith("["):
+            ours = line.startswith(("[tool.iconotext.", "[tool.iconotext]"))
+        if ours:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    if len(text) > MAX_CHARACTERS:
+        raise SettingError(f"{path}: more than {MAX_CHARACTERS:,} characters, which no settings need")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingError(f"{path}: not TOML: {str(error).splitlines()[0]}") from error
 
 
@@ -125,7 +144,7 @@ def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "
         elif isinstance(value, dict) and any(option.startswith(f"{name}.") for option in options):
             yield from _flat(value, options, where, f"{name}.")
         else:
-            raise SettingError(f"{where}: {above + key!r}: no such option{_near(name, options)}")
+            raise SettingError(f"{where}: {reprlib.repr(above + key)}: no such option{_near(name, options)}")
 
 
 def _variables(options: Options) -> Iterator[tuple[str, str]]:
@@ -158,7 +177,7 @@ def _refuse(name: str, value: Any, where: str) -> None:
     if name.endswith(".set") and not refused:
         pairs = value if isinstance(value, list) else [value]
         names = (str(pair).partition("=")[0] for pair in pairs)
-        refused = next((f"{name} {key!r}" for key in names if key not in SET_OF_A_PROJECT), None)
+        refused = next((f"{name} {reprlib.repr(key)}" for key in names if key not in SET_OF_A_PROJECT), None)
     if refused:
         raise SettingError(
             f"{where}: {refused}: the file of a folder may not set this, since it may come from anywhere; say it on "
@@ -180,5 +199,5 @@ def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any
         result = option.process_value(context, value)
     except typer.BadParameter as error:
         said = " ".join(error.message.split()).removeprefix("Value error, ")
-        raise SettingError(f"{where} = {value!r}: {said}") from error
+        raise SettingError(f"{where} = {reprlib.repr(value)}: {said}") from error
     return result if isinstance(result, bool) else value
