@@ -28,7 +28,7 @@ from iconotext.errors import SettingError
 
 OF_A_PROJECT = frozenset(
     {"link.to", "link.evidence", "link.select", "link.min-confidence", "link.explain", "link.set", "library.add.set"}
-    | {"search.top", "search.relation", "search.json"}
+    | {"link.include", "link.exclude", "link.quiet", "link.verbose", "search.top", "search.relation", "search.json"}
 )
 """What the file of a project may set."""
 
