@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
-cache = typer.Typer(name="cache", help="See how large the cache of features is, and make it smaller.")
+cache = typer.Typer(name="cache")
 
 
 @cache.callback(invoke_without_command=True)
