@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
+from iconotext.train.reproduce.page import report_page
 
 pytestmark = pytest.mark.browser
 
@@ -75,6 +76,22 @@ def test_reading_views_their_index_and_a_search(tmp_path, picture, asked, monkey
     for page in pages:
         assert REMOTE in page.read_text()  # it is there, as text
         assert asked(page) == [], page.name
+
+
+def test_tables_of_results_show_their_figures_and_nothing_from_elsewhere(tmp_path, picture, asked, browser):
+    picture("curves.png")
+    page = tmp_path / "table.html"
+    page.write_text(
+        report_page(
+            "Table", ['<img src="curves.png">', f'<img src="{REMOTE}.png"><link rel=stylesheet href="{REMOTE}.css">']
+        )
+    )
+    assert asked(page) == []
+    opened = browser.new_page()
+    opened.goto(page.as_uri())
+    assert opened.evaluate("document.images[0].naturalWidth") == 80
+    assert opened.evaluate("getComputedStyle(document.body).fontSize") == "15px"  # the style counts
+    opened.close()
 
 
 def test_a_page_that_asks_is_caught(tmp_path, asked):
