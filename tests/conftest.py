@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -40,7 +41,8 @@ def _worker_ends_with_the_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the feature cache of the person who runs it."""
+    """No test reads or writes the feature cache, or reads the settings, of the person who runs it."""
+    monkeypatch.setenv("ICONOTEXT_CONFIG", os.devnull)
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 

@@ -14,6 +14,7 @@ from iconotext.cli.analyze_refinement import refinement
 from iconotext.cli.analyze_study import study, votes
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate import EvaluateSettings, Split, evaluate_model, score, select
+from iconotext.cli.options import Evidence
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.plain_text import counted, percent
@@ -160,9 +161,7 @@ def examples(
         list[str] | None,
         typer.Option(help="Show this document (its id) instead of representative ones.", show_default=False),
     ] = None,
-    evidence: Annotated[
-        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
-    ] = "picture",
+    evidence: Evidence = "picture",
     force: Force = False,
     set_: Annotated[
         list[str] | None,

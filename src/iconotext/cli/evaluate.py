@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate_table import show
+from iconotext.cli.options import Evidence
 from iconotext.cli.output import say_json
 from iconotext.cli.unseen import Unseen
 from iconotext.errors import CorpusError, SettingError
@@ -93,14 +95,13 @@ def evaluate(
         typer.Argument(
             help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
             "or a baseline: random, object-detection.",
+            autocompletion=complete.models,
             show_default=False,
         ),
     ],
     corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
     split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
-    evidence: Annotated[
-        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
-    ] = "picture",
+    evidence: Evidence = "picture",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     results: Annotated[
         Path | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.options import AllowOutside, Fetch, Json, Root
 from iconotext.cli.output import complain, output_console, say, say_json
@@ -62,6 +63,7 @@ def add(
         typer.Option(
             help="Model of a new library: default, no-training, the folder of a trained one, or a dual encoder such "
             "as CLIP. A library keeps its model; if that was moved, say where it is now.",
+            autocompletion=complete.models,
             show_default=False,
         ),
     ] = None,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 import typer
 
 from iconotext import __version__
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
-from iconotext.cli.options import AllowOutside, Fetch, Root
+from iconotext.cli.options import AllowOutside, Evidence, Fetch, Root
 from iconotext.cli.output import say
 from iconotext.errors import OutputError
 from iconotext.types import LinkedDocument
@@ -63,11 +64,12 @@ def link(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="Name or folder of a model: default, or a dual encoder such as CLIP.")
+        str,
+        typer.Option(
+            help="Name or folder of a model: default, or a dual encoder such as CLIP.", autocompletion=complete.models
+        ),
     ] = "default",
-    evidence: Annotated[
-        str, typer.Option(help="What to look at, separated by commas: picture, caption, layout, reference.")
-    ] = "picture,caption,layout,reference",
+    evidence: Evidence = "picture,caption,layout,reference",
     select: Annotated[Selection, typer.Option(help="Which pairs become links.")] = Selection.TOP_K,
     min_confidence: Annotated[
         float | None,

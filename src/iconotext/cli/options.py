@@ -7,9 +7,18 @@ from typing import Annotated
 
 import typer
 
+from iconotext.cli import complete
+
 CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Evidence = Annotated[
+    str,
+    typer.Option(
+        help="What to look at, separated by commas: picture, caption, layout, reference.",
+        autocompletion=complete.evidence,
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Root = Annotated[
     Path | None,

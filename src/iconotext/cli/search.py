@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Force, Json
 from iconotext.cli.output import output_console, say, say_json
@@ -32,6 +33,7 @@ def search(
         str | None,
         typer.Option(
             help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
+            autocompletion=complete.relations,
             show_default=False,
         ),
     ] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.cli.output import complain, output_console, say
 
@@ -24,6 +25,7 @@ def train(
             metavar="RECIPE",
             help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them). "
             "With --init it may be left out, and is adapt.",
+            autocompletion=complete.recipes,
             show_default=False,
         ),
     ] = "",
@@ -36,7 +38,10 @@ def train(
         typer.Option("--output", "-o", help="Folder of the model (default: models/RECIPE).", show_default=False),
     ] = None,
     init: Annotated[
-        str | None, typer.Option(help="Model to start from: default, or a folder.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Model to start from: default, or a folder.", show_default=False, autocompletion=complete.models
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -38,15 +38,19 @@ CREATE TABLE IF NOT EXISTS features (
     dtype TEXT NOT NULL,
     shape TEXT NOT NULL,     -- lengths separated by commas
     checksum INTEGER NOT NULL,
+    written INTEGER NOT NULL DEFAULT 0, -- seconds since 1970; 0: by a version that did not note it
     data BLOB NOT NULL,      -- C order
     PRIMARY KEY (content, backbone, kind)
 )
 """
 _SELECT = "SELECT content, dtype, shape, checksum, data FROM features WHERE backbone = ? AND kind = ? AND content IN "
-_INSERT = "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?, ?, ?, ?)"
+COLUMNS = frozenset(("content", "backbone", "kind", "dtype", "shape", "checksum", "data"))
+"""Without ``written``, which older files lack."""
+_INSERT = """INSERT OR REPLACE INTO features (content, backbone, kind, dtype, shape, checksum, data, written)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _AT_ONCE = 500  # keys in a query; SQLite takes at least 999
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_OF_FILE = ("", "-wal", "-shm")  # what SQLite keeps beside the file belongs to it
+OF_FILE = ("", "-wal", "-shm")  # what SQLite keeps beside the file belongs to it
 
 
 def cache_folder() -> Path:
@@ -62,6 +66,11 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "iconotext"
 
 
+def cache_file() -> Path:
+    """This user's cache of features."""
+    return cache_folder() / "features.sqlite"
+
+
 class FeatureCache:
     """Arrays on disk by content, backbone and kind. Safe to use from several threads and processes.
 
@@ -71,7 +80,7 @@ class FeatureCache:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or cache_folder() / "features.sqlite"
+        self.path = path or cache_file()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
@@ -110,7 +119,8 @@ class FeatureCache:
         """Store arrays by digest; all of them are stored, or none."""
         if not self._writes or not arrays:
             return
-        rows = [(content, backbone, kind, *_packed(array)) for content, array in arrays.items()]
+        now = int(time.time())
+        rows = [(content, backbone, kind, *_packed(array), now) for content, array in arrays.items()]
 
         def write(connection: sqlite3.Connection) -> None:
             with connection:  # one transaction
@@ -146,7 +156,7 @@ class FeatureCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         try:
-            _prepare(connection)
+            prepare(connection)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 connection.close()
@@ -183,7 +193,7 @@ class FeatureCache:
         if _is_sound(self.path):
             return  # another process has set it aside and begun a new one
         try:
-            for suffix in _OF_FILE:
+            for suffix in OF_FILE:
                 with contextlib.suppress(FileNotFoundError):
                     os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
         except OSError as failure:
@@ -198,7 +208,7 @@ class FeatureCache:
         self._connection = None
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def prepare(connection: sqlite3.Connection) -> None:
     """Set a connection up, and the file if it is new.
 
     A reader never waits for a writer, and the file is whole whenever a process dies. NORMAL may lose the last
@@ -216,6 +226,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(_SCHEMA)
+    if {row[1] for row in connection.execute("PRAGMA table_info(features)")} == COLUMNS:
+        try:
+            connection.execute("ALTER TABLE features ADD COLUMN written INTEGER NOT NULL DEFAULT 0")
+        except sqlite3.OperationalError as error:
+            if "duplicate column" not in str(error):  # another process was quicker
+                raise
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

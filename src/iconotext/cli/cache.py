@@ -1,0 +1,147 @@
+"""``iconotext cache``: where the cache of features is, how large, and making it smaller."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.options import Json
+from iconotext.cli.output import output_console, say, say_json
+from iconotext.errors import SettingError
+
+if TYPE_CHECKING:
+    from iconotext.features.upkeep import Usage
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+cache = typer.Typer(name="cache")
+
+
+@cache.callback(invoke_without_command=True)
+def show(context: typer.Context, json: Json = False) -> None:
+    """Say where the cache is, how large, and what is in it.
+
+    It holds what encoders made of pictures and sentences, so that no picture and no sentence is encoded twice.
+    `ICONOTEXT_CACHE` names another folder for it.
+
+    **Examples**
+
+    - `iconotext cache`
+    - `iconotext cache prune --older-than 30d`
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with known_errors():
+        from iconotext.features.upkeep import cache_usage
+
+        usage = cache_usage()
+        if json:
+            say_json(
+                {
+                    "path": str(usage.path),
+                    "bytes": usage.bytes,
+                    "kinds": [
+                        {"backbone": kind.backbone, "kind": kind.kind, "entries": kind.entries, "bytes": kind.bytes}
+                        for kind in usage.kinds
+                    ],
+                    "damaged": [str(path) for path in usage.damaged],
+                }
+            )
+        else:
+            _show(usage)
+
+
+@cache.command()
+def prune(
+    older_than: Annotated[
+        str | None,
+        typer.Option(metavar="AGE", help="Remove what was written longer ago: 12h, 30d, 8w.", show_default=False),
+    ] = None,
+    to_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Remove what was written first, until the rest takes about so much: 500MB, 2GB, 0.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make the cache smaller; what is removed is encoded again when it is needed.
+
+    Damaged files that were set aside are removed, too. Other programs may use the cache meanwhile; files that
+    iconotext did not write are never touched.
+
+    **Examples**
+
+    - `iconotext cache prune --older-than 30d`
+    - `iconotext cache prune --to-size 2GB`
+    """
+    with known_errors():
+        from iconotext.features.upkeep import prune_cache
+
+        if older_than is None and to_size is None:
+            raise SettingError("cache prune needs --older-than AGE or --to-size SIZE: 30d, 2GB")
+        done = prune_cache(
+            older_than=None if older_than is None else _seconds(older_than),
+            to_bytes=None if to_size is None else _bytes(to_size),
+            watch=lambda steps, total: progress(steps, total=total, label="Removing"),
+        )
+        if json:
+            say_json(
+                {
+                    "removed": done.entries,
+                    "files_removed": done.files,
+                    "bytes_before": done.bytes_before,
+                    "bytes": done.bytes_after,
+                }
+            )
+        else:
+            files = f" and {done.files} damaged files" if done.files else ""
+            say(
+                f"{done.entries:,} entries{files} removed: {_size(done.bytes_before)} before, "
+                f"{_size(done.bytes_after)} now"
+            )
+
+
+def _show(usage: Usage) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.report.readable import readable
+
+    say(f"{usage.path}: {_size(usage.bytes)}")
+    if usage.kinds:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("what")
+        table.add_column("encoder", overflow="fold")
+        table.add_column("entries", justify="right")
+        table.add_column("size", justify="right")
+        for kind in usage.kinds:
+            texts = (readable(kind.kind), readable(kind.backbone), f"{kind.entries:,}", _size(kind.bytes))
+            table.add_row(*map(Text, texts))
+        output_console().print(table)
+    for path in usage.damaged:
+        say(f"damaged, set aside: {path.name}")
+
+
+def _size(number: int) -> str:
+    return f"{number / 10**9:,.2f} GB" if number >= 10**9 else f"{number / 10**6:,.1f} MB"
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in _UNITS:
+        raise SettingError(f"--to-size {text}: give a size such as 500MB, 2GB or 0")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([hdw])", text.strip().lower())
+    if found is None:
+        raise SettingError(f"--older-than {text}: give an age such as 12h, 30d or 8w")
+    return float(found[1]) * _SECONDS[found[2]]

@@ -1,0 +1,203 @@
+"""Options from the environment and from files, for those who do not want to type them every time.
+
+The command line counts before the environment, the environment before the project's file, that before the user's own:
+
+- ``ICONOTEXT_LINK_MODEL=my-model`` is ``iconotext link --model my-model``;
+- ``iconotext.toml`` in the working folder, else ``[tool.iconotext]`` in its ``pyproject.toml``;
+- ``iconotext.toml`` in the user's configuration folder, or the file that ``ICONOTEXT_CONFIG`` names.
+
+A file has a table for each command: ``[link]``, ``[library.add]``. A project's file may come from anywhere, with the
+documents that lie beside it. It therefore sets only what is in ``OF_A_PROJECT``, which reaches for no other file, for
+no network and for no model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import reprlib
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from iconotext.errors import SettingError
+
+OF_A_PROJECT = frozenset(
+    {"link.to", "link.evidence", "link.select", "link.min-confidence", "link.explain", "link.set", "library.add.set"}
+    | {"link.include", "link.exclude", "link.quiet", "link.verbose", "search.top", "search.relation", "search.json"}
+)
+"""What the file of a project may set."""
+
+SET_OF_A_PROJECT = frozenset({"language", "captions", "epub", "min_side", "k"})
+"""What it may set with ``set``."""
+
+NO_OPTIONS = frozenset({"ICONOTEXT_CACHE", "ICONOTEXT_CONFIG", "ICONOTEXT_DATA"})
+"""Variables that name a place, not an option."""
+
+MAX_CHARACTERS = 16 * 2**10
+"""Of a file, or of our tables in it: a key of many parts takes the parser time that grows faster than the key."""
+
+Options = Mapping[str, Any]
+"""Options by their dotted names, ``library.add.model``, as the command line knows them."""
+
+
+def configured(context: typer.Context) -> dict[str, Any]:
+    """What environment and files say, for ``Context.default_map``.
+
+    Args:
+        context: Of the program, which is about to run one of its commands.
+
+    Raises:
+        SettingError: A file cannot be read; an option has an unknown name, a wrong value, or may not be set there.
+    """
+    options = dict(_options(context.command))
+    found = []
+    for path, table, own in _files():
+        for name, value in _flat(table, options, str(path)):
+            if not own:
+                _refuse(name, value, str(path))
+            found.append((name, value, f"{path}: {name}"))
+    for variable, name in _variables(options):
+        found.append((name, _words(variable) if options[name].multiple else os.environ[variable], variable))
+    result: dict[str, Any] = {}
+    for name, value, where in found:
+        *commands, _ = name.split(".")
+        if commands[0] == context.invoked_subcommand:
+            table = result
+            for command in commands:
+                table = table.setdefault(command, {})
+            table[options[name].name] = _checked(context, options[name], value, where)
+    return result
+
+
+def user_file() -> Path:
+    """The user's own file, which need not be there.
+
+    Raises:
+        SettingError: ``ICONOTEXT_CONFIG`` names a file that is not there.
+    """
+    named = os.environ.get("ICONOTEXT_CONFIG")
+    if named and not Path(named).exists():
+        raise SettingError(f"ICONOTEXT_CONFIG: {named}: no such file")
+    return Path(named or Path(typer.get_app_dir("iconotext")) / "iconotext.toml")
+
+
+def _options(command: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _options(inner, f"{above}{name}.")
+    if above:  # those of the program itself have been read already
+        for option in command.params:
+            if option.param_type_name == "option" and not option.is_eager:
+                yield above + max(option.opts, key=len).lstrip("-"), option
+
+
+def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
+    """What each file says, the least important first, and whether it is the user's own."""
+    own, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
+    yield own, _parsed(own, _text(own)), True
+    if project.is_file():
+        yield project, _parsed(project, _text(project)), False
+    else:
+        found = _parsed(pyproject, _our_tables(_text(pyproject)))
+        yield pyproject, found.get("tool", {}).get("iconotext", {}), False
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(2**20)
+    except OSError as error:
+        raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _our_tables(pyproject: str) -> str:
+    """Without what is not our business, be it right or wrong."""
+    lines, ours = [], False
+    for line in pyproject.splitlines():
+        if line.startswith("["):
+            ours = line.startswith(("[tool.iconotext.", "[tool.iconotext]"))
+        if ours:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    if len(text) > MAX_CHARACTERS:
+        raise SettingError(f"{path}: more than {MAX_CHARACTERS:,} characters, which no settings need")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SettingError(f"{path}: not TOML: {str(error).splitlines()[0]}") from error
+
+
+def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        name = above + key.replace("_", "-")
+        if name in options:
+            yield name, value
+        elif isinstance(value, dict) and any(option.startswith(f"{name}.") for option in options):
+            yield from _flat(value, options, where, f"{name}.")
+        else:
+            raise SettingError(f"{where}: {reprlib.repr(above + key)}: no such option{_near(name, options)}")
+
+
+def _variables(options: Options) -> Iterator[tuple[str, str]]:
+    """The variables that are set, each with its option."""
+    names = {f"ICONOTEXT_{name.upper().replace('.', '_').replace('-', '_')}": name for name in options}
+    commands = tuple({f"ICONOTEXT_{name.split('.')[0].upper()}_" for name in options})
+    for variable in sorted(os.environ):
+        if variable in names:
+            if os.environ[variable]:
+                yield variable, names[variable]
+        elif variable.startswith(commands) and variable not in NO_OPTIONS:
+            raise SettingError(f"{variable}: no such option{_near(variable, names)}")
+
+
+def _words(variable: str) -> list[str]:
+    try:
+        return shlex.split(os.environ[variable])
+    except ValueError as error:
+        raise SettingError(f"{variable}: {error}: write it as on a command line") from error
+
+
+def _near(name: str, names: Options) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]}?" if near else "; `iconotext COMMAND --help` names them"
+
+
+def _refuse(name: str, value: Any, where: str) -> None:
+    """Refuse what the file of a project may not set."""
+    refused = None if name in OF_A_PROJECT else name
+    if name.endswith(".set") and not refused:
+        pairs = value if isinstance(value, list) else [value]
+        names = (str(pair).partition("=")[0] for pair in pairs)
+        refused = next((f"{name} {reprlib.repr(key)}" for key in names if key not in SET_OF_A_PROJECT), None)
+    if refused:
+        raise SettingError(
+            f"{where}: {refused}: the file of a folder may not set this, since it may come from anywhere; say it on "
+            f"the command line, in the environment or in {user_file()}"
+        )
+
+
+def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any:
+    """A value that the option takes.
+
+    Raises:
+        SettingError: It does not take it.
+    """
+    if option.multiple and not isinstance(value, list):
+        value = [value]
+    if isinstance(value, dict):
+        raise SettingError(f"{where}: a value is needed, not a table")
+    try:
+        result = option.process_value(context, value)
+    except typer.BadParameter as error:
+        said = " ".join(error.message.split()).removeprefix("Value error, ")
+        raise SettingError(f"{where} = {reprlib.repr(value)}: {said}") from error
+    return result if isinstance(result, bool) else value

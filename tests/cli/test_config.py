@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from iconotext.cli.config import OF_A_PROJECT, configured
+from iconotext.errors import SettingError
+
+PROGRAM = typer.main.get_command(app)
+
+
+def said(command: str = "link") -> dict[str, Any]:
+    context = typer.Context(PROGRAM, info_name="iconotext")
+    context.invoked_subcommand = command
+    return configured(context)
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The user's own file; the working folder is an empty one."""
+    file = tmp_path / "own.toml"
+    file.touch()
+    monkeypatch.setenv("ICONOTEXT_CONFIG", str(file))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return file
+
+
+@pytest.fixture
+def project(own):
+    return own.parent / "here" / "iconotext.toml"
+
+
+def test_environment_before_project_before_own_file(own, project, monkeypatch):
+    own.write_text(
+        '[link]\nto = "json"\nselect = "best"\nmodel = "mine"\nexplain = true\n[library.add]\nmodel = "other"'
+    )
+    project.write_text('[link]\nto = "jsonl"\nselect = "threshold"')
+    monkeypatch.setenv("ICONOTEXT_LINK_SELECT", "assignment")
+    monkeypatch.setenv("ICONOTEXT_LINK_EXPLAIN", "no")
+    monkeypatch.setenv("ICONOTEXT_LINK_SET", "language=de 'root=my site'")
+    assert said() == {
+        "link": {
+            "to": "jsonl",
+            "select": "assignment",
+            "model": "mine",
+            "explain": False,
+            "set_": ["language=de", "root=my site"],
+        }
+    }
+    assert said("library") == {"library": {"add": {"model": "other"}}}
+    assert said("search") == {}
+
+
+def test_the_command_line_comes_first(own, tmp_path, monkeypatch):
+    corpus = tmp_path / "c.jsonl"
+    documents = [{"id": str(n), "sentences": ["A cat."], "images": [f"{n}.png"]} for n in range(10)]
+    corpus.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    monkeypatch.setenv("ICONOTEXT_CORPUS_SPLIT_TEST", "0.5")
+    monkeypatch.setenv("ICONOTEXT_CORPUS_SPLIT_OUTPUT", str(tmp_path / "by-environment.jsonl"))
+    first = CliRunner().invoke(app, ["corpus", "split", str(corpus)])
+    assert "5 test" in first.stderr, first.output
+    assert (tmp_path / "by-environment.jsonl").is_file()
+    second = CliRunner().invoke(
+        app, ["corpus", "split", str(corpus), "--test", "0.2", "--output", str(tmp_path / "2.jsonl")]
+    )
+    assert "2 test" in second.stderr, second.output
+
+
+def test_the_table_of_a_pyproject_counts_where_there_is_no_file_of_our_own(own, project):
+    pyproject = project.with_name("pyproject.toml")
+    pyproject.write_text('[tool.iconotext.link]\nto = "json"')
+    assert said() == {"link": {"to": "json"}}
+    project.write_text("")
+    assert said() == {}
+    project.unlink()
+    pyproject.write_text("[[broken, but not ours")
+    assert said() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool = 3", None),
+        ("[tool.iconotext]\nlink = 3", "'link': no such option"),
+        ("[tool.iconotext]\nlink.to = 3", "link.to = 3: "),
+        ("[tool.other]\n" + 500_000 * "a." + "a = 1", None),
+        ("[tool.iconotext.link]\nto = 3\n[tool.other]\n[[broken", "link.to = 3: "),
+        ("[tool.iconotext.lnik]\nto = 3", "'lnik': no such option"),
+        ("[tool.iconotext.link]\n" + 500_000 * "a." + "a = 1", "more than"),
+    ],
+)
+def test_whatever_a_pyproject_says_is_no_crash(own, project, text, message):
+    project.with_name("pyproject.toml").write_text(text)
+    if message is None:
+        assert said() == {}
+        return
+    with pytest.raises(SettingError, match=message):
+        said()
+
+
+def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("ICONOTEXT_CONFIG")
+    monkeypatch.setattr(typer, "get_app_dir", lambda name: str(tmp_path / name))
+    (tmp_path / "iconotext").mkdir()
+    (tmp_path / "iconotext" / "iconotext.toml").write_text('[link]\nmodel = "mine"\nfetch = true')
+    assert said() == {"link": {"model": "mine", "fetch": True}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[link]\nmodle = 'x'", r"'link\.modle': no such option; did you mean link\.model\?"),
+        ("[lnik]\nmodel = 'x'", r"'lnik': no such option"),
+        ("model = 'x'", r"'model': no such option"),
+        ("[link]\n'\\u001b[2J' = 1".replace("'", '"'), r"'link\.\\x1b\[2J': no such option"),
+        ("[link]\nto = 'jsn'", r"link\.to = 'jsn': 'jsn' is not one of 'html'"),
+        ("[link]\nmin-confidence = 'high'", r"link\.min-confidence = 'high': .*valid"),
+        ("[link.to]\nx = 1", r"link\.to: a value is needed"),
+        ("[link", r"not TOML"),
+        ("a = " + 10_000 * "[", r"not TOML"),
+        ("link." + 500_000 * "a." + "a = 1", r"more than 16,384 characters"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["own.toml", "here/iconotext.toml"])
+def test_what_is_wrong_is_said_with_its_place(own, whose, text, message):
+    file = own.parent / whose
+    file.write_text(text)
+    with pytest.raises(SettingError, match=message) as wrong:
+        said()
+    assert str(wrong.value).startswith(f"{file.name if whose != 'own.toml' else file}: ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("ICONOTEXT_LINK_MODLE", "x", "did you mean ICONOTEXT_LINK_MODEL"),
+        ("ICONOTEXT_LINK_EXPLAIN", "perhaps", "ICONOTEXT_LINK_EXPLAIN = 'perhaps'"),
+        ("ICONOTEXT_LINK_SET", "'language=de", "No closing quotation"),
+        ("ICONOTEXT_CONFIG", "/nowhere.toml", "no such file"),
+    ],
+)
+def test_what_is_wrong_with_a_variable(own, monkeypatch, variable, value, message):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingError, match=message) as wrong:
+        said()
+    assert str(wrong.value).startswith(variable)
+
+
+def test_a_wrong_value_for_another_command_stops_nothing(own):
+    own.write_text('[corpus.build.folder]\nroot = "/nowhere"')
+    assert said() == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "link.fetch = true",
+        "link.allow-outside = true",
+        "link.allow_outside = true",
+        'link.model = "evil"',
+        'link.output = "../../.bashrc"',
+        "link.force = true",
+        'link.root = "/"',
+        'link.set = ["k=3", "fetch=true"]',
+        'link.set = "allow_outside=true"',
+        'link.set = ["text=evil"]',
+        'library.add.set = ["relations=evil"]',
+        'train.init = "evil"',
+        'train.set = ["features.image=evil"]',
+        'corpus.build.captions.backbone = "evil"',
+        'search.html = "x.html"',
+    ],
+)
+def test_the_file_of_a_folder_reaches_for_no_file_no_network_and_no_model(own, project, text):
+    project.write_text(text)
+    with pytest.raises(SettingError, match="may not set this"):
+        said()
+    project.unlink()
+    own.write_text(text)
+    said()
+
+
+def test_what_the_file_of_a_folder_may_set(own, project):
+    project.write_text('link.set = ["language=de", "k=5"]')
+    assert said() == {"link": {"set_": ["language=de", "k=5"]}}
+
+
+def test_what_a_project_may_set_exists_and_is_no_path():
+    for name in OF_A_PROJECT:
+        command: Any = PROGRAM
+        *words, option = name.split(".")
+        for word in words:
+            command = command.commands[word]
+        (found,) = [p for p in command.params if f"--{option}" in p.opts]
+        annotation = command.callback.__annotations__.get(found.name, "")
+        assert "Path" not in str(annotation), name
+
+
+def test_an_error_is_one_line(own, project):
+    project.write_text("[link]\nfetch = true")
+    result = CliRunner().invoke(app, ["link", "a.md"])
+    assert result.exit_code == 1
+    assert result.output.count("\n") == 1
+    assert result.output.startswith("iconotext: iconotext.toml: link.fetch: ")
+
+
+def test_the_help_says_where_options_may_come_from():
+    text = CliRunner().invoke(app, ["--help"]).output
+    assert "ICONOTEXT_LINK_MODEL" in text
+    assert "iconotext.toml" in text
