@@ -14,7 +14,8 @@ from iconotext.cli.analyze_bias import bias
 from iconotext.cli.analyze_refinement import refinement
 from iconotext.cli.analyze_study import study, votes
 from iconotext.cli.common import complain, known_errors, make_settings, parse_settings, progress
-from iconotext.cli.evaluate import EvaluateSettings, Split, evaluate_model, score, select
+from iconotext.cli.evaluate import EvaluateSettings, Split, check_names, evaluate_model, score, select
+from iconotext.cli.options import Download
 from iconotext.errors import CorpusError, SettingError
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def difficulty(
     results: Annotated[Path, typer.Argument(help="File of `evaluate --results`.", show_default=False)],
     corpus: Annotated[Path, typer.Argument(help="The corpus it was made from.", show_default=False)],
     as_json: AsJson = False,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,7 +121,7 @@ def difficulty(
     - `iconotext analyze difficulty ap.parquet corpus.jsonl`
     - `iconotext analyze difficulty ap.parquet corpus.jsonl --set word_vectors=GoogleNews.bin.gz --json`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
         from iconotext.evaluate import read_results
         from iconotext.evaluate.backbones import load_backbones
@@ -164,6 +166,7 @@ def examples(
         str, typer.Option(help="What to look at, with commas between: picture, caption, layout, reference.")
     ] = "picture",
     force: Force = False,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="As for `evaluate`.", show_default=False),
@@ -179,7 +182,7 @@ def examples(
     - `iconotext analyze examples default corpus.jsonl --split test --output examples.html`
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.evaluate.examples import Example, examples_page, representative
         from iconotext.pipeline import LinkSettings
         from iconotext.write import refuse, write_text
@@ -191,6 +194,7 @@ def examples(
         linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
         if model == "object-detection":
             raise SettingError("examples of object-detection are not drawn: its K is chosen after the fact")
+        check_names(linking, model)
         chosen = select(corpus, split)
         mean = None
         if document:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.evaluate import Split, select
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 from iconotext.errors import CorpusError, OutputError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def study(
         int | None,
         typer.Option(min=1, help="Texts to draw, for each relation (default: all).", show_default=False),
     ] = None,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="raters=3, seed=1, cache=false.", show_default=False),
@@ -81,7 +82,7 @@ def study(
 
     - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
         from iconotext.corpus.relations import relation_name
         from iconotext.evaluate.human import create_study

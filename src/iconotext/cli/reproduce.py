@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli.common import complain, known_errors
+from iconotext.cli.options import Download
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -86,6 +87,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
     """Train and evaluate every row of a results table of one of the three papers, beside the published figures.
@@ -110,10 +112,8 @@ def reproduce(
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.errors import SettingError
-        from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
-        from iconotext.train.reproduce.comparison import reproduce as run
         from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
         of_relations = table in OF_RELATIONS
@@ -133,8 +133,12 @@ def reproduce(
                 "tell": show.tell,
             }
             if of_relations:
+                from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
+
                 done = reproduce_coherence(table, corpus, folder, **options)
             else:
+                from iconotext.train.reproduce.comparison import reproduce as run
+
                 done = run(table, corpus, folder, source=from_, **options)
         finally:
             show.close()

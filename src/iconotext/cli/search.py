@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 
 if TYPE_CHECKING:
     from iconotext.retrieve.library.store import Library
@@ -47,6 +47,7 @@ def search(
         typer.Option(metavar="DATE", help="Taken in or after: 2024, 2024-05, 2024-05-31.", show_default=False),
     ] = None,
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken in or before.", show_default=False)] = None,
+    download: Download = False,
     json: Json = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the pictures.", show_default=False)
@@ -61,7 +62,7 @@ def search(
     - `iconotext search lib "We got lost on the way" --relation story --html found.html`
     - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.retrieve.filters import make_filters
         from iconotext.retrieve.library.store import open_library
         from iconotext.write import refuse

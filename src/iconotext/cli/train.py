@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import complain, known_errors
+from iconotext.cli.options import Download
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,6 +45,7 @@ def train(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     list_: Annotated[bool, typer.Option("--list", help="List the recipes that ship, and stop.")] = False,
 ) -> None:
     """Train a model on documents, without a labelled link; what was interrupted goes on.
@@ -55,7 +57,7 @@ def train(
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relations import is_relation_recipe
 
