@@ -33,7 +33,8 @@ from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
 from iconotext.read.html import image_sources
 from iconotext.read.images import decode
-from iconotext.read.markdown import expand_templates, split_front_matter
+from iconotext.read.markdown import split_front_matter
+from iconotext.read.templates import expand_templates
 from iconotext.types import Document, Image
 
 SECONDS = 180

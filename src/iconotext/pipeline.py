@@ -141,29 +141,39 @@ class Linker:
         self._relation_model: RelationModel | None = None
 
     @classmethod
-    def load(cls, model: str = "default", settings: LinkSettings | None = None) -> Linker:
+    def load(cls, model: str = "default", settings: LinkSettings | None = None, *, download: bool = False) -> Linker:
         """Load a model.
 
         Args:
             model: ``default`` (the trained model that ships), the folder of a trained model, ``no-training`` (the
                 concept bridge), or the name or folder of a dual encoder (CLIP, SigLIP).
             settings: Choices such as the evidence and the backbones.
+            download: Whether models that are not here are fetched from the Hugging Face hub; else nothing goes to the
+                network.
 
         Raises:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
         """
         from iconotext.embed.folder import init_folder, is_model_folder
+        from iconotext.embed.relation_model import relations_folder
         from iconotext.embed.trained import load_trained
         from iconotext.features import (
             FeatureCache,
             cached_image,
             cached_text,
+            downloads,
             load_dual_encoder,
             load_image_backbone,
             load_text_backbone,
         )
+        from iconotext.features.model_folder import MODELS
 
+        if download:
+            with downloads():
+                return cls.load(model, settings)
         settings = settings or LinkSettings()
+        if settings.relations != "none":
+            relations_folder(settings.relations)  # a mistyped one shows now, not after the first document
         if model == "default" and (settings.text or settings.image):
             model = "no-training"  # other backbones than the default model knows
         text: TextBackbone
@@ -177,7 +187,7 @@ class Linker:
             text = load_text_backbone(settings.text or DEFAULT_TEXT)
             image = load_image_backbone(settings.image or DEFAULT_IMAGE)
         else:
-            both = load_dual_encoder(model)
+            both = load_dual_encoder(model, MODELS)
             text = load_text_backbone(settings.text) if settings.text else both.text
             image = load_image_backbone(settings.image) if settings.image else both.image
         uncached = text, image

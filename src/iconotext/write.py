@@ -16,13 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from iconotext.errors import OutputError
+from iconotext.errors import IconotextError, OutputError
 
 if sys.platform != "win32":
     import fcntl
 
 _TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SQLITE_NO_SPACE = (13, 778)  # SQLITE_FULL and SQLITE_IOERR_WRITE
 
 
 @contextmanager
@@ -40,7 +41,8 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
         force: Replace a file that is there.
 
     Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if what writes in the block
+            puts that into an error of its own.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -62,8 +64,13 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
-    except OSError as error:
-        raise unwritten(path, error) from error
+    except IconotextError:
+        raise
+    except Exception as error:
+        failed = error if isinstance(error, OSError) else _full(error)
+        if failed is None:
+            raise
+        raise unwritten(path, failed) from error
 
 
 def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = False) -> None:
@@ -107,6 +114,27 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         raise unwritten(path, error) from error
 
 
+@contextmanager
+def writing(place: Path | str) -> Iterator[None]:
+    """Say in one line that the disk is full, whoever writes in the body and however that says so.
+
+    Args:
+        place: What is written, for the message where the error itself does not name a file.
+
+    Raises:
+        OutputError: The disk is full. All other errors pass.
+    """
+    try:
+        yield
+    except IconotextError:
+        raise
+    except Exception as error:
+        full = _full(error)
+        if full is None:
+            raise
+        raise unwritten(getattr(full, "filename", None) or place, full) from error
+
+
 def refuse(path: Path, force: bool) -> None:
     """Raise what ``opened`` would raise for this path, before the work that makes its content.
 
@@ -119,15 +147,30 @@ def refuse(path: Path, force: bool) -> None:
         raise _exists(path)
 
 
-def unwritten(path: Path | str, error: OSError) -> OutputError:
+def unwritten(path: Path | str, error: BaseException) -> OutputError:
     """The error to raise where the system refuses to write."""
     advice = "; free some space there, then give the same command again" if is_full(error) else ""
-    return OutputError(f"cannot write {path}: {error.strerror or error}{advice}")
+    return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")
 
 
-def is_full(error: OSError) -> bool:
+def is_full(error: BaseException) -> bool:
     """Whether the system refuses since there is no space left."""
-    return error.errno in _FULL
+    return _full(error) is not None
+
+
+def _full(error: BaseException | None) -> BaseException | None:
+    """The error beneath an error that says that the disk is full; None where none does."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            return error
+        if isinstance(error, OSError) and error.errno is None and "requested and" in str(error):
+            return error  # NumPy: so many numbers requested and fewer written
+        if getattr(error, "sqlite_errorcode", None) in _SQLITE_NO_SPACE:
+            return error
+        if any(f"(os error {code})" in str(error) for code in _NO_SPACE):
+            return error  # libraries in Rust: safetensors, Lance
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _exists(path: Path) -> OutputError:

@@ -124,6 +124,7 @@ def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monke
 
     monkeypatch.setattr(relation_model, "load_relation_model", load)
     lib = tmp_path / "lib"
+    (tmp_path / "mine").mkdir()
     run("library", "add", lib, photos, "--set", f"relations={tmp_path / 'mine'}")
     run("library", "add", lib)
     run("search", lib, "A tram", "--json")

@@ -91,7 +91,7 @@ def test_what_is_missing_is_wrong_usage(tmp_path, recipe):
     [
         (["--set", "training.nope=1"], "training.nope: no such key"),
         (["--set", "training.epochs"], "give key=value"),
-        (["--init", "nowhere"], "there is no model in this folder"),
+        (["--init", "nowhere"], "nowhere: no such model"),
         ([], "there is no such corpus"),
     ],
 )

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -6,13 +8,6 @@ from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
 
 transformers = pytest.importorskip("transformers")
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch):
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
 
 @pytest.mark.parametrize(("name", "dim"), [("vit", 16), ("resnet", 12)])
@@ -98,7 +93,7 @@ def test_a_vision_model_is_no_dual_encoder(models):
 @pytest.mark.parametrize("load", [load_text_backbone, load_image_backbone, load_dual_encoder])
 @pytest.mark.parametrize("name", ["nobody/no-such-model", "no/such/folder", "./none", ""])
 def test_a_name_that_cannot_be_had_is_one_line(load, name):
-    with pytest.raises(FeatureError, match=r"the model cannot be loaded \(.*give a model's folder") as error:
+    with pytest.raises(FeatureError, match="^" + re.escape(name) + ": no such model") as error:
         load(name)
     assert "\n" not in str(error.value)
 

@@ -379,7 +379,7 @@ def test_a_model_goes_on_from_another_with_that_ones_words(trained, tmp_path):
     np.save(corpus.with_name("features.npy"), np.zeros((90, 5), np.float32))
     with pytest.raises(FeatureError, match="does not fit the features of this corpus"):
         train(recipe, [corpus], tmp_path / "misfit")
-    with pytest.raises(FeatureError, match="there is no model in this folder"):
+    with pytest.raises(FeatureError, match="nowhere: no such model"):
         train(small_recipe(init=str(tmp_path / "nowhere")), [corpus], tmp_path / "none")
 
 

@@ -13,8 +13,8 @@ from iconotext.cli.analyze_bias import bias
 from iconotext.cli.analyze_refinement import refinement
 from iconotext.cli.analyze_study import study, votes
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
-from iconotext.cli.evaluate import EvaluateSettings, Split, evaluate_model, score, select
-from iconotext.cli.options import Evidence
+from iconotext.cli.evaluate import EvaluateSettings, Split, check_names, evaluate_model, score, select
+from iconotext.cli.options import Download, Evidence
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.plain_text import counted, percent
@@ -100,6 +100,7 @@ def difficulty(
     results: Annotated[Path, typer.Argument(help="File of `evaluate --results`.", show_default=False)],
     corpus: Annotated[Path, typer.Argument(help="The corpus it was made from.", show_default=False)],
     as_json: AsJson = False,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,7 +121,7 @@ def difficulty(
     - `iconotext analyze difficulty ap.parquet corpus.jsonl`
     - `iconotext analyze difficulty ap.parquet corpus.jsonl --set word_vectors=GoogleNews.bin.gz --json`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
         from iconotext.evaluate import read_results
         from iconotext.evaluate.backbones import load_backbones
@@ -163,6 +164,7 @@ def examples(
     ] = None,
     evidence: Evidence = "picture",
     force: Force = False,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="As for `evaluate`.", show_default=False),
@@ -178,7 +180,7 @@ def examples(
     - `iconotext analyze examples default corpus.jsonl --split test --output examples.html`
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.evaluate.examples import Example, examples_page, representative
         from iconotext.pipeline import LinkSettings
         from iconotext.write import refuse, write_text
@@ -190,6 +192,7 @@ def examples(
         linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
         if model == "object-detection":
             raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
+        check_names(linking, model)
         chosen = select(corpus, split)
         mean = None
         if document:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate import Split, of_split, select
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.plain_text import counted
 
@@ -57,6 +57,7 @@ def bias(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     as_json: Json = False,
     force: Force = False,
     set_: Annotated[
@@ -81,7 +82,7 @@ def bias(
     - `iconotext analyze bias corpus.jsonl --split test --set documents=500 --json | jq .ks`
     - `iconotext analyze bias dii/ --set image=dii/features.npy`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.evaluate.bias import measure, negative_distances, write_distances
         from iconotext.evaluate.document_pictures import document_pictures, some_linked
         from iconotext.evaluate.drawing import check_figure

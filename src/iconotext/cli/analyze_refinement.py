@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.evaluate import Split, select
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import SettingError
 
@@ -67,6 +67,7 @@ def refinement(
     ] = None,
     as_json: Json = False,
     force: Force = False,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,7 +89,7 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --output models/cmcm`
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --set strengths=0.1,0.2 --json | jq .strength`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.cli.evaluate_retrieval import encoded_pairs, search_space
         from iconotext.evaluate.refinement_tuning import (
             FIGURE_FILE,

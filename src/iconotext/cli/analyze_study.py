@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.evaluate import Split, select
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import CorpusError, OutputError
 from iconotext.plain_text import percent
@@ -70,6 +70,7 @@ def study(
         int | None,
         typer.Option(min=1, help="Texts to draw, for each relation (default: all).", show_default=False),
     ] = None,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="raters=3, seed=1, cache=false.", show_default=False),
@@ -84,7 +85,7 @@ def study(
 
     - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
         from iconotext.corpus.relations import relation_name
         from iconotext.evaluate.human import create_study

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import readable
-from iconotext.write import is_full, unwritten
+from iconotext.write import writing
 
 LISTS = ("evidence", "include", "exclude")
 """Settings with several values, which stand with commas between them."""
@@ -29,25 +30,37 @@ Settings = TypeVar("Settings", bound=BaseModel)
 
 
 @contextmanager
-def known_errors(*, goes_on: bool = False) -> Iterator[None]:
+def known_errors(*, download: bool = False, goes_on: bool = False) -> Iterator[None]:
     """End the program with status 1 and one line on stderr for every error that we raise on purpose.
 
     Args:
+        download: Whether models that are named in the body may be fetched.
         goes_on: Whether the same command goes on where it was stopped.
     """
     try:
-        yield
+        with ExitStack() as stack:
+            stack.enter_context(writing("a temporary file, or what is printed"))
+            if download:
+                from iconotext.features.model_folder import downloads
+
+                stack.enter_context(downloads())
+            yield
+            sys.stdout.flush()  # on a full disk it fails here, with a line, not when Python ends
     except IconotextError as error:
         complain(str(error))
-        sys.exit(1)
-    except OSError as error:
-        if not is_full(error):
-            raise
-        complain(str(unwritten(error.filename or "a temporary file", error)))  # of a library
+        _give_up_stdout()
         sys.exit(1)
     except KeyboardInterrupt:
         complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
         sys.exit(130)
+
+
+def _give_up_stdout() -> None:
+    """Where it cannot be written to, drop what is left of it: Python would try again at its end, and say so."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show_log() -> None:

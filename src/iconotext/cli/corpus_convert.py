@@ -11,7 +11,7 @@ import typer
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus_progress import encoded, total, watched
-from iconotext.cli.options import Force
+from iconotext.cli.options import Download, Force
 from iconotext.cli.output import say
 from iconotext.plain_text import counted
 
@@ -44,6 +44,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     force: Force = False,
 ) -> None:
     """Write a corpus in another format; features of its images that lie beside it are copied along.
@@ -59,7 +60,7 @@ def convert(
     - `iconotext corpus convert shard.jsonl.zip shard.parquet`
     - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
     """
-    with known_errors():
+    with known_errors(download=download):
         convert_corpus(source, target, to, features, force=force)
 
 
@@ -69,6 +70,7 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
     from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
     from iconotext.corpus.released import documents_file
     from iconotext.corpus.store import corpus_folder, format_of, left_out, target_format, write_corpus
+    from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
     from iconotext.write import refuse
 
     format_of(source)  # before anything is written
@@ -78,6 +80,7 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
     refuse(file, force)
     copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home)
     if features is not None:
+        find_model(features, IMAGE_BACKBONES)
         refuse(folder / TABLE_FILE, force)
         refuse(folder / ROWS_FILE, force)
     elif copied:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.evaluate_table import show
-from iconotext.cli.options import Evidence
+from iconotext.cli.options import Download, Evidence
 from iconotext.cli.output import say_json
 from iconotext.cli.unseen import Unseen
 from iconotext.errors import CorpusError, SettingError
@@ -130,6 +130,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,7 +156,7 @@ def evaluate(
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
     - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
     """
-    with known_errors():
+    with known_errors(download=download):
         if pool is not None or refine is not None:
             from iconotext.cli.evaluate_retrieval import evaluate_retrieval
 
@@ -179,6 +180,7 @@ def evaluate(
         if compare is not None and is_results(compare):
             read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
             other = Report(read.model or Path(compare).stem, read.evaluation)
+        check_names(linking, model, *([compare] if compare is not None and other is None else []))
         chosen = select(corpus, split)
         report = evaluate_model(model, chosen, linking, settings)
         if not report.evaluation.defined:
@@ -203,6 +205,20 @@ def evaluate(
             say_json(found)
         else:
             show(report, other, comparison, chosen)
+
+
+def check_names(linking: LinkSettings, *models: str) -> None:
+    """Raise where a model or backbone is mistyped, before a long corpus is read.
+
+    Raises:
+        FeatureError: There is no such model.
+    """
+    from iconotext.features import check_backbones, find_model
+    from iconotext.features.model_folder import MODELS
+
+    for model in models:
+        find_model(model, (*MODELS, "random", "object-detection"))
+    check_backbones(linking.text, linking.image)
 
 
 def nothing_measured(evaluation: Evaluation) -> str:

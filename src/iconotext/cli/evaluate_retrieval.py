@@ -96,8 +96,8 @@ def evaluate_retrieval(
             raise SettingError(f"{name} is for links: leave it out, or leave out --pool")
     settings = make_settings(RetrievalSettings, parse_settings(set_, RetrievalSettings)[0])
     wanted = None if refine is None else parse_refinement(refine)
-    chosen = select(corpus, split)
     space = search_space(model, cache=settings.cache)
+    chosen = select(corpus, split)
     refinement = refinement_of(model, space, refine, wanted)
     pairs = encoded_pairs(space, chosen)
 

@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
-from iconotext.cli.options import AllowOutside, Fetch, Json, Root
+from iconotext.cli.options import AllowOutside, Download, Fetch, Json, Root
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import counted, percent
@@ -67,6 +67,7 @@ def add(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     root: Root = None,
     allow_outside: AllowOutside = False,
     fetch: Fetch = False,
@@ -94,7 +95,7 @@ def add(
     - `iconotext library add lib docs/ report.pdf`
     - `iconotext library add lib`
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.pipeline import LinkSettings
         from iconotext.read import ReadSettings
 
@@ -173,7 +174,8 @@ def add_to_library(
         reading: How documents are read; what was set is remembered for these paths.
         linking: How they are linked; the same.
     """
-    from iconotext.features import FeatureCache
+    from iconotext.features import FeatureCache, check_backbones, find_model
+    from iconotext.features.model_folder import MODELS
     from iconotext.retrieve.library.settings import is_library
     from iconotext.retrieve.library.store import open_library
     from iconotext.retrieve.library.update import update_library
@@ -181,6 +183,9 @@ def add_to_library(
     def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
         return progress(files, total=total, label="Adding")
 
+    if model is not None:  # before a new library is begun
+        find_model(model, MODELS)
+    check_backbones(linking.text, linking.image)
     cache = FeatureCache()
     there = open_library(path).settings if is_library(path) else None
     given = "relations" in linking.model_fields_set

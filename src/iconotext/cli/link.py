@@ -16,7 +16,7 @@ import typer
 from iconotext import __version__
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
-from iconotext.cli.options import AllowOutside, Evidence, Fetch, Root
+from iconotext.cli.options import AllowOutside, Download, Evidence, Fetch, Root
 from iconotext.cli.output import say
 from iconotext.errors import OutputError
 from iconotext.types import LinkedDocument
@@ -84,6 +84,7 @@ def link(
         bool,
         typer.Option("--explain", help="Say why: the words and the parts of the picture that carry each link."),
     ] = False,
+    download: Download = False,
     root: Root = None,
     allow_outside: AllowOutside = False,
     fetch: Fetch = False,
@@ -129,7 +130,7 @@ def link(
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
-    with known_errors(goes_on=to is Format.HTML and not is_page(output)):
+    with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
         from iconotext.features.cache import cache_folder
         from iconotext.pipeline import LinkSettings
         from iconotext.read import ReadSettings, fetch_pages

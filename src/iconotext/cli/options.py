@@ -33,3 +33,6 @@ AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
 ]
 Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]
+Download = Annotated[
+    bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
+]

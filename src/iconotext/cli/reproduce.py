@@ -12,6 +12,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.fitted import fitted
+from iconotext.cli.options import Download
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.plain_text import counted
 
@@ -89,6 +90,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
     """Train and evaluate every row of a results table of one of the three papers, beside the published figures.
@@ -113,10 +115,8 @@ def reproduce(
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.errors import SettingError
-        from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
-        from iconotext.train.reproduce.comparison import reproduce as run
         from iconotext.train.reproduce.folder import gone_if_refused
         from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
@@ -137,8 +137,12 @@ def reproduce(
                 "tell": show.tell,
             }
             if of_relations:
+                from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
+
                 done = reproduce_coherence(table, corpus, folder, **options)
             else:
+                from iconotext.train.reproduce.comparison import reproduce as run
+
                 done = run(table, corpus, folder, source=from_, **options)
         _tell(done, as_json=as_json)
 

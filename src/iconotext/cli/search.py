@@ -9,7 +9,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def search(
     ] = None,
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken in or before.", show_default=False)] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Show --top pictures even if none is a good match.")] = False,
+    download: Download = False,
     json: Json = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the pictures.", show_default=False)
@@ -62,7 +63,7 @@ def search(
     - `iconotext search lib "We got lost on the way" --relation story --html found.html`
     - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
     """
-    with known_errors():
+    with known_errors(download=download):
         from iconotext.retrieve.filters import make_filters
         from iconotext.retrieve.library.store import open_library
         from iconotext.write import refuse

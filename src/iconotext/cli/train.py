@@ -10,6 +10,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
+from iconotext.cli.options import Download
 from iconotext.cli.output import complain, output_console, say
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def train(
             show_default=False,
         ),
     ] = None,
+    download: Download = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the recipes that ship, with what each is, and stop.")
     ] = False,
@@ -65,7 +67,7 @@ def train(
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relations import is_relation_recipe
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import FeatureError, SettingError
+from iconotext.features.model_folder import MODELS, no_such_model
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
 from iconotext.write import write_bytes, write_text
 
@@ -116,14 +117,16 @@ def load_model(folder: Path) -> StoredModel:
     Raises:
         FeatureError: Something is missing or damaged; names the file.
     """
+    if not folder.exists():
+        raise no_such_model(str(folder), MODELS[:1])
+    if not is_model_folder(folder):
+        missing = RECIPE if not (folder / RECIPE).is_file() else WEIGHTS
+        raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
     from iconotext.embed.model import Inputs, JointModel
     from iconotext.features.vocabulary import load_vocabulary
 
-    if not is_model_folder(folder):
-        missing = RECIPE if not (folder / RECIPE).is_file() else WEIGHTS
-        raise FeatureError(f"{folder}: there is no model in this folder: {missing} is missing (has training ended?)")
     try:
         recipe = load_recipe(folder / RECIPE)
     except SettingError as error:

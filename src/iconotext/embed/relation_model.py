@@ -21,6 +21,7 @@ import numpy as np
 from iconotext.embed.layer_means import TEXTS, LayerMeans
 from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.errors import FeatureError, ShapeError
+from iconotext.features.model_folder import no_such_model
 from iconotext.write import write_bytes
 
 if TYPE_CHECKING:
@@ -153,8 +154,16 @@ def raw_logits(weights: RelationWeights, layers: FloatMatrix, texts: Sequence[st
 
 
 def relations_folder(name: str = "default") -> Path:
-    """The folder of a relation model by its name: ``default``, the one that ships, or the folder itself."""
-    return Path(__file__).parents[1] / "models" / "relations" if name == "default" else Path(name)
+    """The folder of a relation model by its name: ``default``, the one that ships, or the folder itself.
+
+    Raises:
+        FeatureError: There is no such folder.
+    """
+    if name == "default":
+        return Path(__file__).parents[1] / "models" / "relations"
+    if not Path(name).is_dir():
+        raise no_such_model(name, ("default", "none"))
+    return Path(name)
 
 
 def save_relation_model(folder: Path, weights: RelationWeights) -> None:

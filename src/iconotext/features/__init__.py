@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
 from iconotext.features.concepts import centred, concept_vectors, imagenet_classes
+from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, revised_name
 from iconotext.features.regions import GridRegions, Regions, RegionSource
+from iconotext.recipe.settings import REGION_FILES
 
 __all__ = [
     "DualEncoder",
@@ -23,7 +26,10 @@ __all__ = [
     "cached_regions",
     "cached_text",
     "centred",
+    "check_backbones",
     "concept_vectors",
+    "downloads",
+    "find_model",
     "imagenet_classes",
     "load_dual_encoder",
     "load_image_backbone",
@@ -32,84 +38,99 @@ __all__ = [
     "share_space",
 ]
 
-EMBEDDED_IMAGES = "efficientnet-lite0"
-"""The image backbone that comes with the program."""
+
+def check_backbones(text: str | None, image: str | None) -> None:
+    """Raise at once what loading the backbones would raise where there are none of these names.
+
+    Args:
+        text: As for ``load_text_backbone``; None or ``words`` for none.
+        image: As for ``load_image_backbone`` or ``load_regions``; None or ``pixels`` for none. Files of features are
+            left to those that read them.
+
+    Raises:
+        FeatureError: There is no such model.
+    """
+    if text not in (None, "words"):
+        find_model(text, TEXT_BACKBONES)
+    if image not in (None, "pixels") and Path(image).suffix not in (".npy", *REGION_FILES):
+        find_model(image, IMAGE_BACKBONES)
 
 
 def load_text_backbone(name: str = "minilm") -> TextBackbone:
     """A text encoder.
 
     Args:
-        name: ``minilm``, which comes with the program; else a sentence-transformers model: a local folder, or a name
-            on the Hugging Face hub.
+        name: ``minilm``, which comes with the program; else a sentence-transformers model: a folder, or a name on the
+            Hugging Face hub, see ``find_model``.
 
     Raises:
-        FeatureError: There is no such model, or it cannot be fetched.
+        FeatureError: There is no such model, or it cannot be loaded.
     """
-    if name == "minilm":
-        from iconotext.features.minilm import minilm
+    from iconotext.features.minilm import BertSentences, is_mean_bert, minilm
 
+    folder = find_model(name, TEXT_BACKBONES)
+    if folder is None:
         return minilm()
-    from iconotext.features.minilm import BertSentences, is_mean_bert
-
-    if is_mean_bert(Path(name)):
-        return BertSentences(Path(name))
+    if is_mean_bert(folder):
+        return BertSentences(folder, name=revised_name(name, folder))
     from iconotext.features.sentence_transformer import load_sentence_transformer
 
-    return load_sentence_transformer(name)
+    return load_sentence_transformer(name, folder)
 
 
-def load_image_backbone(name: str = EMBEDDED_IMAGES) -> ImageBackbone:
+def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
     """An image encoder.
 
     Args:
         name: ``efficientnet-lite0``, which comes with the program; else a vision model for Hugging Face transformers:
-            a local folder, or a name on the hub.
+            a folder, or a name on the hub, see ``find_model``.
 
     Raises:
-        FeatureError: There is no such model, or it cannot be fetched, or it is no vision model.
+        FeatureError: There is no such model, or it cannot be loaded, or it is no vision model.
     """
-    if name == EMBEDDED_IMAGES:
+    folder = find_model(name, IMAGE_BACKBONES)
+    if folder is None:
         from iconotext.features.efficientnet import EfficientNetBackbone
 
         return EfficientNetBackbone()
     from iconotext.features.huggingface import load_vision_model
 
-    return load_vision_model(name)
+    return load_vision_model(name, folder)
 
 
-def load_dual_encoder(name: str) -> DualEncoder:
+def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
     """A text and an image encoder of one space.
 
     Args:
-        name: A local folder or a name on the Hugging Face hub: a CLIP-like model for sentence-transformers (such as
-            ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
+        name: A folder, or a name on the Hugging Face hub, see ``find_model``: a CLIP-like model for
+            sentence-transformers (such as ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
+        ours: Other names that stand where this one does, for the message.
 
     Raises:
-        FeatureError: There is no such model, or it cannot be fetched, or it has no two sides.
+        FeatureError: There is no such model, or it cannot be loaded, or it has no two sides.
     """
-    from iconotext.features.hub import has_file
-
-    if has_file(name, "modules.json"):  # the layout of sentence-transformers
+    folder = find_model(name, [other for other in ours if other != name])
+    assert folder is not None
+    if (folder / "modules.json").is_file():  # the layout of sentence-transformers
         from iconotext.features.sentence_transformer import load_clip_like
 
-        return load_clip_like(name)
+        return load_clip_like(name, folder)
     from iconotext.features.huggingface import load_clip
 
-    return load_clip(name)
+    return load_clip(name, folder)
 
 
-def load_regions(name: str = EMBEDDED_IMAGES, *, cache: FeatureCache | None = None) -> RegionSource:
+def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None = None) -> RegionSource:
     """What there is to see in a picture, region by region.
 
     Args:
         name: A file or folder of precomputed regions (``.tsv``, ``.h5``, ``.hdf5``, ``.lmdb``, a folder of ``.npz``);
-            an object detector for Hugging Face transformers, a local folder or a name on the hub; else an image
-            backbone as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
+            an object detector for Hugging Face transformers, a folder or a name on the hub; else an image backbone
+            as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
         cache: Where the regions are kept that a detector or backbone finds; files are read as they are.
 
     Raises:
-        FeatureError: There is no such file or model, it cannot be read or fetched, or it tells no regions apart.
+        FeatureError: There is no such file or model, it cannot be read, or it tells no regions apart.
     """
     from iconotext.features.regions.files import is_region_file, load_region_file
 
@@ -117,8 +138,9 @@ def load_regions(name: str = EMBEDDED_IMAGES, *, cache: FeatureCache | None = No
         return load_region_file(Path(name))
     from iconotext.features.regions.detector import is_detector, load_detector
 
-    if name != EMBEDDED_IMAGES and is_detector(name):
-        detector = load_detector(name)
+    folder = find_model(name, IMAGE_BACKBONES)
+    if folder is not None and is_detector(folder):
+        detector = load_detector(name, folder)
         return detector if cache is None else cached_regions(detector, cache)
     backbone = load_image_backbone(name)
     return GridRegions(backbone if cache is None else cached_image(backbone, cache))

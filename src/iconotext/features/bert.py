@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -92,7 +93,7 @@ def load_bert(weights: Path, config: Mapping[str, Any], device: str) -> Bert:
         device: Where to put it.
 
     Raises:
-        FeatureError: The file is no safetensors file, or lacks weights that the config promises.
+        FeatureError: The file is no safetensors file, or its weights are not those that the config promises.
     """
     try:
         found = {name.removeprefix("bert."): tensor.float() for name, tensor in load_file(weights, device).items()}
@@ -103,4 +104,12 @@ def load_bert(weights: Path, config: Mapping[str, Any], device: str) -> Bert:
     epsilon = float(config["layer_norm_eps"])
     if f"encoder.layer.{layers - 1}.output.LayerNorm.bias" not in found:
         raise FeatureError(f"{weights}: fewer layers than the {layers} of its config.json: fetch the model again")
-    return Bert(found, layers, heads, epsilon)
+    bert = Bert(found, layers, heads, epsilon)
+    try:
+        bert.embed(torch.zeros((1, 1), dtype=torch.int64, device=device), None)
+    except (RuntimeError, KeyError, IndexError) as error:
+        said = " ".join(str(error).split())
+        raise FeatureError(
+            f"{weights}: not the weights that config.json says ({said}): fetch the model again"
+        ) from error
+    return bert

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, Picture, blank_features
 from iconotext.features.decoding import encode_ahead, pixel_batches
 from iconotext.features.device import best_device, image_batch, looking
-from iconotext.features.hub import Foreign, loading, revised_name
+from iconotext.features.hub import Foreign, loading
+from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
     import torch
@@ -115,8 +117,8 @@ class HuggingFaceText:
         return vectors
 
 
-def load_vision_model(name: str) -> ImageBackbone:
-    """A vision model by folder or name; of a dual encoder, the image side.
+def load_vision_model(name: str, folder: Path) -> ImageBackbone:
+    """A vision model by name and folder; of a dual encoder, the image side.
 
     A classifier gives what its last layer sees, probabilities and class names. Other models give their pooled output,
     or the class token where they pool with weights that were never trained.
@@ -127,32 +129,41 @@ def load_vision_model(name: str) -> ImageBackbone:
     with loading(name):
         transformers: Foreign = import_module("transformers")
 
-        config = transformers.AutoConfig.from_pretrained(name)
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if hasattr(config, "vision_config"):
-            return load_clip(name).image
+            return load_clip(name, folder).image
         classifies = any(kind.endswith("ForImageClassification") for kind in config.architectures or ())
         maker = transformers.AutoModelForImageClassification if classifies else transformers.AutoModel
-        model, info = maker.from_pretrained(name, output_loading_info=True, dtype="float32")
+        model, info = maker.from_pretrained(
+            folder,
+            output_loading_info=True,
+            dtype="float32",
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
         missing = [key for key in info["missing_keys"] if classifies or "pooler" not in key]
         if missing:
             raise FeatureError(f"{name}: weights are missing ({', '.join(sorted(missing)[:3])}): fetch the model again")
         model = model.to(best_device()).eval()
-        processor = transformers.AutoImageProcessor.from_pretrained(name)
+        processor = transformers.AutoImageProcessor.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
         classes = tuple(config.id2label[i] for i in range(config.num_labels)) if classifies else None
         forward = _classifier(model) if classifies else _encoder(model, pooler=not info["missing_keys"])
         probe = forward(_tensor([_pixels(processor, _grey())]), True)
         return HuggingFaceImage(
             forward,
             processor,
-            name=revised_name(name, config),
+            name=revised_name(name, folder),
             dim=probe["pooled"].shape[1],
             classes=classes,
             has_regions="regions" in probe,
         )
 
 
-def load_clip(name: str) -> DualEncoder:
-    """Both sides of a dual encoder by folder or name.
+def load_clip(name: str, folder: Path) -> DualEncoder:
+    """Both sides of a dual encoder by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded, or has no two sides.
@@ -160,14 +171,17 @@ def load_clip(name: str) -> DualEncoder:
     with loading(name):
         transformers: Foreign = import_module("transformers")
 
-        model = transformers.AutoModel.from_pretrained(name, dtype="float32").to(best_device()).eval()
+        model = transformers.AutoModel.from_pretrained(
+            folder, dtype="float32", local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )
+        model = model.to(best_device()).eval()
         if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
             raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
         processor, tokenizer = (
-            transformers.AutoImageProcessor.from_pretrained(name),
-            transformers.AutoTokenizer.from_pretrained(name),
+            kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            for kind in (transformers.AutoImageProcessor, transformers.AutoTokenizer)
         )
-        revised = revised_name(name, model.config)
+        revised = revised_name(name, folder)
 
         def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.errors import FeatureError
 from iconotext.features.cores import on_cores
 from iconotext.features.device import best_device
 from iconotext.features.fingerprint import folder_name
@@ -75,7 +76,11 @@ class BertSentences:
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        path = self._folder / "tokenizer.json"
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library has no other kind
+            raise FeatureError(f"{path}: damaged: {' '.join(str(error).split())}") from error
         longest = _json(self._folder / "sentence_bert_config.json").get("max_seq_length")
         tokenizer.enable_truncation(int(longest or self._config["max_position_embeddings"]))
         tokenizer.no_padding()  # the file may ask for a fixed length
@@ -97,6 +102,13 @@ def minilm() -> BertSentences:
 
 def is_mean_bert(folder: Path) -> bool:
     """Whether a folder holds what ``BertSentences`` computes: BERT, mean pooling, unit length, nothing else."""
+    try:
+        return _is_mean_bert(folder)
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        return False  # its settings are damaged: whoever loads it next says so
+
+
+def _is_mean_bert(folder: Path) -> bool:
     if not all((folder / file).is_file() for file in ("modules.json", "model.safetensors", "tokenizer.json")):
         return False
     modules = _json(folder / "modules.json")

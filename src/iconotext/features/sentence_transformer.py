@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, ImageFeatures, Picture, TextBackbone, blank_features
 from iconotext.features.decoding import encode_ahead, pixel_batches
 from iconotext.features.device import best_device, image_batch
-from iconotext.features.hub import loading, revised_name
+from iconotext.features.hub import loading
+from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,23 +73,23 @@ class SentenceTransformerImage:
         return encode_ahead(blank_features(len(files), self.dim), batches, forward)
 
 
-def load_sentence_transformer(name: str) -> TextBackbone:
-    """The text side of a model by folder or name.
+def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
+    """The text side of a model by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded.
     """
-    model, revised, dim = _load(name)
+    model, revised, dim = _load(name, folder)
     return SentenceTransformerText(model, revised, dim)
 
 
-def load_clip_like(name: str) -> DualEncoder:
-    """Both sides of a model by folder or name.
+def load_clip_like(name: str, folder: Path) -> DualEncoder:
+    """Both sides of a model by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded, or does not take pictures.
     """
-    model, revised, dim = _load(name)
+    model, revised, dim = _load(name, folder)
     try:
         probe = _vectors(model, [Pillow.new("RGB", (SIDE, SIDE))], dim)
     except Exception as error:  # a text model fails on a picture in its own way
@@ -97,14 +99,19 @@ def load_clip_like(name: str) -> DualEncoder:
     return DualEncoder(SentenceTransformerText(model, revised, dim), SentenceTransformerImage(model, revised, dim))
 
 
-def _load(name: str) -> tuple[SentenceTransformer, str, int]:
+def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
     with loading(name):
         from sentence_transformers import SentenceTransformer
 
-        model = SentenceTransformer(name, device=str(best_device())).eval()
+        model = SentenceTransformer(
+            str(folder),
+            device=str(best_device()),
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        ).eval()
         dim = model.encode(["probe"], show_progress_bar=False).shape[1]  # not every model knows it
-        config = getattr(getattr(model[0], "auto_model", None), "config", None)
-        return model, revised_name(name, config), int(dim)
+        return model, revised_name(name, folder), int(dim)
 
 
 def _vectors(model: SentenceTransformer, inputs: list[Any], dim: int) -> FloatMatrix:

@@ -71,6 +71,7 @@ def load_space(model: str = "default", *, cache: FeatureCache | None = None) -> 
         load_text_backbone,
     )
     from iconotext.features.fingerprint import folder_name
+    from iconotext.features.model_folder import MODELS
 
     if Path(model).is_absolute() and not Path(model).exists():
         raise FeatureError(
@@ -87,7 +88,7 @@ def load_space(model: str = "default", *, cache: FeatureCache | None = None) -> 
     elif model == "no-training":
         text, image = load_text_backbone(), load_image_backbone()
     else:
-        both = load_dual_encoder(model)
+        both = load_dual_encoder(model, MODELS)
         text, image = both.text, both.image
     if cache is not None:
         text, image = cached_text(text, cache), cached_image(image, cache)

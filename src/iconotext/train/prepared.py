@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import torch
 
 from iconotext.corpus.relations import RELATIONS
 from iconotext.errors import CorpusError
-from iconotext.objectives import relation_weights
 from iconotext.train.arrays import open_array
 
 if TYPE_CHECKING:
@@ -130,10 +128,19 @@ class Prepared:
         named = [name for column, name in enumerate(known) if judged[:, column].any()]
         return sorted(named, key=lambda name: (order.get(name, len(order)), name))
 
+    def linked_documents(self, split: str) -> NDArray[np.int64]:
+        """Documents of a split whose gold links are known."""
+        documents = self.documents(split)
+        return documents[np.asarray(self.linked)[documents]]
+
     def relation_weights(self, relations: Sequence[str]) -> Tensor:
         """(R,) what each relation counts in the coherence objective, by its rate among the training documents."""
         key = tuple(relations)
         if key not in self._weights:
+            import torch
+
+            from iconotext.objectives import relation_weights
+
             labels = self.labels(self.documents("train"), relations)
             self._weights[key] = relation_weights(torch.from_numpy(labels))
         return self._weights[key]

@@ -15,7 +15,7 @@ from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.same import same_recipe
 from iconotext.train.start import check_start, with_init
-from iconotext.write import write_text
+from iconotext.write import write_text, writing
 
 CORPUS = "corpus"
 """Folder within the model's, where the prepared corpus lies while training runs."""
@@ -57,15 +57,17 @@ def train(
         CorpusError, FeatureError: See ``prepare``.
         TrainingError: The loss is no number any more, or memory ran out: then the best model so far is in the folder.
             Or the corpus has changed since the run was interrupted, or another process trains in the folder.
+        OutputError: The disk is full; the last checkpoint is whole, and the same call goes on from there.
     """
     recipe = with_init(recipe)
     text = dump_recipe(recipe)
-    with locked(folder / LOCK, wait=0, what="trains"):
+    if not finished(folder):
+        check_start(recipe)
+    with writing(folder), locked(folder / LOCK, wait=0, what="trains"):
         begun = is_model_folder(folder) or (folder / CHECKPOINT).is_file()
         if begun and (folder / RECIPE).is_file():
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)
         if not finished(folder):
-            check_start(recipe)
             arrays = prepare(recipe, corpora, prepared or folder / CORPUS, report=report).folder
             write_text(folder / RECIPE, text, force=True)
             from iconotext.train.loop import train_in_process

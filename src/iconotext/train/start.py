@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.embed.folder import init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
+from iconotext.features import check_backbones
 from iconotext.features.regions.files import is_region_file
 from iconotext.features.word2vec import WORD2VEC
 from iconotext.features.word_vectors import MINILM
@@ -58,7 +59,9 @@ def check_start(recipe: Recipe) -> None:
 
     Raises:
         SettingError: The file of word vectors is not there.
+        FeatureError: There is no such backbone.
     """
+    check_backbones(recipe.features.text, recipe.features.image)
     vectors = recipe.text.word_vectors
     if vectors not in (None, MINILM, WORD2VEC) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")

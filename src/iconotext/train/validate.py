@@ -180,12 +180,6 @@ def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Score
             yield Scored(prepared.ids[document], block.cpu().numpy().copy(), prepared.links_of(document))
 
 
-def linked_documents(prepared: Prepared, split: str) -> NDArray[np.int64]:
-    """Documents of a split whose gold links are known."""
-    documents = prepared.documents(split)
-    return documents[np.asarray(prepared.linked)[documents]]
-
-
 def scored_documents(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> Iterator[Scored]:
@@ -221,7 +215,7 @@ def evaluate_split(
     model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device
 ) -> Evaluation | None:
     """AUC and the other metrics on a split; None where no links are known there."""
-    documents = linked_documents(prepared, split)
+    documents = prepared.linked_documents(split)
     if not len(documents):
         return None
     return evaluate(scored_documents(model, prepared, recipe, documents, device))

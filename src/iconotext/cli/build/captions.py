@@ -14,7 +14,7 @@ from iconotext.cli.build.options import Images, Settings, Workers
 from iconotext.cli.build.run import run_build
 from iconotext.cli.common import known_errors, make_settings, parse_settings
 from iconotext.cli.corpus_progress import encoded
-from iconotext.cli.options import CorpusOutput, Force, Seed
+from iconotext.cli.options import CorpusOutput, Download, Force, Seed
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -73,6 +73,7 @@ def captions(
         ),
     ] = False,
     backbone: Annotated[str, typer.Option(help="Backbone that tells which images are similar.")] = "efficientnet-lite0",
+    download: Download = False,
     seed: Seed = 0,
     workers: Workers = None,
     set_: Settings = None,
@@ -90,9 +91,11 @@ def captions(
     - `iconotext corpus build captions --source results_20130124.token --images flickr30k-images -o flickr30k.parquet`
     - `iconotext corpus build captions --source flickr8k/captions.jsonl -o dii.parquet --rule dii`
     """
-    with known_errors(goes_on=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.corpus.builders import captions as builder
+        from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 
+        find_model(backbone, IMAGE_BACKBONES)
         (given,) = parse_settings(set_ or [], builder.CaptionsSettings)
         options = {"format": format_.value, "images": images, "validation": validation, "test": test}
         options |= {"test_on_validation": test_on_validation}

@@ -128,13 +128,15 @@ def _vectors(build: Build, stored: Stored, usable: NDArray[np.int64], look: Look
         if named_by_address(image):
             raise CorpusError(f"image {image}: is an address, and topical documents need pictures to look at")
         files.append(build.folder / image)
-    vectors: FloatMatrix | None = None
-    start = 0
-    for some in look(files):
-        if vectors is None:
-            vectors = np.lib.format.open_memmap(
-                stored.folder / "vectors.npy", mode="w+", dtype=np.float32, shape=(len(stored), some.shape[1])
-            )
-        vectors[usable[start : start + len(some)]] = some
-        start += len(some)
-    return np.zeros((len(stored), 0), np.float32) if vectors is None else vectors
+    path = stored.folder / "vectors"
+    dim = size = done = 0
+    with path.open("wb") as file:  # a map would be quicker to fill, but on a full disk the system ends who fills it
+        for some in look(files):
+            dim = some.shape[1]
+            size = dim * np.dtype(np.float32).itemsize
+            for place, row in zip(usable[done : done + len(some)].tolist(), some, strict=True):
+                file.seek(place * size)
+                file.write(np.ascontiguousarray(row, np.float32).tobytes())
+            done += len(some)
+        file.truncate(len(stored) * size)
+    return np.memmap(path, np.float32, "r", shape=(len(stored), dim)) if dim else np.zeros((len(stored), 0), np.float32)

@@ -14,7 +14,8 @@ from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import FeatureError
 from iconotext.features.decoding import pixel_batches
 from iconotext.features.device import best_device, looking
-from iconotext.features.hub import Foreign, has_file, loading, revised_name
+from iconotext.features.hub import Foreign, loading
+from iconotext.features.model_folder import revised_name
 from iconotext.features.regions import Regions, RegionSource
 from iconotext.features.regions.detector_pixels import DetectorPixels, detector_pixels
 from iconotext.features.regions.row import RegionRow, empty_row, joined_rows
@@ -105,8 +106,8 @@ class Detector:
         return logits.float().sigmoid()
 
 
-def load_detector(name: str) -> RegionSource:
-    """A detector by folder or name.
+def load_detector(name: str, folder: Path) -> RegionSource:
+    """A detector by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded, or is no detector of the DETR family.
@@ -114,43 +115,40 @@ def load_detector(name: str) -> RegionSource:
     with loading(name):
         transformers: Foreign = import_module("transformers")
 
-        config = transformers.AutoConfig.from_pretrained(name)
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model, info = transformers.AutoModelForObjectDetection.from_pretrained(
-            name, output_loading_info=True, dtype="float32"
+            folder,
+            output_loading_info=True,
+            dtype="float32",
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
         )
         if info["missing_keys"]:
             missing = ", ".join(sorted(info["missing_keys"])[:3])
             raise FeatureError(f"{name}: weights are missing ({missing}): fetch the model again")
-        settings = _settings(name, PROCESSOR)
+        settings = _settings(folder / PROCESSOR)
         if settings is None:
             raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
         pixels = detector_pixels(settings, name)
         concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-        return Detector(model.to(best_device()).eval(), pixels, name=revised_name(name, config), concepts=concepts)
+        return Detector(model.to(best_device()).eval(), pixels, name=revised_name(name, folder), concepts=concepts)
 
 
-def is_detector(name: str) -> bool:
-    """Whether a model was made to detect objects, from its settings alone, as far as can be known without a network.
-
-    Args:
-        name: Local folder, or name on the Hugging Face hub.
+def is_detector(folder: Path) -> bool:
+    """Whether a model was made to detect objects, from its settings alone.
 
     Raises:
-        FeatureError: The hub does not know it, or its settings are damaged.
+        FeatureError: Its settings are damaged.
     """
-    architectures = (_settings(name, CONFIG) or {}).get("architectures")
+    architectures = (_settings(folder / CONFIG) or {}).get("architectures")
     return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
 
 
-def _settings(name: str, file: str) -> dict[str, Any] | None:
-    """What a JSON file of a model holds; None where there is none, or no network to ask."""
-    if not has_file(name, file):
+def _settings(path: Path) -> dict[str, Any] | None:
+    """What a JSON file of a model holds; None where there is none."""
+    if not path.is_file():
         return None
-    path = Path(name) / file
-    if not Path(name).is_dir():
-        from huggingface_hub import hf_hub_download
-
-        path = Path(hf_hub_download(name, file))  # has_file has just fetched it
     try:
         settings = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

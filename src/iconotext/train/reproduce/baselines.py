@@ -10,7 +10,6 @@ from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
 from iconotext.train.reproduce.folder import VALIDATION_K, about_results, results_path
 from iconotext.train.reproduce.rows import DETECTION, RANDOM
-from iconotext.train.validate import linked_documents
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -28,7 +27,7 @@ def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
         return
 
     def scored() -> Iterator[Scored]:
-        for document in linked_documents(prepared, "test").tolist():
+        for document in prepared.linked_documents("test").tolist():
             sentences, images = (
                 int(offsets[document + 1] - offsets[document])
                 for offsets in (prepared.sentence_offsets, prepared.image_offsets)

@@ -17,7 +17,6 @@ from iconotext.train.reproduce.rows import DETECTION, RANDOM, Row, chosen_rows, 
 from iconotext.train.reproduce.runs import Arrays, done, job_of, runs_of
 from iconotext.train.reproduce.tables import Told, write_tables
 from iconotext.train.start import check_start, with_init
-from iconotext.train.validate import linked_documents
 
 if TYPE_CHECKING:
     from iconotext.train.prepare import Report
@@ -96,7 +95,7 @@ def reproduce(
     first = next(row for row in trained if not row.transferred)
     first_run = runs_of(first, 1)[0]
     prepared = arrays.of(first_run)
-    if not len(linked_documents(prepared, "test")):
+    if not len(prepared.linked_documents("test")):
         raise CorpusError(
             f"{corpus}: has no test documents with gold links, so there is nothing to fill the table with; "
             "`iconotext corpus split` makes a test split"

@@ -310,7 +310,7 @@ def _opened(folder: str, digest: str, split: Split) -> tuple[PhotoStore, StoredC
     """Photographs of a folder and all captions of a split of them; ``digest`` says whether they are still the same."""
     store = PhotoStore(Path(folder))
     members, ends = (
-        np.asarray(np.load(file, mmap_mode="r"))
+        np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
         for file in (_members_file(store.folder, split), _ends_file(store.folder, split))
     )
     return store, StoredCaptions(store, members, ends)

@@ -100,7 +100,8 @@ class PhotoStore(Sequence[Photo]):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._starts: NDArray[np.int64] = np.asarray(np.load(folder / STARTS, mmap_mode="r"))  # a view, quicker
+        starts = np.load(folder / STARTS, mmap_mode="r", allow_pickle=False)
+        self._starts: NDArray[np.int64] = np.asarray(starts)  # a view, quicker
         self._file = (folder / RECORDS).open("rb", buffering=0)
         weakref.finalize(self, self._file.close)
 

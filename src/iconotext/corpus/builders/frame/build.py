@@ -29,7 +29,7 @@ from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
-from iconotext.write import opened, put_in_place, refuse, write_bytes
+from iconotext.write import opened, put_in_place, refuse, write_bytes, writing
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -176,7 +176,7 @@ def build_corpus(
     key["sources"] = fingerprint(sources, written=places.values())
     report = BuildReport(builder, {**settings, "seed": seed}, [str(path) for path in sources])
     build = Build(output, seed, workers or os.cpu_count() or 1, report, watcher)
-    with held(build.work):
+    with writing(build.work), held(build.work):
         _prepare(build.work, json.dumps(key), places, force=force)
         try:
             with closing(_with_known_errors(rows(build), build.work)) as found:  # workers end before the folder goes

@@ -1,0 +1,209 @@
+"""A disk that is full while something is written: one line, what was there stays whole, the same command goes on."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from iconotext.corpus.builders.captions import RULES, CaptionsSettings, captions_rows
+from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.errors import CorpusError, OutputError
+from iconotext.features import FeatureCache, cached_text
+from iconotext.train import train
+from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
+from iconotext.write import opened, writing
+from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
+from tests.train.synthetic import small_recipe, write_synthetic
+
+resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
+
+
+@contextmanager
+def largest(size):
+    """No file may get larger than ``size`` bytes; Python ignores the signal, so writes fail as on a full disk."""
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
+
+
+def save_torch(path):
+    import torch
+
+    with opened(path) as file:
+        torch.save({"a": torch.zeros(200_000)}, file)
+
+
+def save_parquet(path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with opened(path) as file:
+        pq.write_table(pa.table({"a": np.random.default_rng(0).random(100_000)}), file)
+
+
+def save_safetensors(path):
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(200_000)}, path)
+
+
+def save_numpy(path):
+    np.save(path, np.zeros(200_000))
+
+
+def save_sqlite(path):
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA max_page_count = 20")
+        connection.execute("CREATE TABLE t (a BLOB)")
+        connection.execute("INSERT INTO t VALUES (?)", (bytes(200_000),))
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("save", [save_torch, save_parquet, save_safetensors, save_numpy, save_sqlite])
+def test_however_a_library_says_so_it_is_one_line(tmp_path, save):
+    path = tmp_path / "file.npy"
+    full = pytest.raises(
+        OutputError, match=r"^cannot write .*; free some space there, then give the same command again$"
+    )
+    with full as error, largest(50_000), writing(path):
+        save(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not [left for left in tmp_path.iterdir() if left.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), PermissionError(13, "denied"), CorpusError("broken")])
+def test_other_errors_pass(tmp_path, error):
+    with pytest.raises(type(error)) as raised, writing(tmp_path):
+        raise error
+    assert raised.value is error
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_synthetic(tmp_path_factory.mktemp("synthetic"))
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    """What an undisturbed run leaves."""
+    return files_of(train(recipe(), [corpus], tmp_path_factory.mktemp("whole") / "model"))
+
+
+def recipe():
+    return small_recipe(dim=512)  # a checkpoint of some 700 kB, which is more than any buffer
+
+
+def files_of(folder):
+    return {name: (folder / name).read_bytes() for name in ("weights.safetensors", "metrics.json", "README.md")}
+
+
+def test_training_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(corpus, whole, tmp_path):
+    for size in (100, 3_000, 9_000, 20_000, 100_000, 300_000):
+        with pytest.raises(OutputError, match=r"^cannot write "), largest(size):
+            train(recipe(), [corpus], tmp_path / "model")
+        assert not (tmp_path / "model" / CHECKPOINT).exists()
+    assert files_of(train(recipe(), [corpus], tmp_path / "model")) == whole
+
+
+def test_the_last_good_checkpoint_stays_whole(corpus, whole, tmp_path):
+    folder, stack = tmp_path / "model", []
+
+    class Full:
+        def step(self, *_):
+            pass
+
+        def epoch(self, row):
+            if row["epoch"] == 2:
+                stack.append(largest(100_000))
+                stack[0].__enter__()
+
+    try:
+        with pytest.raises(OutputError, match=r"checkpoint\.pt: .*the same command again"):
+            train(recipe(), [corpus], folder, watcher=Full())
+    finally:
+        stack[0].__exit__(None, None, None)
+    kept = load_checkpoint(folder)
+    assert kept is not None
+    assert kept.progress.epoch == 2
+    assert files_of(train(recipe(), [corpus], folder)) == whole
+
+
+def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album):  # noqa: F811
+    settings = CaptionsSettings(**RULES["dii"])
+
+    def look(files):
+        for start in range(0, len(files), 16):
+            yield np.random.default_rng(start).random((len(files[start : start + 16]), 300), np.float32)
+
+    def build(name):
+        output = tmp_path / name / "c.jsonl"
+        build_corpus(
+            "captions",
+            lambda build: captions_rows(build, source=album, settings=settings, look=look),
+            output,
+            sources=[album],
+            workers=1,
+        )
+        return [(file.name, file.read_bytes()) for file in sorted(output.parent.iterdir())]
+
+    expected, stopped = build("whole"), 0
+    for size in (0, 20, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600):
+        with largest(size):
+            try:
+                build("full")
+            except OutputError as error:
+                stopped += 1
+                assert "\n" not in str(error)
+        if (tmp_path / "full" / "c.jsonl").exists():
+            break
+    assert stopped > 5
+    assert build("full2") == build_or_there(tmp_path / "full", build) == expected
+
+
+def build_or_there(folder, build):
+    if not (folder / "c.jsonl").exists():
+        return build(folder.name)
+    return [(file.name, file.read_bytes()) for file in sorted(folder.iterdir())]
+
+
+def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):
+    class Text:
+        name = space = "text"
+        dim = 500
+
+        def encode(self, texts):
+            return np.array([np.full(self.dim, len(text)) for text in texts], np.float32)
+
+    texts = [f"{'a' * i}" for i in range(300)]
+    for size in (0, 5_000, 100_000):
+        with largest(size), caplog.at_level(logging.WARNING):
+            found = cached_text(Text(), FeatureCache(tmp_path / f"{size}.sqlite")).encode(texts)
+        assert found[:, 0].tolist() == [float(i) for i in range(300)]
+    assert len(caplog.messages) == 3
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["--json"], []])
+def test_output_that_cannot_be_printed_is_one_line(corpus, arguments):
+    command = [sys.executable, "-m", "iconotext", "evaluate", "random", str(corpus), *arguments]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(
+        "iconotext: cannot write a temporary file, or what is printed: No space left on device"
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

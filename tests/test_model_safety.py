@@ -1,0 +1,370 @@
+"""Models of strangers: a folder that tries to run code, and that no call of ours lets it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pickle
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import iconotext
+from iconotext.corpus.feature_table import load_feature_table
+from iconotext.errors import CorpusError, FeatureError, TrainingError
+from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
+from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
+from tests.features.conftest import models, write_tokenizer  # noqa: F401 - a fixture
+
+SOURCE = Path(iconotext.__file__).parent
+
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
+WANTED = {
+    "from_pretrained": LOCAL,
+    "SentenceTransformer": LOCAL,
+    "torch.load": {"weights_only": True},
+    "np.load": {"allow_pickle": False},
+}
+"""What calls must say, whatever the default of the library."""
+
+FORBIDDEN = {
+    "eval",
+    "exec",
+    "pickle.load",
+    "pickle.loads",
+    "yaml.load",
+    "joblib.load",
+    "np.lib.format.open_memmap",
+    "torch.hub.load",
+}
+OURS = {"read/worker.py": {"pickle.load"}}  # what our own process that reads documents says
+
+
+def calls(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+def test_every_call_that_loads_says_that_it_runs_nothing():
+    wrong, seen = [], set()
+    for path in sorted(SOURCE.rglob("*.py")):
+        for name, node in calls(path):
+            where = f"{path.relative_to(SOURCE).as_posix()}:{node.lineno}: {name}"
+            last = name.rsplit(".", 1)[-1]
+            if name in FORBIDDEN - OURS.get(path.relative_to(SOURCE).as_posix(), set()):
+                wrong.append(where)
+            if (wanted := WANTED.get(name, WANTED.get(last))) is None:
+                continue
+            seen.add(name if name in WANTED else last)
+            said = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
+            weights = last == "from_pretrained" and not any(kind in name for kind in ("Config", "Processor", "kind."))
+            wanted = wanted | ({"use_safetensors": True} if weights else {})
+            wrong += [
+                f"{where} without {key}={value}" for key, value in wanted.items() if said.get(key, "") is not value
+            ]
+            if last == "SentenceTransformer" and "'use_safetensors': True" not in ast.unparse(node):
+                wrong.append(f"{where} without use_safetensors")
+    assert wrong == []
+    assert seen == set(WANTED)
+
+
+class Trap:
+    """Code in a folder that leaves a mark when it runs, and a module that an attacker may name."""
+
+    def __init__(self, folder):
+        self.mark = folder / "ran"
+        self.code = f"open({str(self.mark)!r}, 'w').close()\nclass Payload:\n    pass\n"
+
+    def pickled(self):
+        mark = str(self.mark)
+
+        class Bomb:
+            def __reduce__(self):
+                return open, (mark, "w")
+
+        return pickle.dumps({"weight": Bomb()})
+
+    def torch_pickled(self):
+        import torch
+
+        mark = str(self.mark)
+
+        class Bomb:
+            def __reduce__(self):
+                return open, (mark, "w")
+
+        return torch, {"weight": Bomb()}
+
+
+def change(path, **values):
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.is_file() else {}) | values))
+
+
+def own_code(folder, trap):
+    (folder / "evil.py").write_text(trap.code)
+    names = ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection")
+    named = dict.fromkeys(names, "evil.Payload")
+    change(folder / "config.json", auto_map=named, model_type="evil-model", architectures=["Payload"])
+
+
+def own_code_for_a_known_type(folder, trap):
+    (folder / "evil.py").write_text(trap.code)
+    names = ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection")
+    change(folder / "config.json", auto_map=dict.fromkeys(names, "evil.Payload"))
+
+
+def own_processor(folder, trap):
+    (folder / "evil.py").write_text(trap.code)
+    change(
+        folder / "preprocessor_config.json",
+        image_processor_type="Payload",
+        auto_map={"AutoImageProcessor": "evil.Payload", "AutoProcessor": "evil.Payload"},
+    )
+
+
+def own_tokenizer(folder, trap):
+    (folder / "evil.py").write_text(trap.code)
+    change(
+        folder / "tokenizer_config.json",
+        tokenizer_class="Payload",
+        auto_map={"AutoTokenizer": ["evil.Payload", "evil.Payload"]},
+        tokenizer_file="../../../../etc/passwd",
+        vocab_file="/etc/passwd",
+    )
+
+
+def kernel_of_a_stranger(folder, trap):
+    kernel = {"_attn_implementation_internal": "stranger/kernel", "_attn_implementation": "stranger/kernel"}
+    change(folder / "config.json", **kernel, attn_implementation="stranger/kernel", use_kernels=True)
+
+
+def trust_in_the_config(folder, trap):
+    (folder / "evil.py").write_text(trap.code)
+    inner = {"model_type": "superpoint", "auto_map": {"AutoConfig": "evil.Payload"}, "_name_or_path": str(folder)}
+    change(folder / "config.json", model_type="lightglue", trust_remote_code=True, keypoint_detector_config=inner)
+
+
+def adapter_of_a_stranger(folder, trap):
+    change(folder / "adapter_config.json", base_model_name_or_path="stranger/base", peft_type="LORA")
+
+
+def pickled_weights(folder, trap):
+    torch, state = trap.torch_pickled()
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    torch.save(state, folder / "pytorch_model.bin")
+
+
+def old_pickled_weights(folder, trap):
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    (folder / "pytorch_model.bin").write_bytes(trap.pickled())
+
+
+def pickled_as_safetensors(folder, trap):
+    (folder / "model.safetensors").write_bytes(trap.pickled())
+
+
+def pickled_shards(folder, trap):
+    old_pickled_weights(folder, trap)
+    (folder / "pytorch_model.bin").rename(folder / "part.bin")
+    index = {"metadata": {}, "weight_map": {"weight": "../../part.bin", "bias": "part.bin"}}
+    for name in ("pytorch_model.bin.index.json", "model.safetensors.index.json"):
+        (folder / name).write_text(json.dumps(index))
+
+
+def modules(*kinds):
+    def write(folder, trap):
+        (folder / "evil.py").write_text(trap.code)
+        named = [{"idx": i, "name": str(i), "path": "", "type": kind} for i, kind in enumerate(kinds)]
+        (folder / "modules.json").write_text(json.dumps(named))
+        (folder / "sentence_bert_config.json").write_text("{}")
+
+    write.__name__ = f"modules {' '.join(kinds)}"
+    return write
+
+
+def word_embeddings(folder, trap):
+    modules("sentence_transformers.models.WordEmbeddings")(folder, trap)
+    (folder / "wordembedding_config.json").write_text(json.dumps({"tokenizer_class": "evil.Payload"}))
+    (folder / "whitespacetokenizer_config.json").write_text("{}")
+    (folder / "pytorch_model.bin").write_bytes(trap.pickled())
+
+
+def dense_layer(folder, trap):
+    modules("sentence_transformers.models.Transformer", "sentence_transformers.models.Dense")(folder, trap)
+    named = json.loads((folder / "modules.json").read_text())
+    named[1]["path"] = "1_Dense"
+    (folder / "modules.json").write_text(json.dumps(named))
+    (folder / "1_Dense").mkdir()
+    settings = {"in_features": 16, "out_features": 16, "activation_function": "evil.Payload"}
+    (folder / "1_Dense" / "config.json").write_text(json.dumps(settings))
+    (folder / "1_Dense" / "pytorch_model.bin").write_bytes(trap.pickled())
+
+
+def damaged_tokenizer(folder, trap):
+    (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "Evil"}}')
+
+
+def weights_of_another_shape(folder, trap):
+    from safetensors.torch import load_file, save_file
+
+    weights = {name: tensor.flatten()[:1].clone() for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def no_settings(text):
+    def write(folder, trap):
+        for name in ("config.json", "modules.json", "tokenizer.json", "sentence_bert_config.json"):
+            (folder / name).write_text(text)
+
+    write.__name__ = f"settings {text[:20]}"
+    return write
+
+
+def modules_that_lead_out(folder, trap):
+    (folder.parent / "outside").mkdir(exist_ok=True)
+    old_pickled_weights(folder.parent / "outside", trap)
+    modules("sentence_transformers.models.Dense")(folder, trap)
+    change_to = [{"idx": 0, "name": "0", "path": "../outside", "type": "sentence_transformers.models.Dense"}]
+    (folder / "modules.json").write_text(json.dumps(change_to))
+
+
+HOSTILE = [
+    own_code,
+    own_code_for_a_known_type,
+    own_processor,
+    own_tokenizer,
+    kernel_of_a_stranger,
+    trust_in_the_config,
+    adapter_of_a_stranger,
+    pickled_weights,
+    old_pickled_weights,
+    pickled_as_safetensors,
+    pickled_shards,
+    modules("evil.Payload"),
+    modules("this.Payload"),
+    modules("modeling.evil.Payload"),
+    modules("sentence_transformers.models.Transformer", "evil.Payload"),
+    modules("sentence_transformers.models.Transformer", "this.Payload"),
+    modules("sentence_transformers.evil.Payload"),
+    modules("os.system"),
+    modules(""),
+    word_embeddings,
+    dense_layer,
+    modules_that_lead_out,
+    damaged_tokenizer,
+    weights_of_another_shape,
+    no_settings(""),
+    no_settings("[]"),
+    no_settings("{}"),
+    no_settings('"a"'),
+    no_settings("[1]"),
+    no_settings("[[[["),
+    no_settings('[{"type": 3}]'),
+    no_settings('{"model_type": ["bert"]}'),
+]
+LOADERS = [load_text_backbone, load_image_backbone, load_dual_encoder, load_regions]
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Nothing goes to the network, no question is asked, and no module is imported that only an attacker names."""
+    tried = []
+
+    def refuse(*given, **named):
+        tried.append(given)
+        raise OSError("no network in this test")
+
+    for owner, name in ((socket, "getaddrinfo"), (socket, "create_connection"), (socket.socket, "connect")):
+        monkeypatch.setattr(owner, name, refuse)
+    monkeypatch.setattr("builtins.input", refuse)
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    yield tried
+    assert tried == []
+    assert not {"this", "evil"} & set(sys.modules)
+
+
+@pytest.mark.parametrize("kind", ["vit", "clip", "bert"])
+@pytest.mark.parametrize("attack", HOSTILE, ids=lambda attack: attack.__name__)
+@pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
+def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):  # noqa: F811
+    folder, trap = tmp_path / "model", Trap(tmp_path)
+    if kind == "bert":
+        make_bert(folder)
+    else:
+        shutil.copytree(models / kind, folder)
+    attack(folder, trap)
+    monkeypatch.chdir(folder)  # a module of this name could be found here, too
+    outcomes = set()
+    for load in LOADERS:
+        try:
+            backbone = load(str(folder))
+            if load is load_text_backbone:
+                backbone.encode(["a cat"])
+            outcomes.add("loaded")
+        except FeatureError as error:
+            assert "\n" not in str(error)
+            outcomes.add("refused")
+    assert not trap.mark.exists()
+    assert outcomes
+
+
+def make_bert(folder):
+    """A sentence encoder as ``features.minilm`` reads it."""
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    write_tokenizer(folder)
+    kinds = ("Transformer", "Pooling", "Normalize")
+    named = [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(named))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12, "do_lower_case": False}))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (folder / "2_Normalize").mkdir()
+
+
+def test_the_unharmed_models_load(models, tmp_path, watched):  # noqa: F811
+    make_bert(tmp_path / "bert")
+    assert load_text_backbone(str(tmp_path / "bert")).encode(["a cat"]).shape == (1, 8)
+    load_image_backbone(str(models / "vit"))
+    load_dual_encoder(str(models / "clip"))
+
+
+def test_objects_in_arrays_are_not_read(tmp_path):
+    trap = Trap(tmp_path)
+    bomb = np.empty(1, object)
+    bomb[0] = pickle.loads  # any object will do: it is refused before anything is read
+    np.save(tmp_path / "features.npy", bomb, allow_pickle=True)
+    (tmp_path / "id2row.json").write_text('{"a": 0}')
+    with pytest.raises(CorpusError, match="no array of numbers"):
+        load_feature_table(tmp_path / "features.npy")
+    (tmp_path / "features.npy").write_bytes(trap.pickled())
+    with pytest.raises(CorpusError, match="no array of numbers"):
+        load_feature_table(tmp_path / "features.npy")
+    assert not trap.mark.exists()
+
+
+def test_a_checkpoint_of_a_stranger_is_damaged(tmp_path):
+    trap = Trap(tmp_path)
+    torch, state = trap.torch_pickled()
+    torch.save(state, tmp_path / CHECKPOINT)
+    with pytest.raises(TrainingError, match="damaged"):
+        load_checkpoint(tmp_path)
+    (tmp_path / CHECKPOINT).write_bytes(trap.pickled())
+    with pytest.raises(TrainingError, match="damaged"):
+        load_checkpoint(tmp_path)
+    assert not trap.mark.exists()
+    assert os.listdir(tmp_path) == [CHECKPOINT]
