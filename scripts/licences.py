@@ -40,8 +40,7 @@ WORDS = {
     "numpy": f"BSD-3-Clause; its wheel carries {RUNTIME}",
     "overrides": "Apache-2.0, says its metadata in words of its own",
     "pathspec": "MPL-2.0: binds changes to its own files; used as it is",
-    "pillow-heif": "BSD-3-Clause, but its wheel carries libheif and libde265 (LGPL-3.0) and x265 (GPL-2.0): only with "
-    "the extra heic, and who passes the whole on must keep to the GPL",
+    "pi-heif": "BSD-3-Clause; its wheel carries libheif and libde265 (LGPL-3.0), which anybody may replace",
     "protobuf": "BSD-3-Clause, says its metadata in words of its own",
     "pypdfium2": "BSD-3-Clause or Apache-2.0, as PDFium inside; the libraries in that are of like kinds",
     "resvg-py": "MIT, says its text; resvg inside is Apache-2.0 or MIT",

@@ -2,19 +2,16 @@ from __future__ import annotations
 
 import io
 import random
-import sys
 
 import numpy as np
+import pillow_heif
 import pytest
 from PIL import Image as Pillow
 
 from iconotext.errors import PictureError
-from iconotext.read import heif
 from iconotext.read.images import decode, inspect
 from iconotext.types import Image
 from tests.read.test_images import near, photo
-
-pillow_heif = pytest.importorskip("pillow_heif", reason="pillow-heif is not installed")
 
 
 def encoded(picture, **settings):
@@ -64,12 +61,6 @@ def test_the_limits_of_pictures_hold():
     with pytest.raises(PictureError, match="96 × 80 are more than 7,679 pixels"):
         decode(data, max_pixels=96 * 80 - 1)
     assert inspect([Image("a", data)], min_side=90)[0].problem == "smaller than 90 px (96 × 80): an icon or a spacer"
-
-
-def test_without_what_reads_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    with pytest.raises(PictureError, match=r"pip install 'iconotext\[heic\]', or convert it to JPEG"):
-        heif.heif_size(b"")
 
 
 def test_damaged_ones_give_a_picture_or_one_of_our_errors():

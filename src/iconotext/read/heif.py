@@ -10,7 +10,6 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
 from iconotext.read.raster import rows_to_rgb, shrink_by, within_memory
 
 PER_PIXEL = 5
@@ -21,7 +20,6 @@ def heif_size(file: Path | bytes) -> tuple[int, int]:
     """Width and height.
 
     Raises:
-        PictureError: What reads them is not installed.
         Exception: Nearly any, on damaged files.
     """
     width, height = _opened(file).size
@@ -36,7 +34,7 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
         at_least: As for ``decode``.
 
     Raises:
-        PictureError: It takes more memory than there may be, or what reads it is not installed.
+        PictureError: It takes more memory than there may be.
         Exception: Nearly any, on damaged files.
     """
     import numpy as np
@@ -51,10 +49,6 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
 
 
 def _opened(file: Path | bytes) -> Any:
-    try:
-        import pillow_heif
-    except ImportError as error:
-        raise PictureError(
-            "a HEIC photograph: install what reads it, pip install 'iconotext[heic]', or convert it to JPEG"
-        ) from error
-    return pillow_heif.open_heif(file)
+    import pi_heif
+
+    return pi_heif.open_heif(file)
