@@ -25,6 +25,15 @@ def readable(text: str) -> str:
     return _CONTROL.sub("", encodable(text))
 
 
+def shortened(text: str, length: int) -> str:
+    """The text, cut at a word where one ends late enough, so that it takes at most ``length`` characters."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > length * 2 // 3 else cut).rstrip() + "…"
+
+
 def json_text(value: object) -> str:
     """The value as JSON on one line that a terminal may show; letters stay letters.
 

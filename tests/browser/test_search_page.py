@@ -145,7 +145,7 @@ def test_nothing_is_wider_than_the_window(tmp_path, shown, width, scheme):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_texts_from_documents_stay_texts(tmp_path, shown, text):
-    from iconotext.report.readable import encodable
+    from iconotext.plain_text import encodable
 
     page = shown(page_of(tmp_path, Query(encodable(text) + "?", anyway=True), encodable(text)))
     assert page.evaluate("document.scripts.length") == 0

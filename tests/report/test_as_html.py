@@ -12,10 +12,10 @@ from lxml import html
 from PIL import Image as Pillow
 
 from iconotext.errors import OutputError
+from iconotext.plain_text import readable
 from iconotext.report import write_page, write_pages
 from iconotext.report.as_html import page_name, reading_page
 from iconotext.report.embedded import embed
-from iconotext.report.readable import readable
 from iconotext.report.seal import is_untouched
 from iconotext.types import Image, Sentence
 from tests.report.conftest import explained, link, make_linked, photograph

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from iconotext.errors import DocumentError
+from iconotext.plain_text import readable
 from iconotext.read import Failure
 from iconotext.report.as_json import json_array, json_lines, json_object
-from iconotext.report.readable import readable
 from iconotext.types import Image
 from tests.report.conftest import explained, link, make_linked
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
 
+from iconotext.plain_text import readable
 from iconotext.report.as_markdown import block_text, markdown, markdown_pages
-from iconotext.report.readable import readable
 from iconotext.types import Image, Kind, Sentence
 from tests.report.conftest import explained, link, make_linked
 

@@ -112,7 +112,7 @@ def _show(usage: Usage) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.report.readable import readable
+    from iconotext.plain_text import readable
 
     say(f"{usage.path}: {_size(usage.bytes)}")
     if usage.kinds:

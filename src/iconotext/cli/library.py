@@ -253,7 +253,7 @@ def _report_json(path: Path, report: Report) -> dict[str, Any]:
 
 
 def _show_report(path: Path, report: Report) -> None:
-    from iconotext.report.readable import readable
+    from iconotext.plain_text import readable
 
     for where, why in report.left_out[:SHOWN]:
         complain(f"{readable(where)}: {readable(why)}")
@@ -276,7 +276,7 @@ def _show_list(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.report.readable import readable
+    from iconotext.plain_text import readable
 
     index = found["index"]
     rows = [

@@ -134,7 +134,7 @@ def show(query: Query, found: list[Result]) -> None:
     from rich.text import Text
 
     from iconotext.corpus.relations import short_name
-    from iconotext.report.readable import percent, readable, shortened
+    from iconotext.plain_text import percent, readable, shortened
 
     if not found:
         say("No picture satisfies the filters.")

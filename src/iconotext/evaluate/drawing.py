@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from iconotext.errors import OutputError
-from iconotext.report.readable import readable
+from iconotext.plain_text import readable
 from iconotext.write import refuse, write_bytes
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
+from iconotext.plain_text import readable
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
-from iconotext.report.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

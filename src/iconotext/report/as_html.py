@@ -16,12 +16,12 @@ from itertools import chain, count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.plain_text import percent, readable
 from iconotext.report.carried import carried_by
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explained import explained_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import asset, filled, policy_hash
-from iconotext.report.readable import percent, readable
 from iconotext.report.related import related_data
 from iconotext.report.seal import sealed
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
+from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.carried import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.readable import percent, readable, shortened
 from iconotext.report.related import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.plain_text import encodable
 from iconotext.report.flow import links_by_image
-from iconotext.report.readable import encodable
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
 from iconotext.write import opened
 

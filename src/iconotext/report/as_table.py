@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, percent, readable, shortened
 from iconotext.read.images import is_usual
 from iconotext.report.carried import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
-from iconotext.report.readable import percent, readable, shortened
 from iconotext.types import Explanation, LinkedDocument
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from iconotext.plain_text import readable
 from iconotext.report.carried import carried_by, carrying_words
-from iconotext.report.readable import readable
 from iconotext.types import Explanation, LinkedDocument
 
 

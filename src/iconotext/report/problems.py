@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from iconotext.report.readable import readable
+from iconotext.plain_text import cell, readable
 
 NAME = "problems.tsv"
 _HEAD = "path\twhat\twhy\n"
@@ -34,7 +34,9 @@ class Problem:
 
 def problem_table(problems: Iterable[Problem]) -> str:
     """The table with a line that names its columns; no cell can be taken for a formula by a spreadsheet."""
-    return _HEAD + "".join("\t".join(map(_cell, astuple(problem))) + "\n" for problem in problems)
+    return _HEAD + "".join(
+        "\t".join(cell(" ".join(text.split())) for text in astuple(problem)) + "\n" for problem in problems
+    )
 
 
 def is_problem_table(path: Path) -> bool:
@@ -44,8 +46,3 @@ def is_problem_table(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
-
-
-def _cell(text: str) -> str:
-    plain = " ".join(readable(text).split())
-    return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain

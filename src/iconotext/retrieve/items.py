@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.report.readable import encodable
+from iconotext.plain_text import encodable
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.corpus.relations import RELATIONS, short_name
+from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.report.page import filled
-from iconotext.report.readable import percent, readable, shortened
 from iconotext.retrieve.filters import Filters
 from iconotext.retrieve.library.commit import THUMBNAIL
 from iconotext.retrieve.library.store import Library

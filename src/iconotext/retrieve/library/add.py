@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 
 from iconotext.features.cores import usable_cores
+from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.read.images import inspect
-from iconotext.report.readable import encodable
 from iconotext.retrieve.items import Arrival, Place, Said, clean
 from iconotext.retrieve.library.commit import Change, commit, with_places
 from iconotext.retrieve.library.encode import Encoder

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.plain_text import encodable
 from iconotext.report.embedded import embed
-from iconotext.report.readable import encodable
 from iconotext.retrieve.items import Arrival, Item, Place
 from iconotext.retrieve.library.encode import Encoder
 from iconotext.retrieve.library.ledger import Entry, Ledger
