@@ -15,6 +15,7 @@ from PIL import Image as Pillow
 from PIL import features as pillow_features
 
 from iconotext.errors import PictureError
+from iconotext.read import images
 from iconotext.read.images import decode, inspect
 from iconotext.types import Image
 
@@ -330,6 +331,18 @@ def test_inspect_finds_repeats_across_files_and_bytes(tmp_path):
     (tmp_path / "copy.png").write_bytes(one)
     images = [Image("a", one), Image("b", other), Image("c", tmp_path / "copy.png"), Image("d", one)]
     assert problems(images) == [None, None, "the same picture as image 0", "the same picture as image 0"]
+
+
+def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
+    files = [picture("a.png"), picture("b.png", seed=1)]
+    while len({file.stat().st_size for file in files}) > 1:  # only equal sizes are read at all
+        shorter = min(files, key=lambda file: file.stat().st_size)
+        shorter.write_bytes(shorter.read_bytes() + b"\0")
+    digests = []
+    monkeypatch.setattr(images, "_digest", lambda file: digests.append(file) or file.name.encode())
+    found = inspect([Image("x", files[number % 2]) for number in range(50)])
+    assert sorted(digests) == sorted(files)
+    assert [image.problem for image in found[:3]] == [None, None, "the same picture as image 0"]
 
 
 def test_repeats_of_bad_images_have_the_reason_of_the_first():

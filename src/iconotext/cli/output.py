@@ -40,12 +40,12 @@ _ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS + SETTINGS)})=(\.\.\.|[\w./-]*\w)
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Print a line, or several, on stdout or stderr."""
-    typer.echo(readable(as_typed(text)), err=err)
+    typer.echo(readable(text), err=err)
 
 
 def complain(message: str) -> None:
     """One line on stderr, whatever the message holds."""
-    say(f"iconotext: {' '.join(message.splitlines())}", err=True)
+    say(f"iconotext: {as_typed(' '.join(message.splitlines()))}", err=True)
 
 
 def say_json(value: object) -> None:

@@ -71,7 +71,7 @@ def picture_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Pic
     if target.startswith(":"):
         return Picture((target[1:],), found.alt, title=found.title)
     if METAFILE.search(target):
-        problem = "a Windows metafile (EMF, WMF): iconotext links raster pictures; put it in as PNG"
+        problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
         return Picture((target,), found.alt, title=found.title, problem=problem)
     member = archive.find(target)
     if member is None:

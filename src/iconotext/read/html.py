@@ -231,7 +231,7 @@ class _Walk:
         """A drawing within a figure is one of its pictures; elsewhere it is an icon of the page."""
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
-            problem = "an SVG drawing inside the page: iconotext links raster pictures (PNG, JPEG, WebP, ...)"
+            problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
             self.writer.picture(Picture(("inline.svg",), title, anchors=self.anchors(element), problem=problem))
 
     def image(self, element: Element) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -109,11 +110,12 @@ def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     """The number of every file that repeats an earlier one, with the number of that one."""
     sizes = {i: len(file) if isinstance(file, bytes) else file.stat().st_size for i, file in files.items()}
     shared = Counter(sizes.values())
+    digest = functools.cache(_digest)  # a document may name one large file a thousand times
     first: dict[bytes, int] = {}
     repeats = {}
     for i, file in files.items():
         if shared[sizes[i]] > 1:  # a size that no other has needs no reading
-            earlier = first.setdefault(_digest(file), i)
+            earlier = first.setdefault(digest(file), i)
             if earlier != i:
                 repeats[i] = earlier
     return repeats
