@@ -349,10 +349,10 @@ def test_objects_in_arrays_are_not_read(tmp_path):
     bomb[0] = pickle.loads  # any object will do: it is refused before anything is read
     np.save(tmp_path / "features.npy", bomb, allow_pickle=True)
     (tmp_path / "id2row.json").write_text('{"a": 0}')
-    with pytest.raises(CorpusError, match="no array of numbers"):
+    with pytest.raises(CorpusError, match="not an array of numbers"):
         load_feature_table(tmp_path / "features.npy")
     (tmp_path / "features.npy").write_bytes(trap.pickled())
-    with pytest.raises(CorpusError, match="no array of numbers"):
+    with pytest.raises(CorpusError, match="not an array of numbers"):
         load_feature_table(tmp_path / "features.npy")
     assert not trap.mark.exists()
 

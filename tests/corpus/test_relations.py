@@ -16,7 +16,7 @@ def test_a_relation_is_found_by_its_name_its_short_word_and_its_question():
     assert [find_relation(name).name for name in ("story", "STORY ", "q7", "result", "temporal I>T")] == [
         "Story", "Story", "Temporal i>t", "Temporal i>t", "Temporal i>t",
     ]  # fmt: skip
-    with pytest.raises(SettingError, match=r"friendship: no coherence relation; there are visible \(Visible\)"):
+    with pytest.raises(SettingError, match=r"friendship: not a coherence relation; there are visible \(Visible\)"):
         find_relation("friendship")
 
 

@@ -53,14 +53,14 @@ def test_requests_to_a_host_are_apart_and_other_hosts_need_not_wait(web):
         ({"statuses": (404,)}, "answered 404"),
         ({"statuses": (410,)}, "answered 410"),
         ({"statuses": (403,)}, "answered 403"),
-        ({"body": b"<html>", "kind": "text/html; charset=utf-8"}, "sent text/html, no picture"),
+        ({"body": b"<html>", "kind": "text/html; charset=utf-8"}, "sent text/html, not a picture"),
         ({"endless": True}, "larger than"),
         ({"statuses": (302,), "headers": {"Location": "/p"}}, "more than 5 redirects"),
         ({"statuses": (302,), "headers": {"Location": "file:///etc/passwd"}}, "neither http nor https"),
         ({"statuses": (302,), "headers": {"Location": "http://127.0.0.1:1/x"}}, "not a public address"),
         ({"statuses": (302,), "headers": {"Location": "http://[::1]/x"}}, "not a public address"),
         ({"statuses": (302,), "headers": {"Location": "http://169.254.169.254/latest"}}, "not a public address"),
-        ({"statuses": (302,), "headers": {"Location": "http://[broken/x"}}, "no valid address"),
+        ({"statuses": (302,), "headers": {"Location": "http://[broken/x"}}, "something that is not an address"),
     ],
 )
 def test_what_is_refused_for_good_is_asked_once(web, page, message):

@@ -179,7 +179,7 @@ def test_nothing_to_train_or_to_validate_on(tmp_path):
         prepare(small_recipe(), [corpus], tmp_path / "arrays")
     with pytest.raises(CorpusError, match="there is no such corpus"):
         prepare(small_recipe(), [tmp_path / "no.jsonl"], tmp_path / "arrays")
-    with pytest.raises(CorpusError, match="no prepared corpus"):
+    with pytest.raises(CorpusError, match="not a prepared corpus"):
         open_prepared(tmp_path / "arrays")
 
 

@@ -20,6 +20,7 @@ OPTIONS = (
     *(
         "allow_outside",
         "dataset",
+        "download",
         "fetch",
         "force",
         "format",

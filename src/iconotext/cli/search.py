@@ -80,7 +80,7 @@ def search(
 
             write_search_page(html, opened, query, found, force=force)
         if found and not has_good_match(found):
-            typer.echo(f"No picture matches well{'' if anyway else '; the nearest'}:", err=True)
+            say(f"No picture matches well{'' if anyway else '; the nearest'}:", err=True)
         if json:
             say_json([result.as_json() for result in found])
         else:

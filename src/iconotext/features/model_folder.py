@@ -97,7 +97,7 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     others = [folder for folder in beside if folder not in near][:SHOWN]
     said = f"; did you mean {' or '.join(near)}?" if near else "."
     said += f" There are {', '.join([*ours, *others])} and other folders of models"
-    said += "; --download (in Python download=True) looks on the Hugging Face hub" if hub else ""
+    said += "; download=True looks on the Hugging Face hub" if hub else ""
     return FeatureError(f"{name}: no such model{nor}{said}")
 
 

@@ -24,8 +24,8 @@ MAX_BYTES = 20 * 2**20
 
 # What is in the file: a part of it, or a raster picture. resvg would open anything else that is a path.
 OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
-LENGTH = re.compile(rf"\s*({NUMBER})\s*([a-zA-Z%]*)\s*$")
+NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,3})?"
+LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
 PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
 LONGEST = 200  # characters of an attribute with numbers in it
 USUAL = (300.0, 150.0)  # CSS, for a picture that does not say

@@ -75,7 +75,7 @@ def test_flickr8k(tmp_path):
     ]
     assert photos == wanted
     assert dict(report.dropped) == {
-        "lines that are no captioned photograph": 1,
+        "lines that are not a captioned photograph": 1,
         "captions without words": 1,
         "images that are in none of the lists of splits": 1,
         "images that are not there": 1,
@@ -106,7 +106,7 @@ def test_layouts_of_flickr30k_and_newer_copies(tmp_path, name, lines):
         ("flickr30k_images/flickr30k_images/1.jpg", ("Two men , standing .", "Men ."), None),
         ("flickr30k_images/flickr30k_images/2.jpg", ("A cat .",), None),
     ]
-    assert dict(report.dropped) == {"lines that are no captioned photograph": 1}
+    assert dict(report.dropped) == {"lines that are not a captioned photograph": 1}
 
 
 def test_coco_annotations_of_any_set(tmp_path):
@@ -174,9 +174,9 @@ def test_pascal_tree(tmp_path, texts, images):
 def test_what_is_not_recognised_is_told_what_is_expected(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(CorpusError, match=r"no captions are recognised; expected is captions\.jsonl.*Flickr8k\.token"):
+    with pytest.raises(CorpusError, match=r"no captions are recognised; expected: captions\.jsonl.*Flickr8k\.token"):
         recognised(empty)
-    with pytest.raises(CorpusError, match=r"no such file or folder; expected is"):
+    with pytest.raises(CorpusError, match=r"no such file or folder; expected:"):
         recognised(tmp_path / "gone")
     (empty / "notes.txt").write_text("Nothing of this kind.")
     with pytest.raises(CorpusError, match="no captions are recognised"):
@@ -207,7 +207,7 @@ def test_names_that_are_no_text_are_dropped(tmp_path):
     picture(root / "a.jpg")
     photos, report = photos_of(root)
     assert photos == [("a.jpg", ("A cow.",), None)]
-    assert dict(report.dropped) == {"lines that are no captioned photograph": 1, "captions without words": 1}
+    assert dict(report.dropped) == {"lines that are not a captioned photograph": 1, "captions without words": 1}
 
 
 def test_a_corpus_is_no_file_of_captions(tmp_path):

@@ -339,7 +339,7 @@ def test_pictures_that_cannot_be_read_and_repeats_are_dropped(tmp_path, picture)
     source.write_text("\n".join(["{", "[]", *map(json.dumps, lines)]))
     report = built(tmp_path / "out/c.jsonl", source, distractor_captions=2)
     assert dict(report.dropped) == {
-        "lines that are no captioned photograph": 2,
+        "lines that are not a captioned photograph": 2,
         "captions without words": 18,
         "images that are not there": 1,
         "unreadable images": 2,

@@ -172,10 +172,10 @@ def test_every_rule_drops_what_it_is_about(tree):
         [
             ("score below 25", "low"),
             ("score below 25", "none"),
-            ("no album of imgur", "single"),
+            ("not an album of imgur", "single"),
             ("album that was posted before", "again"),
             ("post that came before", "pGood1"),
-            ("line that is no JSON", "RS_2013-02.bz2, line 2"),
+            ("line that is not JSON", "RS_2013-02.bz2, line 2"),
             ("album without a saved page", "Unsav"),
             ("album page without pictures", "Empty"),
             ("album page that cannot be read", "Blank"),
@@ -410,7 +410,7 @@ def test_a_folder_of_its_own_for_the_pictures(tree, tmp_path):
     assert rows[0]["images"] == [f"../pictures/{name}.jpg" for name in ways("Alpha", 2)]
     with pytest.raises(CorpusError, match=r"no picture of the albums is there: .*images=.*fetch=True"):
         build(tree)
-    with pytest.raises(CorpusError, match=r"nowhere: no folder"):
+    with pytest.raises(CorpusError, match=r"nowhere: not a folder"):
         build(tree, images=tmp_path / "nowhere")
 
 

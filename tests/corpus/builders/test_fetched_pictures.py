@@ -68,7 +68,7 @@ def test_what_is_missing_is_counted_with_its_reason(web, tmp_path):
     web.put("c.example/robots.txt", b"User-agent: *\nDisallow: /", kind="text/plain")
     reasons = {
         web.address("a.example/gone.png"): "answered 404",
-        web.put("a.example/page", b"<html>", kind="text/html"): "no picture",
+        web.put("a.example/page", b"<html>", kind="text/html"): "not a picture",
         web.put("a.example/lie.png", b"<html><body>"): "a web page where a picture should be",
         web.put("a.example/cut.png", b"\x89PNG\r\n"): "not a picture",
         web.put("a.example/svg", b"<svg xmlns=''/>", kind="image/svg+xml"): "SVG",

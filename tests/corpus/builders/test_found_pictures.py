@@ -63,5 +63,5 @@ def test_names_that_two_addresses_share_say_nothing():
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         FoundPictures(tmp_path / "gone")

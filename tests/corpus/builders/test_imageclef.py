@@ -43,9 +43,9 @@ def test_a_picture_with_its_articles(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no well-formed XML"),
-        (HEAD + "<image id='1'>", "no well-formed XML"),
-        (HEAD + "<image><name>a & b.jpg</name></image>", "no well-formed XML"),
+        ("", "not well-formed XML"),
+        (HEAD + "<image id='1'>", "not well-formed XML"),
+        (HEAD + "<image><name>a & b.jpg</name></image>", "not well-formed XML"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><image><name>&a;</name></image>', "entities"),
         ('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><image><name>&a;</name></image>', "entities"),
         (HEAD + "<article/>", "no element <image>"),

@@ -97,7 +97,7 @@ def test_blanks_that_a_power_cut_left_are_cut_off(tmp_path):
 
 def test_other_items_are_noticed(tmp_path):
     list(journalled(range(6), squared, tmp_path / "j", workers=1, chunk=2))
-    with pytest.raises(CorpusError, match="of another source: remove it"):
+    with pytest.raises(CorpusError, match="belongs to another source: remove it"):
         list(journalled(range(3), squared, tmp_path / "j", workers=1, chunk=2))
 
 

@@ -111,7 +111,7 @@ def test_every_row_is_used_or_left_out_with_its_reason(tmp_path):
         "wrong number of columns": 2, "no text": 1, "no picture is named": 1, "broken quotes": 1,
     }  # fmt: skip
     assert source["rows_with_notes"] == [
-        {"line": 8, "note": "q2_resp has 'maybe', neither yes nor no: taken for no answer"},
+        {"line": 8, "note": "q2_resp has 'maybe', neither yes nor no: counted as no answer"},
         {"line": 8, "note": "no relation is answered"},
         {"line": 9, "note": "broken quotes: kept as they are"},
     ]

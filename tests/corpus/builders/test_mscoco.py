@@ -250,7 +250,7 @@ def test_what_is_no_good_is_dropped_and_reported(tmp_path):
     Image.new("RGB", (4, 4)).save(root / "Größe.jpg")
     report = built(tmp_path / "c.jsonl", root)
     assert dict(report.dropped) == {
-        "entries that are no images or captions": 6,
+        "entries that are not images or captions": 6,
         "captions without words": 2,
         "captions of images that are not listed": 1,
         "images without a caption": 1,
@@ -271,14 +271,14 @@ def test_wrong_sources_are_named(tmp_path):
     file = write_annotations(root / "annotations/captions_val2017.json", range(30))
     with pytest.raises(CorpusError, match=r"none of 30 images is there: give images=.* or unpack train2014\.zip"):
         built(tmp_path / "c.jsonl", root)
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         built(tmp_path / "c.jsonl", root, images=tmp_path / "gone")
     photograph(root / "val2017", f"{3:012}.jpg")
     with pytest.raises(CorpusError, match="1 images are there and can be read, a document needs 10"):
         built(tmp_path / "c.jsonl", root)
     file.write_text(file.read_text()[:300])
     with pytest.raises(
-        CorpusError, match=r"captions_val2017\.json: not whole.*a file of captions of MSCOCO.*cocodataset"
+        CorpusError, match=r"captions_val2017\.json: cut off.*a file of captions of MSCOCO.*cocodataset"
     ):
         built(tmp_path / "c.jsonl", root)
     file.write_text('{"info": {}, "annotations": []}')

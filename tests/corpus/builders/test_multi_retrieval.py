@@ -96,7 +96,7 @@ def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
 
 def test_wrong_sources_say_what_is_expected(source, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CorpusError, match=r"docs\.json is not in it.*multiretrieval\.html"):
+    with pytest.raises(CorpusError, match=r"docs\.json is neither in it nor in a folder in it.*multiretrieval\.html"):
         built(tmp_path / "empty", tmp_path / "c.jsonl")
     with pytest.raises(SettingError, match="only_found=True needs images"):
         built(source, tmp_path / "c.jsonl", only_found=True)

@@ -183,5 +183,5 @@ def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
         assert folders.find(["c.png"]) == tmp_path / "in/w/c.png"
     for bad in ("h.png", "../secret.png", str(tmp_path / "secret.png"), "..", "", "\0", "a" * 5000, "x"):
         assert folders.find([bad]) is None
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         PictureFolders(Path(tmp_path / "gone"))

@@ -255,7 +255,7 @@ def test_broken_questions_are_told_and_the_others_used(tmp_path):
     assert [item for rule, item, _ in found if rule == "question that cannot be read"] == [
         f"train.json, question {i}" for i in range(len(broken))
     ]
-    assert found[4][2] == "step 0 is no object"
+    assert found[4][2] == "step 0 is not an object"
     assert counts(report)["train.json: questions"] == 12
 
 
@@ -305,7 +305,7 @@ def test_pictures_in_another_folder(tmp_path):
     pictures(tmp_path / "elsewhere", "a/cake_0_0.jpg", "b/cake_1_0.jpg")
     documents, _ = build(tmp_path / "recipeqa", tmp_path / "rqa.jsonl", images=tmp_path / "elsewhere")
     assert [image.source for image in documents[0].images] == ["elsewhere/a/cake_0_0.jpg", "elsewhere/b/cake_1_0.jpg"]
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         build(source, tmp_path / "other.jsonl", images=tmp_path / "gone")
 
 
@@ -322,10 +322,12 @@ def test_a_recipe_of_both_parts_keeps_both_documents(tmp_path):
 def test_missing_and_broken_files_are_named(tmp_path):
     source = files(tmp_path / "recipeqa", [recipe("cake")])
     (source / "val.json").unlink()
-    with pytest.raises(CorpusError, match=r"val.json is not in it.*https://hucvl.github.io/recipeqa/"):
+    with pytest.raises(
+        CorpusError, match=r"val.json is neither in it nor in a folder in it.*https://hucvl.github.io/recipeqa/"
+    ):
         build(source, tmp_path / "rqa.jsonl")
     (source / "val.json").write_text('{"version": 1, "data": [{"recipe_id": "x", ')
-    with pytest.raises(CorpusError, match=r"val.json: not whole, .*hucvl"):
+    with pytest.raises(CorpusError, match=r"val.json: cut off, .*hucvl"):
         build(source, tmp_path / "rqa.jsonl")
     (source / "val.json").write_text('{"version": 1, "recipes": []}')
     with pytest.raises(CorpusError, match=r'val.json: has no list "data"; .*hucvl'):

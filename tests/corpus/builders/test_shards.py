@@ -248,7 +248,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
         built(mmc4_rows, tmp_path / "empty", tmp_path / "c.jsonl", Mmc4Settings())
     with pytest.raises(CorpusError, match=r"HuggingFaceM4/OBELICS"):
         built(obelics_rows, source, tmp_path / "c.jsonl", ShardSettings())
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), images=tmp_path / "gone")
     with pytest.raises(SettingError, match="fetch=True needs images"):
         built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), fetch=Manners())

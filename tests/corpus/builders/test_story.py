@@ -300,7 +300,9 @@ def test_missing_files_are_named_with_where_to_get_them(tmp_path):
         build(story_dii_rows, tmp_path, tmp_path / "dii.jsonl")
     vist(tmp_path / "sis", SIS_FILE, told("a", FIVE, "1"))
     (tmp_path / "sis/test.story-in-sequence.json").unlink()
-    with pytest.raises(CorpusError, match=r"test.story-in-sequence.json is not in it.*SIS-with-labels"):
+    with pytest.raises(
+        CorpusError, match=r"test.story-in-sequence.json is neither in it nor in a folder in it.*SIS-with-labels"
+    ):
         build(story_sis_rows, tmp_path, tmp_path / "sis.jsonl")
     with pytest.raises(CorpusError, match="no such file or folder"):
         build(story_sis_rows, tmp_path / "gone", tmp_path / "sis.jsonl")
@@ -322,17 +324,17 @@ def test_no_photograph_at_all_is_an_error(tmp_path):
     vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
     with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*images="):
         build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
-    with pytest.raises(CorpusError, match="no folder"):
+    with pytest.raises(CorpusError, match="not a folder"):
         build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl", images=tmp_path / "gone")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"annotations": [[{"a"', "not whole, or not JSON as expected"),
+        ('{"annotations": [[{"a"', "cut off, or not the JSON that is expected"),
         ('{"images": []}', 'has no list "annotations"'),
-        ("[]", "not JSON as expected"),
-        ("", "not JSON as expected"),
+        ("[]", "not the JSON that is expected"),
+        ("", "not the JSON that is expected"),
         ('{"notes": []}', 'has no list "annotations"'),
     ],
 )

@@ -122,7 +122,7 @@ def test_what_a_table_compares_cannot_be_set_for_all(key):
     [
         (["transformers:dim=8"], "no row is called transformers; there are nostruct, mullink, transformer"),
         (["object-detection:dim=8"], "no row is called object-detection"),
-        (["transformer:name=x"], "--set name: each row"),
+        (["transformer:name=x"], "name: each row"),
         (["transformer:dim"], "give key=value"),
         (["transformer:no.such=1"], "no such key"),
         (["transformer:dim=-1"], "--set transformer:dim=-1|dim: "),

@@ -80,7 +80,7 @@ def read_settings(path: Path) -> LibrarySettings:
         text = (path / SETTINGS).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         raise LibraryError(
-            f"{path}: no library; make one with: iconotext library add {path} FOLDER-OF-PICTURES"
+            f"{path}: not a library; make one with: iconotext library add {path} FOLDER-OF-PICTURES"
         ) from None
     except OSError as error:
         raise LibraryError(f"{path / SETTINGS}: cannot be read: {error.strerror or error}") from error

@@ -88,10 +88,10 @@ def recognised(source: Path) -> CaptionFormat:
         CorpusError: It has none, or several.
     """
     if not source.exists():
-        raise CorpusError(f"{source}: no such file or folder; {EXPECTED} is expected")
+        raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
     found = [name for name in PATTERNS if (_is(source, name) if source.is_file() else _has(source, name))]
     if not found:
-        raise CorpusError(f"{source}: no captions are recognised; {EXPECTED} is expected")
+        raise CorpusError(f"{source}: no captions are recognised; expected: {EXPECTED}")
     if len(found) > 1:
         raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as format={found[0]}")
     return found[0]
