@@ -336,7 +336,7 @@ def test_missing_and_broken_files_are_named(tmp_path):
     with pytest.raises(CorpusError, match=r"val.json: not UTF-8"):
         build(source, tmp_path / "rqa.jsonl")
     (source / "train.json").unlink()
-    with pytest.raises(CorpusError, match=r"train.json is not in it"):
+    with pytest.raises(CorpusError, match=r"train.json is neither in it nor in a folder in it"):
         build(source, tmp_path / "rqa.jsonl")
 
 
