@@ -1,5 +1,6 @@
 import io
 import itertools
+import os
 import struct
 import warnings
 import zlib
@@ -224,9 +225,6 @@ def test_missing_files_and_folders(tmp_path):
 
 
 def png_header(width, height):
-    def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
 
@@ -242,6 +240,72 @@ def test_bomb_limit_is_a_setting():
     decode(encoded(photo()), max_pixels=96 * 80)
     with pytest.raises(PictureError, match="96 × 80 are more than 7,679 pixels: scale it down"):
         decode(encoded(photo()), max_pixels=96 * 80 - 1)
+
+
+def test_huge_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("read"))
+    files = [tmp_path / "a.png", tmp_path / "b.png"]
+    for file in files:
+        file.write_bytes(encoded(photo()))
+        os.truncate(file, 2**32)  # holes: no disk holds them
+    assert problems([Image("x", file) for file in files]) == ["4,096 MiB are more than 512: scale it down"] * 2
+    with pytest.raises(PictureError, match=r"a\.png: 4,096 MiB are more than 512"):
+        decode(files[0])
+
+
+def of_scans(number, between=b"", quality=60):
+    """A progressive JPEG whose last scan is repeated."""
+    data = encoded(photo(), "JPEG", progressive=True, quality=quality)
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + (between + data[last:-2]) * number + data[-2:]
+
+
+NOTE = b"\xff\xfe\x00\x04"  # and its two bytes
+
+
+@pytest.mark.parametrize("between", [b"", NOTE + b"\xff\xd9", b"\xff\x01", b"\xff" * 9, NOTE[:3] + b"\x03 " + bytes(9)])
+def test_jpegs_of_endless_scans_are_refused(between):
+    with pytest.raises(PictureError, match=r"^a JPEG of more than 100 scans, which no program makes: save it again$"):
+        decode(of_scans(20_000, between))
+
+
+def test_jpegs_of_endless_parts_are_refused():
+    with pytest.raises(PictureError, match="a JPEG of more than 10,000 parts"):
+        decode(of_scans(1, (NOTE + b"..") * 20_000))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "MPO"])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_jpegs_with_much_that_looks_like_scans_are_read(kind, progressive):
+    notes = b"\xff\xda" * 10_000
+    more = {"save_all": True, "append_images": [photo()]} if kind == "MPO" else {}
+    data = encoded(photo(), kind, progressive=progressive, comment=notes, restart_marker_blocks=1, **more)
+    assert decode(data + notes).size == (96, 80)  # telephones put a film there
+    assert decode(of_scans(80, NOTE + b"\xff\xda")).size == (96, 80)
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+@pytest.mark.parametrize("before", [b"IDAT", b"IEND"])
+def test_a_png_of_endless_parts_is_refused(before):
+    data = encoded(photo())
+    at = data.index(before) - 4
+    texts = chunk(b"tEXt", b"k\0v") * 200_000
+    with pytest.raises(PictureError, match="of more and smaller parts than any program makes"):
+        decode(data[:at] + texts + data[at:])
+
+
+def test_pictures_of_many_parts_are_read(tmp_path):
+    data = encoded(photo())
+    at = data.index(b"IDAT") - 4
+    length = int.from_bytes(data[at : at + 4])
+    pieces = b"".join(chunk(b"IDAT", data[n : n + 1]) for n in range(at + 8, at + 8 + length))
+    assert decode(data[:at] + pieces + data[at + 12 + length :]) == photo()
+    head = b"BM" + struct.pack("<IIIIiiHHIIIIII", 0, 0, 1078, 40, 400, 400, 1, 8, 1, 0, 0, 0, 256, 0)
+    (tmp_path / "a.bmp").write_bytes(head + bytes(range(256)) * 4 + (b"\x01\x09" * 400 + b"\0\0") * 400 + b"\0\x01")
+    assert decode(tmp_path / "a.bmp").getpixel((399, 0)) == (38, 37, 36)
 
 
 def test_zero_size():
@@ -343,6 +407,20 @@ def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
     found = inspect([Image("x", files[number % 2]) for number in range(50)])
     assert sorted(digests) == sorted(files)
     assert [image.problem for image in found[:3]] == [None, None, "the same picture as image 0"]
+
+
+def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
+    (tmp_path / "a.png").write_bytes(encoded(photo()))
+    (tmp_path / "b.png").symlink_to("a.png")
+    (tmp_path / "c").mkdir()
+    looked = []
+    monkeypatch.setattr(images, "picture_kind", lambda file: looked.append(file) or "plain")
+    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("nothing to compare it with"))
+    names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
+    found = inspect([Image(name, tmp_path / name) for name in names])
+    assert looked == [tmp_path / "a.png"]
+    assert [image.problem for image in found] == [None] + ["the same picture as image 0"] * 23
+    assert [image.file for image in found] == [tmp_path / name for name in names]  # as they were
 
 
 def test_repeats_of_bad_images_have_the_reason_of_the_first():

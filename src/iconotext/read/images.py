@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,8 +79,12 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         The same images in the same order, with ``problem`` set where there is none to be linked: the file is missing
         or no picture, the picture is too small, or it has the same bytes as an earlier one.
     """
-    problems = [image.problem or _header_problem(image.file, min_side, max_pixels) for image in images]
-    files = {i: image.file for i, image in enumerate(images) if problems[i] is None and image.file is not None}
+    known: dict[Hashable, Path | bytes | None] = {}
+    same = [known.setdefault(_identity(image.file), image.file) for image in images]
+    # A document may name one large file a thousand times: each is looked at once.
+    look = functools.cache(functools.partial(_header_problem, min_side=min_side, max_pixels=max_pixels))
+    problems = [image.problem or look(file) for image, file in zip(images, same, strict=True)]
+    files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
     for repeat, first in _repeats(files).items():
         problems[repeat] = f"{_REPEAT} image {first}"
     return tuple(
@@ -106,18 +110,30 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
     return None
 
 
+def _identity(file: Path | bytes | None) -> Hashable:
+    """The same for all names of a file that end alike; what it is may depend on its suffix."""
+    if not isinstance(file, Path):
+        return file
+    try:
+        status = file.stat()
+    except (OSError, ValueError):  # the header's problem
+        return file
+    return status.st_dev, status.st_ino, file.suffix
+
+
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     """The number of every file that repeats an earlier one, with the number of that one."""
-    sizes = {i: len(file) if isinstance(file, bytes) else file.stat().st_size for i, file in files.items()}
+    distinct = dict.fromkeys(files.values())
+    sizes = {file: len(file) if isinstance(file, bytes) else file.stat().st_size for file in distinct}
     shared = Counter(sizes.values())
-    digest = functools.cache(_digest)  # a document may name one large file a thousand times
-    first: dict[bytes, int] = {}
+    # A size that no other has needs no reading.
+    content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
+    first: dict[Path | bytes, int] = {}
     repeats = {}
     for i, file in files.items():
-        if shared[sizes[i]] > 1:  # a size that no other has needs no reading
-            earlier = first.setdefault(digest(file), i)
-            if earlier != i:
-                repeats[i] = earlier
+        earlier = first.setdefault(content[file], i)
+        if earlier != i:
+            repeats[i] = earlier
     return repeats
 
 

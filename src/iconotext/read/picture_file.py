@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import threading
 import warnings
 from collections.abc import Iterator
@@ -13,14 +14,22 @@ from typing import Any
 from PIL import Image as Pillow
 from PIL import UnidentifiedImageError
 from PIL.ImageFile import ImageFile
+from PIL.JpegImagePlugin import JpegImageFile
 
 from iconotext.errors import PictureError
 from iconotext.read.heif import decode_heif, heif_size
+from iconotext.read.jpeg_scans import check_scans
 from iconotext.read.picture_kind import HEAD, Kind, kind_of, named, raw_format
 from iconotext.read.raster import upright_rgb
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
 """What Pillow may try. Naming them keeps its readers that run other programs (EPS) away from strange files."""
+
+MAX_BYTES = 512 * 2**20
+"""Of a file; the largest that make sense are bitmaps: 100 megapixels are 300 MB."""
+
+MAX_READS = 100_000
+"""How often a file is read, and once more for every 64 bytes; one of endless tiny parts would be read more often."""
 
 _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only cameras' raw files have so
 
@@ -29,10 +38,14 @@ def picture_kind(file: Path | bytes) -> Kind:
     """How a file is to be decoded.
 
     Raises:
-        PictureError: It cannot be read, is empty, or a camera's raw file.
+        PictureError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
     """
     with _told(), _stream(file) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
         head = stream.read(HEAD)
+    if size > MAX_BYTES:
+        raise PictureError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
     if not head:
         raise PictureError(f"empty: the {'picture' if isinstance(file, bytes) else 'file'} has 0 bytes")
     if raw := raw_format(head, file):
@@ -74,6 +87,8 @@ def decode_picture(file: Path | bytes, kind: Kind, at_least: int | None, max_pix
             _check_size(heif_size(file), max_pixels)
             return decode_heif(file, at_least)
         with _opened(file, max_pixels) as picture:
+            if isinstance(picture, JpegImageFile) and picture.fp is not None:
+                check_scans(picture.fp, picture.layers, progressive="progressive" in picture.info)
             return upright_rgb(picture, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
 
 
@@ -95,6 +110,8 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
             picture = Pillow.open(stream, formats=FORMATS)
         except UnidentifiedImageError as error:
             raise PictureError(named(head)) from error
+        if picture.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
+            stream.left = math.inf
         with picture:
             tags: Any = getattr(picture, "tag_v2", {})
             if _DNG in tags or (_INNER in tags and tags.get(_SUBFILE) == 1):
@@ -103,10 +120,25 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
             yield picture
 
 
+class _Stream(io.BufferedReader):
+    """Is read so often and not more."""
+
+    left: float
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.left -= 1
+        if self.left < 0:
+            raise PictureError("of more and smaller parts than any program makes: save it again")
+        return super().read(size)
+
+
 @contextmanager
-def _stream(file: Path | bytes) -> Iterator[Any]:
+def _stream(file: Path | bytes) -> Iterator[_Stream]:
     try:
-        stream = io.BytesIO(file) if isinstance(file, bytes) else file.open("rb")
+        raw: Any = io.BytesIO(file) if isinstance(file, bytes) else file.open("rb", buffering=0)
+        stream = _Stream(raw)
+        stream.left = MAX_READS + stream.seek(0, io.SEEK_END) / 64
+        stream.seek(0)
     except ValueError as error:  # a NUL in the path
         raise PictureError(f"cannot be read: {_one_line(error)}") from error
     with stream:
