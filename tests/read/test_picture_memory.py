@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import subprocess
 import sys
@@ -97,6 +98,19 @@ def test_photographs_of_many_megapixels_come_smaller():
     assert picture.size == (4000, 3000)
     assert near(picture, (3900, 2900), (0, 0, 255))
     assert decode(data, at_least=256).size == (500, 375)
+
+
+def test_the_first_of_several_jpegs_in_a_file_is_as_any_other(monkeypatch):
+    data = encoded(
+        photo(1600, 1200), "MPO", save_all=True, append_images=[photo()], progressive=True, subsampling="4:4:4"
+    )
+    assert Pillow.open(io.BytesIO(data)).format == "MPO"
+    picture = decode(data, at_least=256)
+    assert picture.size == (400, 300)
+    assert near(picture, (390, 290), (0, 0, 255))
+    monkeypatch.setattr(raster, "MAX_DECODED", 20_000_000)  # pixels before and after: 15 MB; coefficients: 12 MB
+    with pytest.raises(PictureError, match="1600 × 1200 pixels take 26 MiB"):
+        decode(data)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "BMP", "TIFF", "WEBP"])

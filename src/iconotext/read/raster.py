@@ -55,7 +55,7 @@ def upright_rgb(picture: ImageFile, at_least: int | None, encoded_size: int) -> 
     """
     full = size = picture.size
     needed = full[0] * full[1] * _PER_PIXEL.get(picture.format or "", _bytes_per_pixel(picture.mode))
-    if picture.format == "JPEG":
+    if picture.format in ("JPEG", "MPO"):  # what cameras and telephones call several in one file
         needed = _shrink_jpeg(picture, at_least)
         size = picture.size
     elif picture.format == "JPEG2000":
