@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from PIL import Image as PillowImage
 from iconotext.errors import OutsideError, PictureError
 from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
+
+looking_up = import_module("iconotext.read.address")
 
 
 @pytest.fixture
@@ -86,6 +89,50 @@ def test_symbolic_links_do_not_lead_out(site, tmp_path):
 def test_addresses_that_lead_nowhere(site, address):
     with pytest.raises(PictureError):
         opened(address, site)
+
+
+def test_an_address_longer_than_any_path_is_not_looked_up(site, monkeypatch):
+    looked_up: list[Path] = []
+    resolve = Path.resolve
+
+    def recording(path: Path, *given: bool) -> Path:
+        looked_up.append(path)
+        return resolve(path, *given)
+
+    monkeypatch.setattr(Path, "resolve", recording)
+    for address in ("a/" * 2_100 + "x.png", "/" + "a/" * 2_100 + "x.png", "//" + "a/" * 2_100 + "x.png"):
+        with pytest.raises(PictureError, match=r"an address of 4,20\d characters: more than 4,096 are not looked up"):
+            opened(address, site)
+    assert looked_up == []
+
+
+def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
+    monkeypatch.setattr(looking_up, "MAX_LOOKED_UP", 4)
+    page = site.with_suffix(".html")
+    sets = "".join(f"<p>Text.</p><img srcset='{n}a.png 2w, {n}b.png 1w'>" for n in range(4))
+    others = "<img src=0a.png><p>Text.</p><img src=local.png><p>Text.</p><img src=https://pictures.example/a.png>"
+    page.write_text(f"<html><body>{sets}{others}</body></html>")
+    missing, too_many = (
+        "not found beside the document",
+        "not looked up: the document names more than 4 addresses: split it",
+    )
+    web = "a picture on the web: fetch=True fetches it"
+    assert [i.problem for i in read(page).images] == [missing] * 2 + [too_many] * 2 + [missing, too_many, web]
+
+
+def test_an_address_is_looked_up_once_in_a_document(site, monkeypatch):
+    looked_up: list[str] = []
+    inside = looking_up._inside
+
+    def recording(path: Path, *given: object) -> Path | None:
+        looked_up.append(path.name)
+        return inside(path, *given)
+
+    monkeypatch.setattr(looking_up, "_inside", recording)
+    page = site.with_suffix(".html")
+    page.write_text("<p>Text.</p><img src=gone.png><p>Text.</p><img src=local.png>" * 5)
+    assert [i.problem for i in read(page).images][:2] == ["not found beside the document", None]
+    assert looked_up == ["gone.png", "local.png"]
 
 
 def test_inline_pictures(site):

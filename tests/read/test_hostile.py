@@ -28,6 +28,9 @@ PAGES = {
     "pictures": "<div>" + "<img src=a.png><img src=b.png>" * 3_000 + "</div>",
     "sources": "<picture>" + "<source srcset=a.png></source>" * 3_000 + "<img src=a.png><img src=b.png>" * 1_500,
     "menus": "<div class=menu>" * 240 + f"<p>{LONG}</p>" * 270 + "</div>" * 240,
+    "short-paragraphs": f"<div class=menu><p>{LONG}" + "<p>aaaa" * 20_000,
+    "short-paragraphs-in-menus": "<div class=menu><p>a" * 100 + "<p>aaaa" * 8_000,
+    "wide-cells": "<table><tr>" + "<td rowspan=65534 colspan=1000>a" * 4_000,
 }
 TEXTS = {
     "quotation-marks": "Hello world. " + "“" * 200_000,

@@ -48,6 +48,21 @@ def test_time_is_limited_and_the_next_call_works():
     assert apart(len, PLENTY, 60, b"abc") == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "seconds"),
+    [("a.html", 100_000, 65), ("a.md", 100, 60), ("a.docx", 2**24, 600), ("a.pdf", 100, 600)],
+)
+def test_how_long_a_document_may_take_depends_on_its_size(tmp_path, monkeypatch, name, size, seconds):
+    def too_long(_function, _memory, given, *_arguments):
+        assert given == pytest.approx(seconds, abs=0.1)
+        raise LimitError
+
+    monkeypatch.setattr(import_module("iconotext.read"), "apart", too_long)
+    (tmp_path / name).write_bytes(b"a" * size)
+    with pytest.raises(HostileDocumentError, match=f"reading it takes more than 2 GiB of memory or {seconds} seconds"):
+        read(tmp_path / name)
+
+
 def test_a_process_that_ends_is_a_limit_too():
     with pytest.raises(LimitError):
         apart(os._exit, PLENTY, 60, 0)

@@ -39,7 +39,10 @@ MAX_MEMORY = 2 * 2**30
 """Bytes that reading one document may take, in a process of its own."""
 
 MAX_SECONDS = 600.0
-"""For one document; a PDF of a thousand dense pages takes about a minute and a half."""
+"""For one document, and for any PDF: one of a thousand dense pages takes about a minute and a half."""
+
+LEAST_SECONDS, BYTES_A_SECOND = 60.0, 20_000
+"""For a document that is no PDF: so long, and a second more for each so many bytes of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,9 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent
-    format_ = _format(path, settings)
-    with _errors_of(path):
-        flows = apart(read_flows, MAX_MEMORY, MAX_SECONDS, format_, path, settings)
+    format_, seconds = _format(path, settings)
+    with _errors_of(path, seconds):
+        flows = apart(read_flows, MAX_MEMORY, seconds, format_, path, settings)
     origin = settings.origins.get(path)
     if origin is not None:  # nothing of this machine is in it
         settings = settings.model_copy(update={"allow_outside": False})
@@ -160,12 +163,12 @@ def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 @contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
+def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
     """Errors of reading a file name it, and are ours: the one place for whatever a parser raises on broken bytes."""
     try:
         yield
     except LimitError as error:
-        limits = f"{MAX_MEMORY / 2**30:g} GiB of memory or {MAX_SECONDS / 60:g} minutes"
+        limits = f"{MAX_MEMORY / 2**30:g} GiB of memory or {seconds:.0f} seconds"
         raise HostileDocumentError(
             f"{path}: reading it takes more than {limits}, or ends its reader: split it"
         ) from error
@@ -190,7 +193,8 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     )
 
 
-def _format(path: Path, settings: ReadSettings) -> str:
+def _format(path: Path, settings: ReadSettings) -> tuple[str, float]:
+    """What a file is, and how many seconds reading it may take."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -211,7 +215,8 @@ def _format(path: Path, settings: ReadSettings) -> str:
         raise UnknownFormatError(
             f"{path}: not a format iconotext reads; give Markdown, HTML, DOCX, EPUB or PDF ({' '.join(SUFFIXES)})"
         )
-    return format_
+    seconds = LEAST_SECONDS + size / BYTES_A_SECOND
+    return format_, MAX_SECONDS if format_ == "pdf" else min(seconds, MAX_SECONDS)
 
 
 def _format_of_bytes(head: bytes) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os.path
 import posixpath
 import re
 from pathlib import Path
@@ -12,12 +13,54 @@ from urllib.parse import unquote, unquote_to_bytes
 from iconotext.errors import OutsideError, PictureError
 from iconotext.read.settings import ReadSettings
 
+ON_THE_WEB = re.compile("https?://", re.IGNORECASE)
 REMOTE = re.compile(r"^(?:https?:)?//[^/]", re.IGNORECASE)
 SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
 DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 
 SERVED = ("", "static", "assets", "public")
 """Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
+
+MAX_LENGTH = 4_096
+"""Characters of an address that is looked up, the longest path of Linux: resolving takes quadratic time for it."""
+
+MAX_LOOKED_UP = 10_000
+"""Different addresses of one document that are looked up: each may be in many folders."""
+
+
+class Addresses:
+    """What one document means by its addresses; each is looked up once, and only so many are.
+
+    Args:
+        document: The file that names them.
+        within: See ``open_address``.
+        settings: See ``open_address``.
+    """
+
+    def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
+        self._given = (document, within, settings)
+        self._known: dict[str, Path | bytes | str] = {}  # a text says what is wrong
+
+    def open(self, address: str) -> Path | bytes:
+        """The picture at an address, as ``open_address`` finds it.
+
+        Raises:
+            PictureError: It cannot be had, or the document names too many.
+        """
+        fetch = self._given[-1].fetch
+        if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
+            return open_address(address, *self._given)
+        if address not in self._known:
+            if len(self._known) >= MAX_LOOKED_UP:
+                raise PictureError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
+            try:
+                self._known[address] = open_address(address, *self._given)
+            except PictureError as error:
+                self._known[address] = str(error)
+        known = self._known[address]
+        if isinstance(known, str):
+            raise PictureError(known)
+        return known
 
 
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
@@ -34,6 +77,8 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     address = address.strip()
     if address[:5].lower() == "data:":
         return _inline(address)
+    if len(address) > MAX_LENGTH:
+        raise PictureError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
     if REMOTE.match(address) and not _double_slash_path(address, document, settings):
         if not settings.fetch:
             raise PictureError("a picture on the web: fetch=True fetches it")
@@ -79,7 +124,7 @@ def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
         if parent == Path(parent.anchor):
             return None
         for place in SERVED:
-            if _is_file(parent / place / path):
+            if os.path.isfile(os.path.join(parent, place, path)):  # pathlib takes several times as long
                 return _inside(parent / place / path, parent, settings)
     return None
 
@@ -98,7 +143,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path |
     shown = posixpath.join("/", page.relative_to(content).as_posix(), path)
     for wanted in (posixpath.normpath(shown), posixpath.normpath("/" + path)):  # ".." ends at the site's root
         for place in SERVED[1:]:
-            if _is_file(site / place / wanted.lstrip("/")):
+            if os.path.isfile(site / place / wanted.lstrip("/")):
                 return _inside(site / place / wanted.lstrip("/"), settings.root or site, settings)
     return None
 
@@ -114,14 +159,7 @@ def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
         raise PictureError(f"not a usable address: {error}") from error
-    return path if _is_file(path) else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+    return path if os.path.isfile(path) else None
 
 
 def _absolute(address: str, settings: ReadSettings) -> Path:
@@ -132,7 +170,7 @@ def _absolute(address: str, settings: ReadSettings) -> Path:
     if not settings.allow_outside:
         raise OutsideError("an absolute address on this machine: allow_outside=True allows it")
     path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
-    if not _is_file(path):
+    if not os.path.isfile(path):
         raise PictureError("not found")
     return path
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from iconotext.errors import PictureError
-from iconotext.read.address import open_address
+from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, Picture, attach_captions
 from iconotext.read.images import inspect
 from iconotext.read.sentences import detect_language, split_sentences
@@ -31,6 +31,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
         within: The folder that no picture may leave.
         settings: See ``ReadSettings``.
     """
+    addresses = Addresses(path, within, settings)
     kept = attach_captions(flow.blocks)
     language = settings.language or flow.language or detect_language("\n".join(_sample(kept)))
     sentences: list[Sentence] = []
@@ -45,7 +46,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
         ]
         for offset, picture in block.pictures:
             position = first + bisect_left(spans, offset, key=STARTS)
-            images.append(_image(picture, path, within, settings, block=number, position=position))
+            images.append(_image(picture, addresses, block=number, position=position))
         if settings.captions:
             sentences += _caption_sentences(block, number, language)
     title = flow.title or next((s.text for s in sentences if s.heading), None)
@@ -85,7 +86,7 @@ def _caption_sentences(block: Block, number: int, language: str) -> list[Sentenc
     return [Sentence(text[a:b], number, kind) for text in texts for a, b in split_sentences(text, language)]
 
 
-def _image(picture: Picture, path: Path, within: Path, settings: ReadSettings, *, block: int, position: int) -> Image:
+def _image(picture: Picture, addresses: Addresses, *, block: int, position: int) -> Image:
     image = Image(
         source=shown_address(picture.sources[0]),
         file=picture.file,
@@ -103,7 +104,7 @@ def _image(picture: Picture, path: Path, within: Path, settings: ReadSettings, *
     problem = None
     for source in picture.sources:
         try:
-            return replace(image, source=shown_address(source), file=open_address(source, path, within, settings))
+            return replace(image, source=shown_address(source), file=addresses.open(source))
         except PictureError as error:
             problem = problem or str(error)
     return replace(image, problem=problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 
 from iconotext.read.extent import Element, Extent, measure
 
@@ -27,6 +28,13 @@ ARTICLE = (
     ".//*[@itemprop='articleBody']",
 )
 ENOUGH = 0.5  # share of the page's text that an element must hold to be taken for the article
+BLOCKS = (
+    "blockquote br caption center col colgroup dd div dl dt fieldset form legend optgroup option p pre table td"
+    " textarea tfoot th thead tr ul li h1 h2 h3 h4 h5 h6"
+).split()
+MAX_COMPARED = 5_000
+"""Blocks of a page up to which trafilatura compares its text with what others find, which takes quadratic time. It does
+so anyhow only for pages on which it finds little text itself."""
 
 
 def keep_main_text(root: Element) -> Element:
@@ -116,10 +124,14 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
     """Smallest element with nearly all of the paragraphs that trafilatura keeps."""
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
+    from lxml.etree import strip_attributes
     from lxml.html import tostring
     from trafilatura import extract
 
-    text = extract(tostring(root, encoding="unicode"), favor_recall=True, include_comments=False) or ""
+    strip_attributes(root, "colspan", "rowspan")  # empty cells for each would be added, and counted again and again
+    many = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
+    page = tostring(root, encoding="unicode")
+    text = extract(page, fast=many, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
     held: Counter[Element] = Counter()  # characters of such paragraphs within each element
     kept = set()
