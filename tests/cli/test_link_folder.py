@@ -259,7 +259,7 @@ def test_a_damaged_manifest_costs_work_and_no_page(quick, docs, tmp_path):
     lines = manifest.read_text().splitlines(keepends=True)
     manifest.write_text("".join([*lines[:2], lines[2][:100]]))  # as a kill or a full disk leaves it
     assert quick.again(docs, "-o", out) == ["c"]
-    manifest.write_bytes(b"\x00\xff nonsense\n[]\n{}\n")
+    manifest.write_bytes(b'{"page": \x00\xff nonsense\n[]\n{}\n')
     assert quick.again(docs, "-o", out) == ["a", "b", "c"]
     manifest.unlink()
     assert quick.again(docs, "-o", out) == ["a", "b", "c"]
@@ -277,6 +277,65 @@ def test_a_manifest_cannot_name_pages_elsewhere(quick, docs, tmp_path):
     (out / MANIFEST).write_text("".join(json.dumps(line) + "\n" for line in lines))
     quick.again(docs, "-o", out)
     assert (tmp_path / "outside.html").exists()
+
+
+def test_a_manifest_cannot_show_pictures_from_elsewhere_nor_break_a_run(quick, docs, tmp_path):
+    out = tmp_path / "out"
+    quick.again(docs, "-o", out)
+    first, second, *others = (json.loads(line) for line in (out / MANIFEST).read_text().splitlines())
+    first["picture"] = {"uri": "http://a.example/track.png", "width": 1, "height": 1, "problem": None}
+    second["page"], second["origin"]["source"] = "x\0y.html", "gone.md"
+    (out / MANIFEST).write_text("".join(json.dumps(line) + "\n" for line in (first, second, *others)))
+    quick.again(docs, "-o", out)
+    assert "a.example" not in (out / "index.html").read_text()
+    assert listed(out) == ["a.html", "b.html", "c.html"]
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "text", "pipe"])
+def test_what_only_has_the_name_of_the_manifest_is_not_touched(quick, docs, tmp_path, kind):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    out.mkdir()
+    if kind == "pipe":
+        os.mkfifo(out / MANIFEST)
+    elif kind == "text":
+        (out / MANIFEST).write_text("notes of mine")
+    else:
+        (out / MANIFEST).symlink_to(outside)
+        if kind == "link":
+            outside.touch()
+    said = run("link", docs, "-o", out, status=1)
+    assert f"{MANIFEST} exists already, and iconotext did not write it; move it away" in said
+    assert not outside.exists() or outside.read_bytes() == b""
+    assert kind != "text" or (out / MANIFEST).read_text() == "notes of mine"
+
+
+def test_pipes_and_devices_keep_nobody_waiting(quick, docs, tmp_path):
+    os.mkfifo(docs / "pipe.md")
+    os.mkfifo(docs / "pipe.html")
+    out = tmp_path / "out"
+    run("link", docs, "-o", out)
+    assert (out / "problems.tsv").read_text().count(
+        "a pipe or a device, not a file; save what comes from it as a file"
+    ) == 2
+    (out / "index.html").unlink()
+    (out / "index.html").symlink_to("/dev/zero")
+    assert "index.html exists already, and is not as iconotext wrote it" in run("link", docs, "-o", out, status=1)
+    assert "index.html: it is not a file" in run("link", docs, "-o", out, "--force", status=1)
+
+
+def test_pages_name_options_where_a_picture_has_a_problem(quick, tmp_path):
+    (tmp_path / "web.md").write_text("A sentence.\n\n![A cat](https://a.example/cat.png)\n")
+    run("link", tmp_path / "web.md", "-o", tmp_path / "out")
+    page = (tmp_path / "out" / "web.html").read_text()
+    assert "--fetch" in page
+    assert "fetch=True" not in page
+
+
+def test_a_file_for_pages_is_refused_and_the_place_of_data_told(quick, docs, tmp_path):
+    assert "pages go into a folder" in run("link", docs, "-o", tmp_path / "out.txt", status=1)
+    assert not (tmp_path / "out.txt").exists()
+    result = CliRunner().invoke(app, ["link", str(docs / "a.md"), "--to", "json", "-o", str(tmp_path / "x.json")])
+    assert f"Wrote {tmp_path / 'x.json'}" in result.stderr
 
 
 def stopped(docs: Path, out: Path, how: signal.Signals) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import markdown as python_markdown
@@ -19,7 +21,7 @@ PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethroug
 
 
 def test_pictures_stand_after_the_block_of_their_best_sentence(linked):
-    text = markdown(linked)
+    text = markdown(linked, Path())
     places = [
         text.index(x) for x in ("# On cats", "dreams of mice", "![A cat](<img/cat.jpg>)", "- Milk", "img/milk.jpg")
     ]
@@ -32,14 +34,14 @@ def test_pictures_stand_after_the_block_of_their_best_sentence(linked):
 
 
 def test_the_words_that_carry_a_link_stand_with_it(linked):
-    assert "“A cat sleeps.” (90\u00a0%; carried by: A)" in markdown(explained(linked))
+    assert "“A cat sleeps.” (90\u00a0%; carried by: A)" in markdown(explained(linked), Path())
     made = make_linked(["_x_|y"], [Image("a.png")], [link(0, 0, 0.5)])
-    assert "carried by: x)" in markdown(explained(made))
+    assert "carried by: x)" in markdown(explained(made), Path())
 
 
 def test_the_title_is_said_once(linked):
-    assert markdown(linked).count("On cats") == 1
-    assert "".join(markdown_pages([linked, linked])).count("# On cats") == 2
+    assert markdown(linked, Path()).count("On cats") == 1
+    assert "".join(markdown_pages([linked, linked], Path())).count("# On cats") == 2
 
 
 def inline(source: str):
@@ -86,7 +88,7 @@ def test_whatever_a_document_holds_is_text_again_when_the_markdown_is_rendered(r
     sentences = [Sentence(text, n, kind) for n, (text, kind) in enumerate([("Begin.", "paragraph"), *said])]
     images = [Image(source, None, alt, caption), Image(source, None, alt, caption, problem=problem)]
     made = make_linked(sentences, images, [link(0, 0, 0.5)], title=title)
-    page = html.fromstring(f"<main>{RENDERERS[renderer](markdown(made))}</main>")
+    page = html.fromstring(f"<main>{RENDERERS[renderer](markdown(made, Path()))}</main>")
     meant = {"main", "h1", "h2", "p", "ul", "li", "blockquote", "img", "em", "br"}
     assert {str(element.tag) for element in page.iter()} <= meant
     for element in page.iter():
@@ -112,7 +114,7 @@ def test_addresses_do_not_become_links_by_themselves():
 
 def test_hostile_text_makes_no_markup(hostile):
     _, made = hostile
-    tokens = PARSER.parse(markdown(made))
+    tokens = PARSER.parse(markdown(made, Path()))
     kinds = {t.type for token in tokens for t in [token, *(token.children or [])]}
     assert not kinds & {"html_block", "html_inline", "link_open", "fence", "code_inline", "s_open", "table_open"}
     assert sum(t.type == "image" for token in tokens for t in token.children or []) == 1
@@ -120,11 +122,31 @@ def test_hostile_text_makes_no_markup(hostile):
 
 def test_a_picture_within_the_document_and_a_script_have_no_address():
     for source in ("data:image/png;base64,AAAA", "javascript:alert(1)"):
-        text = markdown(make_linked(["a"], [Image(source)], [link(0, 0, 0.5)]))
+        text = markdown(make_linked(["a"], [Image(source)], [link(0, 0, 0.5)]), Path())
         assert "](<data" not in text
         assert "script:" not in text
 
 
 def test_no_sentences_and_no_images():
-    assert markdown(make_linked([], [], [])) == "# doc\n"
-    assert "not linked" in markdown(make_linked([], [Image("a.png")], []))
+    assert markdown(make_linked([], [], []), Path()) == "# doc\n"
+    assert "not linked" in markdown(make_linked([], [Image("a.png")], []), Path())
+
+
+def test_addresses_are_as_seen_from_where_the_markdown_lies(tmp_path):
+    images = [
+        Image("pics/a%20b.png", tmp_path / "site" / "pics" / "a b.png"),
+        Image("/img/b.png", tmp_path / "site" / "img" / "b.png"),
+        Image("https://example.org/c.png", b"..."),
+    ]
+    made = make_linked(["One.", "Two.", "Three."], images, [link(0, 0, 0.9), link(1, 1, 0.8), link(2, 2, 0.7)])
+    made = replace(made, document=replace(made.document, source=tmp_path / "site" / "page.md"))
+
+    def addresses(folder):
+        return re.findall(r"!\[\]\(<(.*?)>\)", markdown(made, folder))
+
+    assert addresses(tmp_path / "site") == ["pics/a%20b.png", "img/b.png", "https://example.org/c.png"]
+    assert addresses(tmp_path / "out" / "far") == [
+        "../../site/pics/a%20b.png",
+        "../../site/img/b.png",
+        "https://example.org/c.png",
+    ]

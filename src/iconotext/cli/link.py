@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from iconotext import __version__
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
 from iconotext.cli.options import AllowOutside, Download, Evidence, Fetch, Root
-from iconotext.cli.output import say
+from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError
 from iconotext.types import LinkedDocument
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from iconotext.pipeline import LinkSettings
     from iconotext.read import Failure, ReadSettings
     from iconotext.types import Document
+
+
+OF_FILES = (".csv", ".docx", ".epub", ".json", ".jsonl", ".markdown", ".md", ".parquet", ".pdf", ".tsv", ".txt")
+"""Suffixes that no folder of pages should have: somebody meant a file."""
 
 
 class Format(StrEnum):
@@ -182,6 +187,10 @@ def link_pages(
     from iconotext.report.problems import NAME
 
     folder = output or Path("linked")
+    if folder.suffix.lower() in OF_FILES and not folder.is_dir():
+        raise OutputError(
+            f"{output}: pages go into a folder, or one page into an .html file; --to says what else to write"
+        )
     run = Run(paths, reading, output=None, quiet=quiet)
     sources = [path for path, _ in run.found]
     pages = PageFolder(folder, setup=_setup(model, reading, linking), force=force, sources=sources)
@@ -273,7 +282,7 @@ def link_data(
             case Format.JSONL:
                 pieces = json_lines(results)
             case _:
-                pieces = markdown_pages(linked)
+                pieces = markdown_pages(linked, output.parent if output is not None else Path())
         if output is not None:
             write_text(output, pieces, force=force)
         else:
@@ -286,6 +295,8 @@ def link_data(
                     raise unwritten("to standard output", error) from error
     if output is not None:
         run.show_table()
+        if not quiet:
+            say(f"Wrote {output}", err=True)
     run.finish()
 
 
@@ -301,7 +312,8 @@ def _results(run: Run, model: str, reading: ReadSettings, linking: LinkSettings)
     from iconotext.report.as_table import count
 
     linker = Linker.load(model, linking)
-    for result in run.watched(linker.link_all(read_found(run.found, reading))):
+    found = (each if isinstance(each, Failure) else as_said_here(each) for each in read_found(run.found, reading))
+    for result in run.watched(linker.link_all(found)):
         if isinstance(result, Failure):
             run.failed(result)
         else:
@@ -312,7 +324,13 @@ def _results(run: Run, model: str, reading: ReadSettings, linking: LinkSettings)
 def _read(path: Path, reading: ReadSettings, within: Path | None, name: str) -> list[Document]:
     from iconotext.read import read_documents
 
-    return list(read_documents(path, reading, within=within, identifier=name))
+    return list(map(as_said_here, read_documents(path, reading, within=within, identifier=name)))
+
+
+def as_said_here(document: Document) -> Document:
+    """The same, with the problems of its pictures in the words of the command line."""
+    images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
+    return replace(document, images=tuple(images))
 
 
 def _setup(model: str, reading: ReadSettings, linking: LinkSettings) -> str:

@@ -6,12 +6,11 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.cli.common import progress
-from iconotext.cli.output import as_typed, complain, output_console, say
+from iconotext.cli.output import complain, output_console, say
 from iconotext.errors import DocumentError, OutputError
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class Run:
             return
         if self._only is not None:
             self._told = True  # what is wrong with each picture
-            output_console().print(table([_typed(self._only)]))
+            output_console().print(table([self._only]))
         else:
             output_console().print(overview(self._counts))
 
@@ -167,13 +166,6 @@ class Run:
         ]
         if told and not self._quiet:
             say(f"Not read: {', '.join(told)}", err=True)
-
-
-def _typed(linked: LinkedDocument) -> LinkedDocument:
-    """The same, with the problems of its pictures in the words of the command line."""
-    document = linked.document
-    images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
-    return replace(linked, document=replace(document, images=tuple(images)))
 
 
 def _without_path(failure: Failure) -> str:

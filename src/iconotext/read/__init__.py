@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -196,7 +197,10 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
 def _format(path: Path, settings: ReadSettings) -> tuple[str, float]:
     """What a file is, and how many seconds reading it may take."""
     try:
-        size = path.stat().st_size
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            raise DocumentError(f"{path}: a pipe or a device, not a file; save what comes from it as a file")
         with path.open("rb") as file:
             head = file.read(4096)
     except FileNotFoundError as error:

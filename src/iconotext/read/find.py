@@ -137,8 +137,8 @@ def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
 
 def _no_document(path: Path) -> str | None:
     """Why an HTML file is not a document, from its head; None where it may be one."""
-    if SUFFIXES[path.suffix.lower()] != "html":
-        return None
+    if SUFFIXES[path.suffix.lower()] != "html" or not path.is_file():
+        return None  # reading says what is wrong with a pipe or a device
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import quote
 
 from iconotext.plain_text import percent, readable, shortened
@@ -22,10 +24,14 @@ Related = Mapping[tuple[int, int], Sequence[str]]
 """By sentence and image of a link, how the two relate, in words."""
 
 
-def markdown(linked: LinkedDocument) -> str:
+def markdown(linked: LinkedDocument, folder: Path) -> str:
     """The document as CommonMark; nothing in it can act as Markdown or HTML of its own.
 
     Heading levels are not known any more: the title is level 1, every other heading level 2.
+
+    Args:
+        linked: The document.
+        folder: Where the Markdown will lie: addresses of picture files are as seen from there.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -41,16 +47,16 @@ def markdown(linked: LinkedDocument) -> str:
     for number, block in enumerate(flow):
         text = block_text(_text(document, block))
         parts.append(("# " if number == 0 and not parts else _BEFORE.get(block.kind, "")) + text)
-        parts += [_picture(document, by_image[image], related) for image in after.get(number, [])]
+        parts += [_picture(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(document, by_image)
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_pages(documents: Iterable[LinkedDocument]) -> Iterator[str]:
-    """Every document as ``markdown`` gives it, with a rule between two."""
+def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
+    """Every document as ``markdown`` gives it for a file in that folder, with a rule between two."""
     rule = ""
     for linked in documents:
-        yield rule + markdown(linked)
+        yield rule + markdown(linked, folder)
         rule = "\n---\n\n"
 
 
@@ -77,9 +83,9 @@ def _text(document: Document, block: Block) -> str:
     return "".join(text + space_after(text) for text in texts[:-1]) + texts[-1]
 
 
-def _picture(document: Document, links: list[Link], related: Related) -> str:
+def _picture(document: Document, links: list[Link], related: Related, folder: Path) -> str:
     image = document.images[links[0].image]
-    lines = [_embedding(image)]
+    lines = [_embedding(image, document.source, folder)]
     if image.caption and readable(image.caption).strip():
         lines.append(f"*{inline_text(image.caption)}*")
     named = (
@@ -100,14 +106,26 @@ def _sure(document: Document, link: Link, related: Related) -> str:
     )
 
 
-def _embedding(image: Image) -> str:
+def _embedding(image: Image, source: Path | None, folder: Path) -> str:
     if image.source.startswith("data:"):  # it came inside the document and has no address that leads anywhere
         return block_text(f"[picture within the document] {image.alt or ''}")
-    # Percent signs stay: the address is as the document wrote it, quoted where that was needed.
-    return f"![{inline_text(image.alt or '')}](<{_address(image.source)}>)"
+    return f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
+
+
+def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
+    """The address of a picture for a file in the folder; where that is the document's own, as the document wrote it."""
+    beside = source is not None and os.path.realpath(source.parent) == os.path.realpath(folder)
+    if not isinstance(image.file, Path) or (beside and not image.source.startswith("/")):
+        return image.source
+    try:
+        relative = os.path.relpath(os.path.realpath(image.file), os.path.realpath(folder))
+    except ValueError:  # on another drive
+        return image.file.resolve().as_uri()
+    return quote(os.fsencode(relative.replace(os.sep, "/")))
 
 
 def _address(source: str) -> str:
+    # Percent signs stay: the address is quoted already where that was needed.
     address = quote(readable(source), safe="/:?#@!$&'*+,;=%~()[]")
     # The scheme of a script is no address of a picture.
     return address if not re.match(r"(?i)(javascript|vbscript|data):", address) else "#"

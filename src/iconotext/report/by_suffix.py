@@ -31,7 +31,7 @@ WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
     ".html": lambda linked, path, force: write_page(linked, path, force=force),
     ".json": lambda linked, path, force: write_text(path, json_array([linked]), force=force),
     ".jsonl": lambda linked, path, force: write_text(path, json_lines([linked]), force=force),
-    ".md": lambda linked, path, force: write_text(path, markdown(linked), force=force),
+    ".md": lambda linked, path, force: write_text(path, markdown(linked, path.parent), force=force),
     ".parquet": lambda linked, path, force: write_parquet(
         [linked], path, force=force, explained=any(link.explanation for link in linked.links)
     ),

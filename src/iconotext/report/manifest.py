@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
+from iconotext.errors import OutputError
 from iconotext.report.as_table import Counts
 from iconotext.report.embedded import Embedded
 from iconotext.write import unwritten, write_bytes
 
 NAME = ".iconotext-pages.jsonl"
+
+MAX_BYTES = 2**30
+"""A million pages take about half of it."""
+
+_BEGIN = b'{"page":'
+_INLINE = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]*")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
+
+
+def _inline(picture: Embedded | None) -> Embedded | None:
+    """The picture, if it is in the record itself: an index shows nothing from elsewhere."""
+    if picture is not None and picture.uri is not None and not _INLINE.fullmatch(picture.uri):
+        raise ValueError("not a picture within the record")
+    return picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +71,21 @@ class Record:
         picture: The picture with the strongest link, small; None without links.
     """
 
-    page: Annotated[str, Field(pattern=r"^[^/\\]+\.html$")]
+    page: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+\.html$")]
     origin: Origin
     counts: Counts
     language: str
-    picture: Embedded | None
+    picture: Annotated[Embedded | None, AfterValidator(_inline)]
 
 
 class Manifest:
     """The records of a folder, on disk as lines of JSON; a line is added as soon as its page is written.
 
-    A line that is cut off, since the program was killed or the disk was full, costs only that its page is made anew.
+    A line that is cut off, since the program was killed or the disk was full, costs only that its page is made anew. A
+    link, a pipe or anybody else's file under the name is not touched.
+
+    Raises:
+        OutputError: Such a thing has the name, or the file cannot be read.
 
     Attributes:
         records: By the name of the page.
@@ -90,7 +112,8 @@ class Manifest:
         """
         self.records[record.page] = record
         try:
-            with self._path.open("ab") as file:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW
+            with open(os.open(self._path, flags, 0o666), "ab") as file:
                 file.write(_adapter().dump_json(record) + b"\n")
         except OSError as error:
             raise unwritten(self._path, error) from error
@@ -107,11 +130,16 @@ class Manifest:
 
     def _lines(self) -> list[bytes]:
         try:
-            return self._path.read_bytes().splitlines()
+            found = self._path.lstat()
+            ours = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
+            data = self._path.read_bytes() if ours else b""
         except FileNotFoundError:
             return []
         except OSError as error:
             raise unwritten(self._path, error) from error
+        if not ours or not data.startswith(_BEGIN[: len(data)]):
+            raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
+        return data.splitlines()
 
 
 @cache

@@ -232,6 +232,8 @@ class PageFolder:
             raise OutputError(f"{page} is one of the documents: name another folder")
         if os.path.lexists(page) and not self._force and not is_untouched(page):
             raise OutputError(f"{page} exists already, and is not as iconotext wrote it: force=True replaces it")
+        if page.exists() and not page.is_file():
+            raise OutputError(f"cannot write {page}: it is not a file")
         refuse(page, force=True)
 
     def _write(self, linked: LinkedDocument, page: str, origin: Origin) -> Record:
@@ -278,10 +280,6 @@ def write_pages(documents: Iterable[LinkedDocument], folder: Path, *, force: boo
     return [*written, folder / INDEX] if written else []
 
 
-def _place_in_index(origin: Origin) -> tuple[str, int]:
-    return unquote(origin.source), origin.number
-
-
 def _remove(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
@@ -291,6 +289,8 @@ def _remove(file: Path) -> None:
 
 def _digest(file: Path) -> str:
     try:
+        if not file.is_file():  # nor does a pipe keep us waiting
+            return "gone"
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:

@@ -6,6 +6,9 @@ import hashlib
 import re
 from pathlib import Path
 
+HEAD = 4096
+"""Bytes at the beginning of a page among which its digest stands."""
+
 _GENERATOR = '<meta name="generator" content="iconotext">\n'
 _SEAL = re.compile(rb'<meta name="iconotext-sha256" content="([0-9a-f]{64})">\n')
 
@@ -20,10 +23,16 @@ def sealed(page: str) -> str:
 def is_untouched(path: Path) -> bool:
     """Whether a file is a page that we wrote and that nobody changed since: one that may be replaced or removed."""
     try:
-        page = path.read_bytes()
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            seal = _SEAL.search(head)
+            if seal is None:
+                return False
+            digest = hashlib.sha256(head[: seal.start()] + head[seal.end() :])
+            while piece := file.read(2**20):
+                digest.update(piece)
     except OSError:
         return False
-    seal = _SEAL.search(page, 0, 4096)
-    if seal is None:
-        return False
-    return hashlib.sha256(page[: seal.start()] + page[seal.end() :]).hexdigest().encode() == seal[1]
+    return digest.hexdigest().encode() == seal[1]
