@@ -40,7 +40,7 @@ from iconotext.retrieve.items import Item, Place, Said
 from iconotext.retrieve.library.background import measure_background
 from iconotext.retrieve.library.settings import LibrarySettings
 from iconotext.retrieve.library.store import create_library
-from iconotext.retrieve.match import asked_words, deviations, said_of, words_of
+from iconotext.retrieve.match import asked_words, deviations, has_every_word, said_of, with_every_word, words_of
 from iconotext.retrieve.space import SearchSpace, load_space
 from iconotext.types import LinkedDocument
 
@@ -62,12 +62,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Asked:
-    """Signals of Q questions in a library of N pictures."""
+    """Signals of Q questions in a library of N pictures; of each question, how many words it has."""
 
     cosines: NDArray[np.float32]
     said: NDArray[np.float32]
     relevance: NDArray[np.float32]
     covered: NDArray[np.bool_]
+    words: NDArray[np.int64]
     background: match.Background
     targets: NDArray[np.int64]
     groups: list[str]
@@ -79,7 +80,9 @@ class Asked:
 
     def shipped(self) -> Floats:
         """(Q, N) what the program makes of them."""
-        return deviations(self.cosines, self.said, self.relevance, self.background)[0]
+        whole = deviations(self.cosines, self.said, self.relevance, self.background)[0]
+        rows = zip(whole, self.covered, self.words, strict=True)
+        return np.stack([with_every_word(row, every, int(words)) for row, every, words in rows])
 
     def levels(self) -> tuple[Floats, Floats]:
         """(Q,) whether some picture is called a good match, and a strong one: 1 or 0."""
@@ -246,7 +249,8 @@ def ask(source: Source, space: SearchSpace) -> Asked:
         questions @ source.vectors.T,
         np.stack([np.full(len(questions), np.nan) if a is None else (questions @ a.T).max(1) for a in said], axis=1),
         relevance,
-        np.array([[bool(wanted) and wanted <= words for words in has] for wanted in asked]),
+        np.array([[has_every_word(words, wanted) for words in has] for wanted in asked]),
+        np.array([len(wanted) for wanted in asked]),
         background,
         np.array([number for _, number, _ in source.questions]),
         [group for _, _, group in source.questions],

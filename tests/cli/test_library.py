@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 
 from iconotext.corpus.relations import RELATIONS
 from iconotext.embed import relation_model
@@ -62,8 +63,25 @@ def test_add_list_and_add_again(photos, tmp_path):
         assert text in shown
     (photos / "0.png").unlink()
     again = run("library", "add", lib)
-    assert "0 new pictures, 4 files unchanged, 1 removed, 1 left out" in again
+    assert "0 new pictures, 4 files unchanged, 1 removed, 1 picture left out" in again
     assert "1 document read" in run("library", "add", lib, "--set", "k=1")
+
+
+def test_a_broken_picture_of_a_document_is_named_once(photos, tmp_path):
+    Pillow.effect_noise((200, 200), 80).save(photos / "walk" / "cut.jpg")
+    (photos / "walk" / "cut.jpg").write_bytes((photos / "walk" / "cut.jpg").read_bytes()[:3000])
+    document = photos / "walk" / "walk.md"
+    document.write_text(document.read_text() + "\n![A cut](cut.jpg)\n")
+    output = run("library", "add", tmp_path / "lib", document)
+    [line] = [line for line in output.splitlines() if "cut off" in line]
+    assert line.startswith(f"iconotext: {document}: cut.jpg: cut off")
+    assert "1 picture left out" in output
+
+
+def test_pages_of_the_web_are_not_taken(tmp_path):
+    output = run("library", "add", tmp_path / "lib", "https://example.org/a.html", status=1)
+    assert "https://example.org/a.html: a page on the web, of which a library takes none" in output
+    assert not (tmp_path / "lib").exists()
 
 
 def test_errors_are_one_line(photos, tmp_path):

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from iconotext.cli import output
 from iconotext.cli.app import app
 from tests.cli.test_library import NAMES, _relation_model, photos
 from tests.cli.test_link import run
@@ -84,3 +86,25 @@ def test_words_in_an_alternative_text_decide_and_are_named(lib, photos):
     assert first["image"] == str(photos / "walk" / "tram.png")
     assert (first["match"] != "weak", first["why"]["words"]) == (True, ["red", "tram"])
     assert "words: red tram" in run("search", lib, "red tram").replace("\n", " ")
+
+
+def test_documents_are_told_apart_and_names_stay_whole_on_a_narrow_terminal(photos, tmp_path, monkeypatch):
+    name = "walk/the-old-tram-on-its-way-through-the-long-and-narrow-streets-below-the-castle.png"
+    (photos / "walk" / "tram.png").rename(photos / name)
+    text = (photos / "walk" / "walk.md").read_text().replace("tram.png", Path(name).name)
+    (photos / "walk" / "index.md").write_text(text)
+    (photos / "walk" / "walk.md").unlink()
+    (photos / "other").mkdir()
+    shutil.copy(photos / "2.png", photos / "other" / "lake.png")
+    (photos / "other" / "index.md").write_text("![A lake](lake.png)\n\nWe swam in the lake.\n")
+    monkeypatch.chdir(photos.parent)
+    run("library", "add", "lib", "photos")
+    monkeypatch.setattr(output, "WIDE", 80)
+    shown = run("search", "lib", "red tram", "--relation", "visible", "--anyway")
+    assert shown.splitlines()[0].endswith(f"  photos/{name}")
+    assert "        in photos/walk/index.md\n        Yesterday a red tram" in shown
+    assert "        in photos/other/index.md\n        We swam" in shown
+    monkeypatch.chdir(photos)
+    assert "        in walk/index.md\n" in run("search", "../lib", "red tram", "--html", "found.html")
+    page = (photos / "found.html").read_text()
+    assert (">walk/index.md<" in page, ">other/index.md<" in page) == (True, True)

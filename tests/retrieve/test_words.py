@@ -16,7 +16,18 @@ from iconotext.retrieve.filters import make_filters
 from iconotext.retrieve.items import Item, Place, Said
 from iconotext.retrieve.library.settings import LibrarySettings
 from iconotext.retrieve.library.store import create_library, open_library
-from iconotext.retrieve.match import GOOD, Background, asked_words, deviations, in_cosines, match_of, words_of
+from iconotext.retrieve.match import (
+    GOOD,
+    LEVELS,
+    Background,
+    asked_words,
+    deviations,
+    has_every_word,
+    in_cosines,
+    match_of,
+    with_every_word,
+    words_of,
+)
 from iconotext.retrieve.search import NEAREST, Query, has_good_match, search
 from iconotext.retrieve.space import SearchSpace
 from tests.retrieve.library_fakes import paint, unit, update
@@ -148,10 +159,11 @@ def test_scores_by_hand():
     )
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
     place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(Said("They ran.", 0.9),))
-    match = match_of(GOOD, 2.5, 1.0, "The dog's run in the SNOW", [place])
+    has = set(words_of([place]).split())
+    match = match_of(GOOD, 2.5, 1.0, "The dog's run in the SNOW", has)
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
     assert match.why == "picture, words: dog SNOW"
-    assert match_of(GOOD - 0.1, 0, 0, "cats", [place]).why == "nothing clear"
+    assert match_of(GOOD - 0.1, 0, 0, "cats", has).why == "nothing clear"
     assert asked_words("the of") == ""
 
 
@@ -211,3 +223,43 @@ def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_pat
     assert library.settings.background is None
     assert found(tmp_path / "lib", "red tram")[0] == "d"
     assert search(library, Query("red tram", top=1), Words().space())[0].caption == "A red tram"
+
+
+def test_all_words_beat_some_where_the_picture_is_a_little_farther():
+    some, all_ = (5.0, 4.2), 3.7
+    raised = with_every_word(np.array([*some, all_], np.float32), np.array([False, False, True]), 3)
+    assert raised.argmax() == 2
+
+
+class Silent(Words):
+    """Sentences lie nearer to brighter red, whatever they say; so a picture may be far ahead of one with their words."""
+
+    def texts(self, texts):
+        return unit(np.array([[1.0, *np.zeros(63)]] * len(texts), np.float32) + 1e-3)
+
+
+def test_no_weak_match_stands_above_one_with_every_word(tmp_path):
+    for number in range(12):
+        paint(tmp_path / "photos" / f"{number:08}.png", (20 * number, 100, 30))
+    paint(tmp_path / "photos" / "bread-crumbshot.png", (1, 100, 90))
+    update(tmp_path / "lib", tmp_path / "photos", colours=Silent())
+    library = open_library(tmp_path / "lib")
+    for text in ("crumbshot", "Crumbshot of the bread"):
+        results = search(library, Query(text, anyway=True, top=13), Silent().space())
+        levels = [LEVELS.index(result.match.level) for result in results]
+        assert Path(results[0].image).stem == "bread-crumbshot"
+        assert results[0].similarity < min(result.similarity for result in results[1:5])
+        assert levels == sorted(levels)
+        assert (levels[0] < 2, levels[1]) == (True, 2)
+
+
+def test_every_word_lifts_above_the_limit_and_keeps_the_order():
+    whole = np.array([-8, 1, 3, 6, 3], np.float32)
+    raised = with_every_word(whole, np.array([True, True, True, True, False]), 1)
+    assert raised.tolist() == [*sorted(raised[:4].tolist()), 3]
+    assert all(raised[:4] >= np.float32(GOOD))
+    assert raised[3] == pytest.approx(6, abs=0.1)
+    every = np.ones(5, bool)
+    assert all(with_every_word(whole, every, 3)[1:] > with_every_word(whole, every, 2)[1:])
+    assert match_of(-8, 0, 0, "a crumbshot", {"crumbshot"}).level == "good"
+    assert not has_every_word({"crumbshot"}, set())

@@ -267,7 +267,7 @@ def _show_report(path: Path, report: Report) -> None:
     parts += [f"{counted(report.documents, 'document')} read"] if report.documents else []
     parts += [f"{counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
-    parts += [f"{len(report.left_out):,} left out"] if report.left_out else []
+    parts += [f"{counted(len(report.left_out), 'picture')} left out"] if report.left_out else []
     parts += [f"{len(report.failures):,} failed"] if report.failures else []
     say(f"{path}: {', '.join(parts)}")
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from iconotext.retrieve.search import Query, Result
     from iconotext.retrieve.space import SearchSpace
 
+INDENT = (0, 0, 0, 8)
+"""Of what is said of a result: as wide as how well it matches."""
+
 
 def search(
     library: Annotated[
@@ -129,41 +132,26 @@ def named(relation: str, library: Library, space: SearchSpace) -> str:
 
 
 def show(query: Query, found: list[Result]) -> None:
-    """The results as a table on stdout."""
-    from rich.table import Table
+    """The results on stdout, a few lines each; the terminal alone breaks the names of files, so they can be copied."""
+    from rich.padding import Padding
     from rich.text import Text
 
     from iconotext.corpus.relations import short_name
     from iconotext.plain_text import percent, readable, shortened
+    from iconotext.retrieve.items import from_here
 
     if not found:
         say("No picture satisfies the filters.")
         return
-    with_text = any(result.document for result in found)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("match" if query.by_words else "likeness")
-    table.add_column("picture", overflow="fold")
-    if with_text:
-        table.add_column("document and text")
-    if query.relation is not None:
-        table.add_column(short_name(query.relation))
+    console = output_console()
     for result in found:
-        how = Text(f"{result.score:.2f}")
+        line = [f"likeness {result.score:.2f}" if result.match is None else f"{result.match.level:6}"]
+        if query.relation in result.relations:
+            line.append(f"{short_name(query.relation)} {percent(result.relations[query.relation])}")
+        console.print(Text(readable("  ".join([*line, from_here(result.image)]))), soft_wrap=True)
         if result.match is not None:
-            how = Text(result.match.level).append(f"\n{readable(result.match.why)}", style="dim")
-        cells = [how, Text(readable(_from_here(result.image)))]
-        if with_text:
-            said = result.caption or (result.sentences[0].text if result.sentences else result.alt) or ""
-            named = Text(readable(Path(result.document).name if result.document else ""), style="dim")
-            cells.append(named.append(f"\n{shortened(readable(said), 100)}" if said else "", style="not dim"))
-        if query.relation is not None:
-            known = result.relations.get(query.relation)
-            cells.append(Text("" if known is None else percent(known)))
-        table.add_row(*cells)
-    output_console().print(table)
-
-
-def _from_here(image: str) -> str:
-    """The file as seen from the working folder, if it lies below."""
-    here = f"{Path.cwd()}/"
-    return image.removeprefix(here)
+            console.print(Padding(Text(readable(result.match.why), style="dim"), INDENT, expand=False))
+        if result.document is not None:
+            console.print(Text(f"        in {readable(from_here(result.document))}", style="dim"), soft_wrap=True)
+        if said := result.caption or (result.sentences[0].text if result.sentences else result.alt):
+            console.print(Padding(Text(shortened(readable(said), 100)), INDENT, expand=False))

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.links.words import stems
 from iconotext.retrieve.library.background import measure_background
 from iconotext.retrieve.library.index import ABOVE
 from iconotext.retrieve.library.rows import Near
 from iconotext.retrieve.library.store import Library, one_of
-from iconotext.retrieve.match import Match, asked_words, deviations, in_cosines, match_of
+from iconotext.retrieve.match import (
+    LEVELS,
+    Match,
+    asked_words,
+    deviations,
+    has_every_word,
+    in_cosines,
+    match_of,
+    with_every_word,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from iconotext.retrieve.space import SearchSpace
@@ -29,21 +40,20 @@ class Candidates:
     Attributes:
         near: N pictures.
         scores: (N,) cosines with what is searched for, raised or lowered by what is said of each.
-        sentence: What is searched for; None for a search by picture.
-        parts: (3, N) what ``match.deviations`` gives.
+        matches: How well each matches the sentence; None in a search by picture.
     """
 
     near: list[Near]
     scores: FloatMatrix
-    sentence: str | None = None
-    parts: FloatMatrix | None = None
+    matches: list[Match] | None = None
 
     def match(self, number: int) -> Match | None:
         """How well one of them matches the sentence; None in a search by picture."""
-        if self.sentence is None or self.parts is None:
-            return None
-        whole, of_picture, of_text = self.parts[:, number].tolist()
-        return match_of(whole, of_picture, of_text, self.sentence, self.near[number].places)
+        return None if self.matches is None else self.matches[number]
+
+    def level(self, number: int) -> int:
+        """0 for a strong match, 1 for a good and 2 for a weak one; in a search by picture all are alike."""
+        return 0 if self.matches is None else LEVELS.index(self.matches[number].level)
 
 
 def find_candidates(
@@ -78,12 +88,15 @@ def find_candidates(
     near += library.near(relevance.keys() - digests, vector)
     relevance |= library.matching(words, len(digests), where=one_of("digest", sorted(digests)))
     background = library.settings.background or measure_background(library, space)
-    parts = deviations(
+    whole, of_picture, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
         np.array([np.nan if each.said is None else (each.said @ vector).max() for each in near], np.float32),
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
         background,
     )
-    scores = in_cosines(parts[0], background)
+    has, wanted = [set(words_of(each.places).split()) for each in near], stems(sentence)
+    whole = with_every_word(whole, np.array([has_every_word(each, wanted) for each in has]), len(wanted))
+    scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
-    return Candidates([near[i] for i in order], scores[order], sentence, np.stack(parts)[:, order])
+    matches = [match_of(float(whole[i]), float(of_picture[i]), float(of_text[i]), sentence, has[i]) for i in order]
+    return Candidates([near[i] for i in order], scores[order], matches)

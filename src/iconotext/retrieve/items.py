@@ -129,6 +129,11 @@ class Arrival:
     inside: bytes | None = None
 
 
+def from_here(file: str) -> str:
+    """A file as seen from the working folder, where it lies below; else as it is."""
+    return file.removeprefix(f"{Path.cwd().as_posix()}/")
+
+
 def folders_of(places: Iterable[Place]) -> list[str]:
     """Every folder that a picture or its document lies in, however far up; sorted."""
     files = (file for place in places for file in (place.file, place.document) if file is not None)

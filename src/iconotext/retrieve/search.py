@@ -70,8 +70,8 @@ class Result:
     Attributes:
         digest: Names its content.
         image: Its file, its address on the web, or its number in the document it came in.
-        score: What the results are sorted by: the similarity, raised or lowered by what is said of the picture, and
-            lowered where the wanted relation is improbable; where the model of the library refines, times confidence.
+        score: The similarity, raised or lowered by what is said of the picture, and lowered where the wanted relation
+            is improbable; where the model of the library refines, times confidence.
         similarity: Cosine of the picture with the query, -1 to 1.
         match: How well it matches the sentence, and why; None for a search by picture.
         relations: Probability of each relation between query and picture; empty where nothing is known of them.
@@ -123,7 +123,9 @@ def search(
     relation_model: RelationModel | None = None,
     refinement: Refinement | None = None,
 ) -> list[Result]:
-    """The pictures that fit best, best first; the three nearest where none is a good match.
+    """The pictures that fit best: strong matches first, then good and weak ones, each by score.
+
+    Where none is a good match, the three nearest.
 
     A coherence-aware model (trained with ``objective.coherence``) says itself how a sentence and a picture relate; for
     the relations that it knows, its word counts instead of the relation model's.
@@ -175,7 +177,9 @@ def search(
     elif refines and refinement is not None and len(near):
         own = np.stack([row for row in told if row is not None])
         scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
-    order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), -float(chances[i]), near[i].digest))
+    order = sorted(
+        range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
+    )
     results = [
         _result(near[i], _shown_place(near[i].places, query.filters.folder, column), float(scores[i]), match, known[i])
         for i, match in ((i, found.match(i)) for i in order[: query.top])

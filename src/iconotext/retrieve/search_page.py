@@ -13,6 +13,7 @@ from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.report.page import filled
 from iconotext.retrieve.filters import Filters
+from iconotext.retrieve.items import from_here
 from iconotext.retrieve.library.commit import THUMBNAIL
 from iconotext.retrieve.library.store import Library
 from iconotext.retrieve.search import Query, Result, has_good_match
@@ -107,7 +108,7 @@ def _card(result: Result, picture: Embedded, query: Query) -> _Card:
         if chance is None or query.relation is None
         else f"{short_name(query.relation)} {percent(chance)}",
         date=None if result.date is None else f"{result.date:%Y-%m-%d}",
-        document=None if result.document is None else readable(Path(result.document).name),
+        document=None if result.document is None else readable(from_here(result.document)),
         document_link=_address(result.document),
         caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
         sentences=tuple(shortened(readable(said.text), LONGEST) for said in result.sentences),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import LibraryError
 from iconotext.read.images import inspect
+from iconotext.read.web_page import is_address
 from iconotext.retrieve.library.add import add_files, remove_gone, restore_ledger, take_out
 from iconotext.retrieve.library.background import measure_background
 from iconotext.retrieve.library.encode import Encoder, asked_of, default_pooled
@@ -158,6 +160,12 @@ def _check(paths: Sequence[Path]) -> None:
     """See that paths may be added."""
     for path in paths:
         if not os.path.exists(path):
+            address = re.sub(r"^(https?:/)(?=[^/])", r"\1/", str(path))  # a path has no double slash
+            if is_address(address):
+                raise LibraryError(
+                    f"{address}: a page on the web, of which a library takes none; iconotext link reads it, and saved"
+                    " as a file, the library takes it"
+                )
             raise LibraryError(f"{path}: no such file or folder")
         if not os.path.isfile(path) or file_kind(path) is not None:
             continue
