@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image as Pillow
+from typer.testing import CliRunner
 
+from iconotext.cli.app import app
 from iconotext.corpus.relations import RELATIONS
 from iconotext.embed import relation_model
 from tests.cli.test_link import run
@@ -72,10 +74,9 @@ def test_a_broken_picture_of_a_document_is_named_once(photos, tmp_path):
     (photos / "walk" / "cut.jpg").write_bytes((photos / "walk" / "cut.jpg").read_bytes()[:3000])
     document = photos / "walk" / "walk.md"
     document.write_text(document.read_text() + "\n![A cut](cut.jpg)\n")
-    output = run("library", "add", tmp_path / "lib", document)
-    [line] = [line for line in output.splitlines() if "cut off" in line]
-    assert line.startswith(f"iconotext: {document}: cut.jpg: cut off")
-    assert "1 picture left out" in output
+    done = CliRunner().invoke(app, ["library", "add", str(tmp_path / "lib"), str(document)])
+    assert done.stderr.startswith(f"iconotext: {document}: cut.jpg: cut off")
+    assert "1 new picture, 1 document read, 1 picture left out" in done.stdout
 
 
 def test_pages_of_the_web_are_not_taken(tmp_path):

@@ -239,7 +239,8 @@ def _arrivals(linked: LinkedDocument, path: Path, first: int, report: Report) ->
     for number, image in enumerate(linked.document.images):
         place = _place(linked, number, path, first)
         if image.file is None or image.problem is not None:
-            problem = encodable(image.problem or "file not found").removeprefix(f"{image.file}: ")
+            file = f"{image.file}: " if isinstance(image.file, Path) else ""
+            problem = encodable((image.problem or "file not found").removeprefix(file))
             if not problem.startswith("the same picture as"):
                 report.left_out.append((f"{path}: {clean(image.source) or number}", problem))
             continue
