@@ -108,12 +108,18 @@ def _card(result: Result, picture: Embedded, query: Query) -> _Card:
         if chance is None or query.relation is None
         else f"{short_name(query.relation)} {percent(chance)}",
         date=None if result.date is None else f"{result.date:%Y-%m-%d}",
-        document=None if result.document is None else readable(from_here(result.document)),
+        document=None if result.document is None else readable(_named(result.document)),
         document_link=_address(result.document),
         caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
         sentences=tuple(shortened(readable(said.text), LONGEST) for said in result.sentences),
         places=result.places,
     )
+
+
+def _named(document: str) -> str:
+    """A document as seen from the working folder; of another, its folder and its name: a page may go far."""
+    here = from_here(document)
+    return here if here != document else "/".join(Path(document).parts[-2:])
 
 
 def _address(file: str | None) -> str | None:
