@@ -355,3 +355,10 @@ def test_features_never_run_code(tmp_path):
         with pytest.raises(CorpusError, match="not an array of numbers"):
             load_feature_table(tmp_path / name)
     assert not (tmp_path / "trapped").exists()
+
+
+def test_what_is_no_corpus_at_all_is_said_once(tmp_path):
+    path = tmp_path / "tools.md"
+    path.write_text("# Tools\n\nA text.\n\nAnother.\n")
+    with pytest.raises(CorpusError, match="tools.md: not a corpus"):
+        check_corpus(path)

@@ -82,7 +82,8 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     problems = [image.problem or _header_problem(image.file, min_side, max_pixels) for image in images]
     files = {i: image.file for i, image in enumerate(images) if problems[i] is None and image.file is not None}
     for repeat, first in _repeats(files).items():
-        problems[repeat] = f"{_REPEAT} image {first}"
+        source = images[first].source
+        problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)
