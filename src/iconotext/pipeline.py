@@ -402,8 +402,11 @@ def _document(given: Document | Path | str) -> Document:
             f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
             'Document("name", sentences=[...], images=[...])'
         )
-    what = "None" if given is None else f"a {type(given).__name__}"
-    raise TypeError(f"link takes a Document or the name of a file, not {what}")
+    raise TypeError(f"link takes a Document or the name of a file, not {_kind(given)}")
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
 
 
 def _names_file(text: str) -> bool:
@@ -447,5 +450,5 @@ def _with_problems(document: Document, problems: Mapping[int, str | None]) -> Do
     images = list(document.images)
     for number, problem in problems.items():
         image = images[number]
-        images[number] = replace(image, problem=problem and problem.removeprefix(f"{image.file}: "))
+        images[number] = replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
     return replace(document, images=tuple(images))

@@ -115,6 +115,7 @@ def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[link]\nto = 'jsn'", r"link\.to = 'jsn': 'jsn' is not one of"),
         ("[link]\nmodle = 'x'", r"'link\.modle': no such option; did you mean link\.model\?"),
         ("[lnik]\nmodel = 'x'", r"'lnik': no such command; did you mean \[link\]\?"),
         ("model = 'x'", r"'model': no such option"),

@@ -360,5 +360,11 @@ def test_features_never_run_code(tmp_path):
 def test_what_is_no_corpus_at_all_is_said_once(tmp_path):
     path = tmp_path / "tools.md"
     path.write_text("# Tools\n\nA text.\n\nAnother.\n")
-    with pytest.raises(CorpusError, match="tools.md: not a corpus"):
-        check_corpus(path)
+    with pytest.raises(CorpusError, match=r"tools\.md: not a corpus"):
+        format_of(path)
+
+
+@pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet"])
+def test_a_corpus_that_is_not_there_is_no_such_file(tmp_path, name):
+    with pytest.raises(CorpusError, match=f"{name}: no such file$"):
+        format_of(tmp_path / name)

@@ -335,7 +335,10 @@ def test_inspect_finds_repeats_across_files_and_bytes(tmp_path):
 
 def test_a_repeat_of_a_picture_within_the_text_has_no_endless_name():
     one = encoded(photo())
-    assert problems([Image("data:image/png;base64,AAAA", one), Image("b", one)])[1] == "the same picture as an earlier picture"
+    assert (
+        problems([Image("data:image/png;base64,AAAA", one), Image("b", one)])[1]
+        == "the same picture as an earlier picture"
+    )
 
 
 def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
