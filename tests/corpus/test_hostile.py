@@ -182,7 +182,7 @@ def test_parquet_that_is_damaged(tmp_path):
         path.write_bytes(data)
         with pytest.raises(CorpusError, match=r"Parquet|cannot be read"):
             list(read_corpus(path))
-    with pytest.raises(CorpusError, match="cannot be read"):
+    with pytest.raises(CorpusError, match="no such file"):
         list(read_corpus(tmp_path / "gone.parquet"))
 
 

@@ -185,7 +185,7 @@ def test_cut_off_at_every_tenth(kind):
 def test_message_of_a_file_says_where_and_of_bytes_does_not(tmp_path):
     file = tmp_path / "cut.png"
     file.write_bytes(encoded(photo())[:-100])
-    with pytest.raises(PictureError, match=r"cut\.png: cut off or damaged \(.*\): save or download it again"):
+    with pytest.raises(PictureError, match=r"cut\.png: cut off or damaged: save or download it again"):
         decode(file)
     with pytest.raises(PictureError, match=r"^cut off or damaged"):
         decode(file.read_bytes())
