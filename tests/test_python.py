@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import iconotext
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.errors import DocumentError
 from iconotext.read import Failure
@@ -57,6 +58,23 @@ def test_link_all_takes_names_of_files_and_a_list_only(linker, article):
     assert bad.path == article.with_name("none.md")
     with pytest.raises(TypeError, match="list"):
         next(linker.link_all(str(article)))
+
+
+def test_what_is_wrong_with_a_name_is_said(linker):
+    with pytest.raises(TypeError, match="not an empty text"):
+        linker.link("")
+    with pytest.raises(TypeError, match="not None"):
+        linker.link(None)
+    with pytest.raises(DocumentError, match="fetch=True"):
+        linker.link("https://example.org/a")
+
+
+def test_public_names_are_offered():
+    assert set(iconotext.__all__) <= set(dir(iconotext))
+
+
+def test_a_document_needs_no_pictures():
+    assert Document("d", ["One."]).images == ()
 
 
 def test_a_document_takes_plain_texts_and_names_of_pictures():

@@ -58,3 +58,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"iconotext.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'iconotext' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.read import SUFFIXES, Failure, read
+from iconotext.read.web_page import is_address
 from iconotext.types import EVIDENCE, Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
@@ -392,14 +393,20 @@ class Linker:
 def _document(given: Document | Path | str) -> Document:
     if isinstance(given, Document):
         return given
-    if isinstance(given, Path) or (isinstance(given, str) and _names_file(given)):
+    if given == "":
+        raise TypeError("link takes a Document or the name of a file, not an empty text")
+    if isinstance(given, Path) or (isinstance(given, str) and (is_address(given) or _names_file(given))):
         return read(given)
     if isinstance(given, str):
         raise TypeError(
             f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
             'Document("name", sentences=[...], images=[...])'
         )
-    raise TypeError(f"link takes a Document or the name of a file, not a {type(given).__name__}")
+    raise TypeError(f"link takes a Document or the name of a file, not {_kind(given)}")
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
 
 
 def _names_file(text: str) -> bool:
@@ -442,5 +449,6 @@ def _with_problems(document: Document, problems: Mapping[int, str | None]) -> Do
     """The document with the problems of some of its images, by number."""
     images = list(document.images)
     for number, problem in problems.items():
-        images[number] = replace(images[number], problem=problem)
+        image = images[number]
+        images[number] = replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
     return replace(document, images=tuple(images))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
+from collections.abc import Iterable
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Everything of C0 and C1 but tab, newline and carriage return; DEL; and the marks that reverse the order of a whole
@@ -47,6 +49,17 @@ def json_text(value: object) -> str:
 def counted(number: int, thing: str) -> str:
     """``1 document``, ``2,000 documents``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean epochs?``, with the known name that is most like a mistyped one; nothing where none is."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def there_are(near: str, known: Iterable[str]) -> str:
+    """What ``did_you_mean`` gave, and behind it all names that there are."""
+    return f"{f'{near} T' if near else '; t'}here are {', '.join(known)}"
 
 
 def percent(share: float, digits: int = 0) -> str:

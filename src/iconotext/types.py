@@ -98,7 +98,7 @@ class Document:
 
     id: str
     sentences: tuple[Sentence, ...]
-    images: tuple[Image, ...]
+    images: tuple[Image, ...] = ()
     source: Path | None = None
     title: str | None = None
     language: str = "en"

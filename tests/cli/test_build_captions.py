@@ -74,7 +74,7 @@ def test_build_topical_captions(tmp_path, album):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--set", "pairs=0"], "pairs: input should be greater"),
+        (["--set", "pairs=0"], "pairs: must be greater"),
         (["--set", "colour=red"], "with one of the names"),
         (["--rule", "dii-stress", "--set", "topical=false"], "45 distractor captions"),
         (["--validation", "0.1"], "validation has 4 photographs"),
@@ -122,7 +122,7 @@ def test_build_mscoco(tmp_path):
     assert checked.exit_code == 0, checked.output
     result = run(*command, "--force", "--set", "photographs=some")
     assert result.exit_code == 1
-    assert "photographs: input should be 'published'" in result.stderr
+    assert "photographs: must be 'published'" in result.stderr
 
 
 def test_pictures_that_are_elsewhere(tmp_path, album):

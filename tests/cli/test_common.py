@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 
 import pytest
 
 from iconotext.cli import common
-from iconotext.cli.common import known_errors, parse_settings, progress
+from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
 from iconotext.cli.output import WIDE, output_console
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import ReadSettings
@@ -20,10 +21,26 @@ def test_known_errors_end_with_one_line(capsys):
 
 
 def test_a_misspelt_setting_is_guessed():
-    with pytest.raises(SettingError, match="did you mean min_side"):
+    with pytest.raises(SettingError, match=r"no such setting; did you mean min_side\? There are allow_outside, "):
         parse_settings(["min_sides=3"], ReadSettings)
     with pytest.raises(SettingError, match=r"^(?!.*mean)"):
         parse_settings(["colour=red"], ReadSettings)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"min_side": "abc"}, "min_side: must be a whole number, not 'abc'"),
+        ({"min_side": 0}, "min_side: must be greater than or equal to 1, not 0"),
+        ({"captions": "perhaps"}, "captions: must be true or false, not 'perhaps'"),
+        ({"epub": "chapter"}, "epub: must be 'book' or 'chapters', not 'chapter'; did you mean chapters?"),
+        ({"language": "xx"}, "language: 'xx' is no ISO 639-1 code; such are de, en, fr"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(values, said):
+    with pytest.raises(SettingError, match=f"^{re.escape(said)}$"):
+        make_settings(ReadSettings, values)
+    assert make_settings(ReadSettings, {"language": "de"}).language == "de"
 
 
 def test_tables_are_wide_where_they_go_to_a_file(monkeypatch):

@@ -91,7 +91,7 @@ def test_the_table_of_a_pyproject_counts_where_there_is_no_file_of_our_own(own, 
         ("[tool.iconotext]\nlink.to = 3", "link.to = 3: "),
         ("[tool.other]\n" + 500_000 * "a." + "a = 1", None),
         ("[tool.iconotext.link]\nto = 3\n[tool.other]\n[[broken", "link.to = 3: "),
-        ("[tool.iconotext.lnik]\nto = 3", "'lnik': no such option"),
+        ("[tool.iconotext.lnik]\nto = 3", "'lnik': no such command"),
         ("[tool.iconotext.link]\n" + 500_000 * "a." + "a = 1", "more than"),
     ],
 )
@@ -115,8 +115,9 @@ def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[link]\nto = 'jsn'", r"link\.to = 'jsn': 'jsn' is not one of"),
         ("[link]\nmodle = 'x'", r"'link\.modle': no such option; did you mean link\.model\?"),
-        ("[lnik]\nmodel = 'x'", r"'lnik': no such option"),
+        ("[lnik]\nmodel = 'x'", r"'lnik': no such command; did you mean \[link\]\?"),
         ("model = 'x'", r"'model': no such option"),
         ("[link]\n'\\u001b[2J' = 1".replace("'", '"'), r"'link\.\\x1b\[2J': no such option"),
         ("[link]\nto = 'jsn'", r"link\.to = 'jsn': 'jsn' is not one of 'html'"),

@@ -96,7 +96,7 @@ def test_table_results_and_comparison(corpus, tmp_path):
     table = run("evaluate", "random", corpus, "--results", file)
     assert "AUC" in table
     assert "6 documents" in table
-    assert re.search(r"its links are unknown: 1 \(unknown\)", table)
+    assert re.search(r"the gold links are unknown: 1 \(unknown\)", table)
     assert re.search(r"it has no gold links: 1 \(none\)", table)
     assert "exists" in run("evaluate", "random", corpus, "--results", file, status=1)
     run("evaluate", "random", corpus, "--results", file, "--force")

@@ -118,7 +118,7 @@ def test_a_pool_below_one_is_wrong_usage(pairs):
 def test_without_any_pair_it_says_why(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text('{"id": "a", "sentences": ["A.", "B."], "images": ["x.png"]}\n')
-    assert "'a' is left out, because its links are unknown" in run(
+    assert "'a' is left out, because the gold links are unknown" in run(
         "evaluate", "no-training", path, "--pool", 5, status=1
     )
 

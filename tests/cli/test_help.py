@@ -20,3 +20,13 @@ def test_help_calls_types_by_plain_words(command):
     assert "--help" in shown
     assert not re.search(r"<(bool|path|dir|file|str|int|float|list|[a-z]+ range)", shown), shown
     assert re.search(r"--help +-h +Show", shown)
+
+
+def test_help_of_the_program_calls_types_by_plain_words():
+    shown = CliRunner().invoke(app, ["-h"], env={"COLUMNS": "200"}).stdout
+    assert re.search(r"--install-completion +Install", shown)
+
+
+def test_names_of_rules_are_whole_on_a_narrow_terminal():
+    shown = CliRunner().invoke(app, ["link", "-h"], env={"COLUMNS": "80"}).stdout
+    assert "threshold" in shown

@@ -122,16 +122,17 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["7", "--corpus", "c.jsonl"], "table 7: there are 2, 3, S1"),
-        (["2", "--corpus", "c.jsonl"], "c.jsonl: there is no such corpus"),
+        (["7", "--corpus", "c.jsonl"], "table 7: no such table; there are 2, 3, S1"),
+        (["2", "--corpus", "c.jsonl"], "c.jsonl: no such file"),
         (["2", "--corpus", "c.jsonl", "--only", "XY"], "--only XY: no such row"),
         (["2", "--corpus", "c.jsonl", "--set", "similarity.k=half"], "each row of table 2 has its own"),
         (["2", "--corpus", "c.jsonl", "--set", "features.text=minilm"], "a gru"),
         (["li2021/9", "--corpus", "c.jsonl"], "li2021/5, li2021/bias"),
+        (["alikhani2021/fg5"], "no such table; did you mean alikhani2021/fig5?"),
         (["li2021/4", "--corpus", "c.jsonl"], "name that one with --from"),
         (["hessel2019/2", "--corpus", "c.jsonl", "--from", "d.jsonl"], "--from is for li2021/4"),
         (["li2021/5", "--corpus", "c.jsonl", "--set", "x:dim=3"], "no row is called x"),
-        (["../2", "--corpus", "c.jsonl"], "table ../2: there are"),
+        (["../2", "--corpus", "c.jsonl"], "table ../2: no such table"),
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):

@@ -92,17 +92,19 @@ def test_what_is_missing_is_wrong_usage(tmp_path, recipe):
         (["--set", "training.nope=1"], "training.nope: no such key"),
         (["--set", "training.epochs"], "give key=value"),
         (["--init", "nowhere"], "nowhere: no such model"),
-        ([], "there is no such corpus"),
+        ([], "no such file"),
     ],
 )
 def test_known_errors_are_one_line(tmp_path, recipe, more, message):
     result = run(recipe, "-c", tmp_path / "nowhere.jsonl", "-o", tmp_path / "model", *more, status=1)
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "model").exists()
 
 
 def test_an_unknown_recipe(tmp_path):
     assert "no recipe of this name ships" in run("nowhere", "-c", tmp_path / "c.jsonl", status=1).stderr
+    assert "; did you mean adapt? There are adapt," in run("adpt", "-c", tmp_path / "c.jsonl", status=1).stderr
 
 
 def test_one_goes_on_from_another_model(tmp_path, recipe):

@@ -182,7 +182,7 @@ def test_parquet_that_is_damaged(tmp_path):
         path.write_bytes(data)
         with pytest.raises(CorpusError, match=r"Parquet|cannot be read"):
             list(read_corpus(path))
-    with pytest.raises(CorpusError, match="cannot be read"):
+    with pytest.raises(CorpusError, match="no such file"):
         list(read_corpus(tmp_path / "gone.parquet"))
 
 
@@ -355,3 +355,16 @@ def test_features_never_run_code(tmp_path):
         with pytest.raises(CorpusError, match="not an array of numbers"):
             load_feature_table(tmp_path / name)
     assert not (tmp_path / "trapped").exists()
+
+
+def test_what_is_no_corpus_at_all_is_said_once(tmp_path):
+    path = tmp_path / "tools.md"
+    path.write_text("# Tools\n\nA text.\n\nAnother.\n")
+    with pytest.raises(CorpusError, match=r"tools\.md: not a corpus"):
+        format_of(path)
+
+
+@pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet"])
+def test_a_corpus_that_is_not_there_is_no_such_file(tmp_path, name):
+    with pytest.raises(CorpusError, match=f"{name}: no such file$"):
+        format_of(tmp_path / name)

@@ -65,7 +65,7 @@ def test_half_of_the_bits_are_nearly_the_same(tmp_path):
         ("weights.safetensors", b"no weights", r"weights.safetensors: damaged, or of another recipe"),
         ("weights.safetensors", None, r"weights.safetensors is missing \(has training ended\?\)"),
         ("recipe.toml", None, r"recipe.toml is missing"),
-        ("recipe.toml", b"name = 3", r"the model's recipe cannot be read: .*name: input should be a valid string"),
+        ("recipe.toml", b"name = 3", r"the model's recipe cannot be read: .*name: must be text"),
         ("recipe.toml", b"name = 'other'\ndim = 3\n[text]\nword_dim = 8\n", r"damaged, or of another recipe"),
         ("vocabulary.txt", None, r"vocabulary.txt: cannot be read"),
     ],

@@ -103,17 +103,17 @@ def test_what_is_left_out_is_said(image, tmp_path):
     assert found.image_of.tolist() == [0]  # the broken picture is no candidate
     assert len(found.images) == len(found.pictures) == 1
     assert dict(found.left_out) == {
-        "two": "its links are unknown",
+        "two": "the gold links are unknown",
         "none": "it has no gold link",
         "gone": "its picture is not found: gone.png",
         "table": "its picture is not a file",
         "broken": "its picture cannot be read: cannot be decoded",
     }
-    with pytest.raises(CorpusError, match="'two' is left out, because its links are unknown"):
+    with pytest.raises(CorpusError, match="'two' is left out, because the gold links are unknown"):
         pair_vectors(stand_in(), [two])
     with pytest.raises(CorpusError, match=r"no pair of a text and its picture$"):
         pair_vectors(stand_in(), [])
-    assert list(pairs_of(two)) == [LeftOut("two", "its links are unknown")]
+    assert list(pairs_of(two)) == [LeftOut("two", "the gold links are unknown")]
 
 
 def test_pictures_and_texts_are_encoded_in_batches_each_picture_once(image, monkeypatch):

@@ -41,7 +41,7 @@ def test_documents_without_an_auc_are_left_out_counted_and_named():
     assert found.means == evaluate(TWO).means
     assert found.intervals == evaluate(TWO).intervals
     assert {d.id: d.undefined for d in found.undefined} == {
-        "unknown": "its links are unknown",
+        "unknown": "the gold links are unknown",
         "none": "it has no gold links",
         "all": "every sentence is linked to every image",
     }

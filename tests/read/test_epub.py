@@ -112,7 +112,7 @@ def test_a_book(tmp_path):
     assert (cover.position, cover.file, cover.source) == (0, jpeg(), "OEBPS/img/a b.jpg")
     assert (figure.alt, figure.caption, figure.position) == ("colours", "Figure 1: Colours.", 5)
     assert figure.anchors == ("OEBPS/text/two.xhtml#fig1",)
-    assert figure.problem == "the same picture as image 0"
+    assert figure.problem == "the same picture as OEBPS/img/a b.jpg"
     assert lost.problem == "not in the book: its address leads to no file in it"
 
 

@@ -177,7 +177,7 @@ def test_nothing_to_train_or_to_validate_on(tmp_path):
     edited(corpus, lambda lines: [line.update(split="train") for line in lines])
     with pytest.raises(CorpusError, match=r"there are 10 and 0 \(0 without either were left out\)"):
         prepare(small_recipe(), [corpus], tmp_path / "arrays")
-    with pytest.raises(CorpusError, match="there is no such corpus"):
+    with pytest.raises(CorpusError, match="no such file"):
         prepare(small_recipe(), [tmp_path / "no.jsonl"], tmp_path / "arrays")
     with pytest.raises(CorpusError, match="not a prepared corpus"):
         open_prepared(tmp_path / "arrays")

@@ -378,7 +378,7 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
     assert not is_relation_recipe("default")
     assert not is_relation_recipe(tmp_path / "none.toml")
     assert load_relation_recipe("relations", ["relations.members=7", "name=mine"]).relations.members == 7
-    with pytest.raises(SettingError, match=r"relations\.members: input should be greater"):
+    with pytest.raises(SettingError, match=r"relations\.members: must be greater"):
         load_relation_recipe("relations", ["relations.members=0"])
     with pytest.raises(SettingError, match=r"other\.key=1"):
         load_relation_recipe("relations", ["other.key=1"])

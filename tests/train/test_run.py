@@ -334,7 +334,7 @@ def test_other_errors_stay_as_they_are(corpus, tmp_path, monkeypatch):
 def test_what_is_missing_is_told_before_the_corpus_is_encoded(corpus, tmp_path):
     with pytest.raises(SettingError, match=r"text.word_vectors: there is no file .*nowhere.bin"):
         train(small_recipe(text={"word_vectors": str(tmp_path / "nowhere.bin")}), [corpus], tmp_path / "model")
-    with pytest.raises(CorpusError, match=r"nowhere.jsonl: there is no such corpus"):
+    with pytest.raises(CorpusError, match=r"nowhere.jsonl: no such file"):
         train(small_recipe(), [tmp_path / "nowhere.jsonl"], tmp_path / "model")
     assert not (tmp_path / "model" / CORPUS).exists()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import sys
@@ -16,7 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
-from iconotext.plain_text import readable
+from iconotext.plain_text import did_you_mean, readable, there_are
+from iconotext.recipe.wrong_value import wrong_value
 from iconotext.write import writing
 
 LISTS = ("evidence", "include", "exclude")
@@ -90,9 +90,9 @@ def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[s
         home = next((i for i, kind in enumerate(kinds) if name in kind.model_fields), None)
         if not equals or home is None:
             known = sorted(name for kind in kinds for name in kind.model_fields)
-            near = difflib.get_close_matches(name, known, n=1) if home is None else []
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise SettingError(f"--set {pair}: give name=value with one of the names {', '.join(known)}{meant}")
+            near = did_you_mean(name, known) if home is None else ""
+            wrong = "give name=value" if home is not None else "no such setting"
+            raise SettingError(f"--set {pair}: {wrong}{there_are(near, known)}")
         found[home][name] = value.split(",") if name in LISTS else value
     return found
 
@@ -108,7 +108,7 @@ def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = first["loc"][0] if first["loc"] else kind.__name__
-        raise SettingError(f"{name}: {first['msg'][0].lower() + first['msg'][1:]}, not {first['input']!r}") from error
+        raise SettingError(f"{name}: {wrong_value(first)}") from error
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:

@@ -13,7 +13,6 @@ no network and for no model.
 
 from __future__ import annotations
 
-import difflib
 import os
 import reprlib
 import shlex
@@ -25,6 +24,7 @@ from typing import Any
 import typer
 
 from iconotext.errors import SettingError
+from iconotext.plain_text import did_you_mean
 
 OF_A_PROJECT = frozenset(
     {"link.to", "link.evidence", "link.select", "link.min-confidence", "link.explain", "link.set", "library.add.set"}
@@ -144,7 +144,7 @@ def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "
         elif isinstance(value, dict) and any(option.startswith(f"{name}.") for option in options):
             yield from _flat(value, options, where, f"{name}.")
         else:
-            raise SettingError(f"{where}: {reprlib.repr(above + key)}: no such option{_near(name, options)}")
+            raise SettingError(f"{where}: {reprlib.repr(above + key)}: {_unknown(name, value, options)}")
 
 
 def _variables(options: Options) -> Iterator[tuple[str, str]]:
@@ -166,9 +166,17 @@ def _words(variable: str) -> list[str]:
         raise SettingError(f"{variable}: {error}: write it as on a command line") from error
 
 
+def _unknown(name: str, value: Any, options: Options) -> str:
+    """What to say of a key that is no option, nor a command with options."""
+    if isinstance(value, dict):
+        commands = {option.rpartition(".")[0] for option in options}
+        near = did_you_mean(name, commands).replace("mean ", "mean [").replace("?", "]?")
+        return f"no such command{near or '; `iconotext --help` names them'}"
+    return f"no such option{_near(name, options)}"
+
+
 def _near(name: str, names: Options) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]}?" if near else "; `iconotext COMMAND --help` names them"
+    return did_you_mean(name, names) or "; `iconotext COMMAND --help` names them"
 
 
 def _refuse(name: str, value: Any, where: str) -> None:
@@ -198,6 +206,6 @@ def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any
     try:
         result = option.process_value(context, value)
     except typer.BadParameter as error:
-        said = " ".join(error.message.split()).removeprefix("Value error, ")
+        said = " ".join(error.message.split()).replace("Value error, ", "")
         raise SettingError(f"{where} = {reprlib.repr(value)}: {said}") from error
     return result if isinstance(result, bool) else value

@@ -19,7 +19,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
 from iconotext.cli.options import AllowOutside, Download, Evidence, Fetch, Root
 from iconotext.cli.output import as_typed, say
-from iconotext.errors import OutputError
+from iconotext.errors import OutputError, SettingError
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
@@ -75,7 +75,10 @@ def link(
         ),
     ] = "default",
     evidence: Evidence = "picture,caption,layout,reference",
-    select: Annotated[Selection, typer.Option(help="Which pairs become links.")] = Selection.TOP_K,
+    select: Annotated[
+        Selection,
+        typer.Option(metavar="RULE", help="Which pairs become links: top-k, best, assignment or threshold."),
+    ] = Selection.TOP_K,
     min_confidence: Annotated[
         float | None,
         typer.Option(
@@ -136,6 +139,8 @@ def link(
     - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
     """
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
+        if quiet and verbose:
+            raise SettingError("--quiet and --verbose contradict each other: give one of them")
         from iconotext.features.cache import cache_folder
         from iconotext.pipeline import LinkSettings
         from iconotext.read import ReadSettings, fetch_pages

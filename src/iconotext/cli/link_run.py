@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.cli.common import progress
 from iconotext.cli.output import complain, output_console, say
-from iconotext.errors import DocumentError, OutputError
+from iconotext.errors import OutputError
 
 if TYPE_CHECKING:
     from iconotext.read import Failure, ReadSettings
@@ -52,6 +52,7 @@ class Run:
 
     def __init__(self, paths: Sequence[Path], reading: ReadSettings, *, output: Path | None, quiet: bool) -> None:
         from iconotext.read import find_documents, unique_names
+        from iconotext.read.find import no_documents
 
         self._quiet = quiet
         self._passed_by: Counter[str] = Counter()
@@ -61,9 +62,7 @@ class Run:
         self.names = unique_names([path for path, _ in self.found])
         if not self.found:
             self._tell_unread()
-            raise DocumentError(
-                f"no documents in {', '.join(map(str, paths))}: Markdown, HTML, DOCX, EPUB and PDF are read"
-            )
+            raise no_documents(paths, reading, self._passed_by)
         self._given = {path for path, folder in self.found if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []

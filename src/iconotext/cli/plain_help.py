@@ -34,6 +34,11 @@ class PlainGroup(TyperGroup):
         super().__init__(**settings)
         _rename(self)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; by now there are also the options that install completion."""
+        _rename(self)
+        super().format_help(ctx, formatter)
+
 
 def _rename(command: Any) -> None:
     for each in getattr(command, "commands", {}).values():

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from iconotext.train.reproduce.comparison import Reproduction
 
 
+def _known(table: str) -> str:
+    """A table that there is; said before anything is asked for."""
+    with known_errors():
+        from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
+
+        if table not in OF_RELATIONS:
+            table_name(table)
+    return table
+
+
 def reproduce(
     table: Annotated[
         str,
@@ -31,6 +41,7 @@ def reproduce(
             "people write them). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 (transfer), li2021/5 (Fig. 5: "
             "shares of labels), li2021/bias. Of Alikhani 2021: alikhani2021/4 and /5 (retrieval), /7 (by relation), /8 "
             "(telling relations), /fig5 (refinement).",
+            callback=_known,
             show_default=False,
         ),
     ],
@@ -117,7 +128,8 @@ def reproduce(
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.errors import SettingError
-        from iconotext.train.reproduce.folder import gone_if_refused
+        from iconotext.train.refused import gone_if_refused
+        from iconotext.train.reproduce.folder import STATE
         from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
         of_relations = table in OF_RELATIONS
@@ -125,7 +137,7 @@ def reproduce(
             raise SettingError(f"from={from_}: table {table} is of one corpus; from=... is for li2021/4")
         folder = output or Path("reproduced") / ("alikhani2021" if of_relations else table_name(table))
         show = _Bars() if sys.stderr.isatty() else _Lines()
-        with closing(show), gone_if_refused(folder):
+        with closing(show), gone_if_refused(folder, STATE):
             options: dict[str, Any] = {
                 "watch": show,
                 "overrides": set_ or [],

@@ -101,6 +101,8 @@ def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
         else:
             with path.open("rb") as lines:
                 yield _bounded(lines, path)
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path}: no such file") from error
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:

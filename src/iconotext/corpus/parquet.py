@@ -174,6 +174,8 @@ def parquet_table(path: Path) -> Iterator[Any]:
     try:
         with pq.ParquetFile(path) as table:
             yield table
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path}: no such file") from error
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or _one_line(error)}") from error
     except (pa.ArrowException, UnicodeDecodeError) as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
 from iconotext.corpus.document_row import Pictures, document_of, row_of
-from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.json_lines import json_lines, lines_of
 from iconotext.corpus.jsonl import count_jsonl, jsonl_parts, read_jsonl, write_jsonl
 from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, read_mmc4, write_mmc4
 from iconotext.corpus.obelics import (
@@ -216,6 +217,10 @@ def format_of(path: Path) -> FormatName:
             return "obelics" if has_obelics_columns(parquet_columns(path)) else "parquet"
         case ".json":
             return "released"
+    with lines_of(path) as lines:
+        head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
+    if len(head) == 3 and not any(line.startswith(b"{") for line in head):
+        raise CorpusError(f"{path}: not a corpus: its first lines are no JSON objects")
     _, first, _ = next(json_lines(path), (0, None, None))
     return "mmc4" if looks_like_mmc4(first) else "jsonl"
 

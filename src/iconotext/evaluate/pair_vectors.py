@@ -83,7 +83,7 @@ def pairs_of(document: Document) -> Iterator[Pair | LeftOut]:
     if links is None and len(document.sentences) == len(document.images) == 1:
         links = ((0, 0),)
     if links is None:
-        yield LeftOut(document.id, "its links are unknown")
+        yield LeftOut(document.id, "the gold links are unknown")
         return
     if not links:
         yield LeftOut(document.id, "it has no gold link")

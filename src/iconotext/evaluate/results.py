@@ -192,7 +192,7 @@ def score_document(
         matrix = checked_scores(scores)
         sentences, images = matrix.shape
         if links is None:
-            return DocumentScores(identifier, sentences, images, None, undefined="its links are unknown")
+            return DocumentScores(identifier, sentences, images, None, undefined="the gold links are unknown")
         gold = gold_matrix((sentences, images), links)
     except ShapeError as error:
         raise ShapeError(f"document {identifier!r}: {error}") from error

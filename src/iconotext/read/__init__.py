@@ -204,7 +204,8 @@ def _format(path: Path, settings: ReadSettings) -> tuple[str, float]:
         with path.open("rb") as file:
             head = file.read(4096)
     except FileNotFoundError as error:
-        raise DocumentError(f"{path}: no such file") from error
+        hint = "; an address on the web begins with https://" if str(path).startswith("www.") else ""
+        raise DocumentError(f"{path}: no such file{hint}") from error
     except (OSError, ValueError) as error:
         raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not head.strip():

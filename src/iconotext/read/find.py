@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.errors import SettingError
+from iconotext.errors import DocumentError, SettingError
 from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
@@ -92,6 +92,23 @@ def find_documents(
             if key not in seen:
                 seen.add(key)
                 yield file, folder
+
+
+def no_documents(paths: Iterable[Path | str], settings: ReadSettings, passed_by: Counter[str]) -> DocumentError:
+    """What to raise where paths mean no document.
+
+    Args:
+        paths: Files and folders.
+        settings: What they were looked for with.
+        passed_by: As ``find_documents`` left it.
+    """
+    names = ", ".join(map(str, paths))
+    given = [name for name in ("include", "exclude") if getattr(settings, name)]
+    folders = bool(settings.exclude) and any(kind.endswith("/") for kind in passed_by)
+    if given and (passed_by[EXCLUDED] or folders):
+        left_out = " and ".join(f"{name}=..." for name in given)
+        return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
+    return DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
 
 
 def _inside(root: Path, settings: ReadSettings, passed_by: Counter[str]) -> Iterator[tuple[Path, Path]]:

@@ -86,7 +86,8 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     problems = [image.problem or look(file) for image, file in zip(images, same, strict=True)]
     files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
     for repeat, first in _repeats(files).items():
-        problems[repeat] = f"{_REPEAT} image {first}"
+        source = images[first].source
+        problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)

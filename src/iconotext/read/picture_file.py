@@ -167,7 +167,7 @@ def _told() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise PictureError(f"cannot be read: {error.strerror or _one_line(error)}") from error
-        raise PictureError(f"cut off or damaged ({_one_line(error)}): save or download it again") from error
+        raise PictureError("cut off or damaged: save or download it again") from error
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:

@@ -6,9 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from iconotext.plain_text import did_you_mean
 from iconotext.read.web_page import Origin
+
+LANGUAGES = frozenset(
+    (
+        "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
+        "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it "
+        "iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt "
+        "my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk "
+        "sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi "
+        "yo za zh zu "
+    ).split()
+)
+"""The codes of ISO 639-1."""
 
 
 class ReadSettings(BaseModel):
@@ -18,6 +31,14 @@ class ReadSettings(BaseModel):
 
     language: str | None = Field(None, pattern="^[a-z]{2,3}$")
     """ISO 639 code of the text; None takes what the document declares, else detects it."""
+
+    @field_validator("language")
+    @classmethod
+    def _known(cls, language: str | None) -> str | None:
+        if language is not None and len(language) == 2 and language not in LANGUAGES:
+            near = did_you_mean(language, sorted(LANGUAGES)) or "; such are de, en, fr"
+            raise ValueError(f"{language!r} is no ISO 639-1 code{near}")
+        return language
 
     root: Path | None = None
     """Folder that picture addresses beginning with ``/`` start from and that no picture may leave; None looks for the

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 from iconotext.errors import SettingError
 from iconotext.recipe.settings import Settings
 from iconotext.recipe.toml import shipped_recipes
+from iconotext.recipe.wrong_value import wrong_value
 
 TABLE = "relations"
 
@@ -157,8 +158,9 @@ def _explain(problem: Mapping[str, Any]) -> str:
         return f'{key}: a list is needed, such as ["{given}"], not {given!r}'
     if problem["type"] == "model_type":
         return f"{_NO_TABLE}, not {given!r}"
-    message = f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
-    return message if problem["type"] in ("extra_forbidden", "missing") else f"{message}, not {given!r}"
+    if problem["type"] in ("extra_forbidden", "missing"):
+        return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    return f"{key}: {wrong_value(problem)}"
 
 
 def dump_relation_recipe(recipe: RelationRecipe) -> str:

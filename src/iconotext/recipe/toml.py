@@ -10,7 +10,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from iconotext.errors import SettingError
+from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe.settings import Recipe
+from iconotext.recipe.wrong_value import wrong_value
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
@@ -91,7 +93,8 @@ def _find(path: Path | str) -> Path:
         return Path(path)
     shipped = shipped_recipes()
     if str(path) not in shipped:
-        raise SettingError(f"{path}: no such file, and no recipe of this name ships; there are {', '.join(shipped)}")
+        near = did_you_mean(str(path), shipped)
+        raise SettingError(f"{path}: no such file, and no recipe of this name ships{there_are(near, shipped)}")
     return shipped[str(path)]
 
 
@@ -152,12 +155,11 @@ def _depth(place: Sequence[int | str]) -> int:
 def _explain(problem: Mapping[str, Any], keys: Sequence[str]) -> str:
     if problem["type"] == "extra_forbidden":
         table = Recipe if len(keys) == 1 else _annotation(keys[:-1])
-        return f"no such key; there are {', '.join(table.model_fields)}"
+        above = "".join(f"{key}." for key in keys[:-1])
+        near = did_you_mean(keys[-1], table.model_fields).replace("mean ", f"mean {above}")
+        return f"no such key{there_are(near, table.model_fields)}"
     if problem["type"] == "model_type":
         return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(_annotation(keys).model_fields)}"
     if problem["type"] == "missing":
         return "is missing"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    if problem["type"] == "value_error":
-        return message
-    return f"{message[0].lower() + message[1:]}, not {problem['input']!r}"
+    return wrong_value(problem)

@@ -127,7 +127,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
     """Equal for equal arrays: the settings they depend on, and which files in which state."""
     for path in corpora:
         if not path.exists():
-            raise CorpusError(f"{path}: there is no such corpus")
+            raise CorpusError(f"{path}: no such file")
     files = list(corpora)
     if recipe.features.image.endswith(".npy"):
         tables = [table_path(recipe.features.image, path) for path in corpora]

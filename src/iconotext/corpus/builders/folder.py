@@ -32,6 +32,7 @@ from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, DocumentError, IconotextError, SettingError
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
+from iconotext.read.find import no_documents
 from iconotext.read.images import inspect
 from iconotext.read.polite import Manners
 from iconotext.types import Document, Image
@@ -89,10 +90,10 @@ def folder_rows(
     """
     settings, reading = settings or FolderSettings(), reading or ReadSettings()
     shares = Shares(settings.validation, settings.test)
-    total = sum(1 for _ in find_documents(paths, reading))
+    passed_by: Counter[str] = Counter()
+    total = sum(1 for _ in find_documents(paths, reading, passed_by=passed_by))
     if not total:
-        names = ", ".join(map(str, paths))
-        raise DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
+        raise no_documents(paths, reading, passed_by)
     build.report.count("files", total)
     pictures = pictures_folder(build.output)
     fetched = _fetch(build, paths, reading, pictures, settings.interval, total) if reading.fetch else {}

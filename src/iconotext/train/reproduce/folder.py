@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from iconotext.errors import IconotextError, OutputError, SettingError
+from iconotext.errors import OutputError, SettingError
 from iconotext.write import write_text
 
 STATE = "reproduce.json"
@@ -56,21 +53,6 @@ def claim(folder: Path, state: dict[str, Any]) -> None:
             f"{folder}: the corpus {state['corpus']} has changed since; name another folder, or remove this one"
         )
     write_text(folder / STATE, json.dumps(state, indent=1), force=True)
-
-
-@contextmanager
-def gone_if_refused(folder: Path) -> Iterator[None]:
-    """Where work on a table ends with one of our errors before the folder is claimed, leave no new folder behind."""
-    new = [each for each in (folder, *folder.parents) if not each.exists()]
-    try:
-        yield
-    except IconotextError:
-        if new and not (folder / STATE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # somebody else put something there
-                for parent in new[1:]:
-                    parent.rmdir()
-        raise
 
 
 def _shown(value: Any) -> str:

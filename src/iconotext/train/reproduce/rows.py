@@ -11,6 +11,7 @@ from iconotext.errors import SettingError
 from iconotext.evaluate.published import NEGATIVES, PUBLISHED
 from iconotext.evaluate.published.alikhani2021 import ALIKHANI
 from iconotext.features.regions.files import is_region_file
+from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
 
 RANDOM, DETECTION = "random", "object-detection"
@@ -117,7 +118,8 @@ def table_name(table: str) -> str:
     """
     name = table.removeprefix("hessel2019/")
     if name not in PUBLISHED or (name != table and "/" in name):
-        raise SettingError(f"table {table}: there are {', '.join((*PUBLISHED, *OF_RELATIONS))}")
+        known = (*PUBLISHED, *OF_RELATIONS)
+        raise SettingError(f"table {table}: no such table{there_are(did_you_mean(table, known), known)}")
     return name
 
 
