@@ -427,7 +427,7 @@ def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
     names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
     found = inspect([Image(name, tmp_path / name) for name in names])
     assert list(looked) == [(tmp_path / "a.png", 0)]
-    assert [image.problem for image in found] == [None] + ["the same picture as image 0"] * 23
+    assert [image.problem for image in found] == [None] + ["the same picture as a.png"] * 23
     assert [image.file for image in found] == [tmp_path / name for name in names]  # as they were
 
 
