@@ -150,7 +150,7 @@ def test_bias(tmp_path, picture):
     assert "svg, png, pdf" in run(*arguments, "--output", tmp_path / "f.txt", status=1)
     assert "documents" in run(*arguments, "--set", "documents=1", status=1)
     assert "batch" in run(*arguments, "--set", "batch=1", status=1)
-    assert "give name=value" in run(*arguments, "--set", "k=1", status=1)
+    assert "no such setting" in run(*arguments, "--set", "k=1", status=1)
     assert "no documents with the split validation" in run(*arguments, "--split", "validation", status=1)
     path.write_text(json.dumps(rows[-1]))
     assert "no document has gold links" in run(*arguments, "--json", status=1)

@@ -75,7 +75,7 @@ def test_build_topical_captions(tmp_path, album):
     ("options", "message"),
     [
         (["--set", "pairs=0"], "pairs: must be greater"),
-        (["--set", "colour=red"], "with one of the names"),
+        (["--set", "colour=red"], "no such setting; there are"),
         (["--rule", "dii-stress", "--set", "topical=false"], "45 distractor captions"),
         (["--validation", "0.1"], "validation has 4 photographs"),
         (["--validation", "0.6", "--test", "0.5"], "shares"),

@@ -56,7 +56,7 @@ def test_errors_are_one_line(tmp_path):
         (["--source", tmp_path / "gone"], "no such file or folder"),
         (["--source", tmp_path / "images"], "train.description-in-isolation.json is neither in it"),
         (["--source", folder], "has none of the 15 photographs"),
-        (["--source", folder, "--set", "words=1"], "--set words=1: give name=value with one of the names text, verify"),
+        (["--source", folder, "--set", "words=1"], "--set words=1: no such setting; there are text, verify"),
         (["--source", folder, "--set", "text=title"], "text: "),
     ):
         result = run("story-dii", *arguments, "-o", tmp_path / "dii.jsonl")

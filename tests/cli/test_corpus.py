@@ -91,7 +91,7 @@ def test_a_corpus_that_is_not_there(tmp_path, command):
     more = {"convert": [tmp_path / "x.jsonl"], "split": ["--output", tmp_path / "x.jsonl"]}.get(command, [])
     result = run(command, tmp_path / "gone.jsonl", *more)
     assert result.exit_code == 1
-    assert "gone.jsonl: cannot be read" in result.stderr
+    assert "gone.jsonl: no such file" in result.stderr
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
 

@@ -157,7 +157,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no-training", "gone.jsonl"], r"gone\.jsonl: cannot be read"),
+        (["no-training", "gone.jsonl"], r"gone\.jsonl: no such file"),
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
         (["no-training", "good.jsonl", "--evidence", "smell"], "evidence"),

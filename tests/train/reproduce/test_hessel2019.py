@@ -119,7 +119,7 @@ def test_what_the_table_compares_cannot_be_set(key):
         (["features.text=minilm"], 'text.kind = "gru" does not go with features.text = "minilm"'),
         (["image.kind=network"], 'does not go with features.image = "efficientnet-lite0"'),
         (["objective.learn_scale=true"], "the hinge has no scale"),
-        (["training.epoch=3"], "there are batch, epochs"),
+        (["training.epoch=3"], "There are batch, epochs"),
         (["training.epochs=none"], "training.epochs"),
         (["nonsense"], "give key=value"),
     ],
