@@ -52,7 +52,7 @@ def test_published_figures_that_stand_in_two_places_agree():
 def test_names_of_tables():
     assert [table_name(name) for name in ("2", "hessel2019/S1", "li2021/bias")] == ["2", "S1", "li2021/bias"]
     for wrong in ("li2021/1", "hessel2019/li2021/2", "hessel2019/", "../2", ""):
-        with pytest.raises(SettingError, match="[Tt]here are 2, 3, S1, S2, S3, S4, li2021/2"):
+        with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4, li2021/2"):
             table_name(wrong)
 
 
