@@ -36,7 +36,7 @@ from iconotext.features import FeatureCache, cached_image, cached_text, load_tex
 from iconotext.features.cores import on_cores
 from iconotext.features.device import image_batch
 from iconotext.features.efficientnet import BATCH, SIDE, EfficientNetBackbone, prepare
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 TURNS = 3
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"}

@@ -40,16 +40,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.features import FeatureCache, load_image_backbone
-from iconotext.retrieve.candidates import WITH_WORDS
-from iconotext.retrieve.items import Item, Place
-from iconotext.retrieve.library.index import build_index, exact_nearest
-from iconotext.retrieve.library.rows import Near
-from iconotext.retrieve.library.settings import LibrarySettings
-from iconotext.retrieve.library.store import create_library, open_library
-from iconotext.retrieve.library.update import update_library
-from iconotext.retrieve.match import Background, asked_words
-from iconotext.retrieve.search import Query, search
-from iconotext.retrieve.space import SearchSpace
+from iconotext.library.candidates import WITH_WORDS
+from iconotext.library.index import build_index, exact_nearest
+from iconotext.library.items import Item, Place
+from iconotext.library.match import Background, asked_words
+from iconotext.library.rows import Near
+from iconotext.library.search import Query, search
+from iconotext.library.settings import LibrarySettings
+from iconotext.library.space import SearchSpace
+from iconotext.library.store import create_library, open_library
+from iconotext.library.update import update_library
 
 TOP = 10
 QUERIES = 200
@@ -189,7 +189,7 @@ def ask(folder: Path) -> dict[str, Any]:
         times.append(time.perf_counter() - start)
     found["whole search"] = _milliseconds(times)
     found["memory"] = {"peak_MB": _peak()}
-    from iconotext.retrieve.space import load_space
+    from iconotext.library.space import load_space
 
     load_space("default", cache=FeatureCache()).texts(["A dog on a beach."])
     library.nearest(queries[0], TOP)
@@ -199,7 +199,7 @@ def ask(folder: Path) -> dict[str, Any]:
 
 def measure_add(files: list[Path]) -> dict[str, Any]:
     """Pictures a second of ``library add``, of the bare encoder, and their ratio: medians over three turns."""
-    from iconotext.retrieve.space import load_space
+    from iconotext.library.space import load_space
 
     bare = load_image_backbone()
     bare.encode(files[:16])

@@ -20,8 +20,8 @@ DECODE = """
 import resource, sys, time
 from pathlib import Path
 from iconotext.errors import PictureError
-from iconotext.read.images import decode
-from iconotext.read.worker import close_worker
+from iconotext.images import decode
+from iconotext.worker import close_worker
 start = time.perf_counter()
 try:
     what = "{} × {}".format(*decode(Path(sys.argv[1]), at_least=256).size)

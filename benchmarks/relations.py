@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.corpus.builders.labelled.splits import PUBLISHED
-from iconotext.corpus.relations import CITE, CLUE
 from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import raw_logits
 from iconotext.embed.word_hashes import hashed_texts
 from iconotext.evaluate.average_precision import average_precision
-from iconotext.evaluate.published.alikhani2021 import TABLE_8
 from iconotext.features import FeatureCache
 from iconotext.links.words import file_words
+from iconotext.papers.datasets.labelled.splits import PUBLISHED
+from iconotext.papers.published.alikhani2021 import TABLE_8
 from iconotext.recipe.relations import RelationSettings, load_relation_recipe
+from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.logistic import fit_logistic
 from iconotext.train.relations.text import fit_text

@@ -11,7 +11,7 @@ FOLDER holds the data, by default $ICONOTEXT_DATA, else shared/data beside the c
   text and the sentences that ``link`` finds, but not the question itself; and with it, where ``link`` finds it.
 
 The sources (repositories; of Flickr8k every other photograph) are divided by a hash of their names. On one half the
-weights and limits of ``iconotext.retrieve.match`` are fitted: printed first, to be copied there. All tables are of
+weights and limits of ``iconotext.library.match`` are fitted: printed first, to be copied there. All tables are of
 the other half: share of questions whose picture comes first and among the first ten, and the mean of 1 / rank, with
 95 % intervals from 1,000 resamplings of documents; then how often a match is called good, for questions whose picture
 is there, and for questions from another source.
@@ -33,15 +33,15 @@ from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.features import FeatureCache
+from iconotext.library import match
+from iconotext.library.background import measure_background
+from iconotext.library.items import Item, Place, Said
+from iconotext.library.match import asked_words, deviations, has_every_word, said_of, with_every_word, words_of
+from iconotext.library.settings import LibrarySettings
+from iconotext.library.space import SearchSpace, load_space
+from iconotext.library.store import create_library
 from iconotext.links.words import stems
 from iconotext.pipeline import Linker, LinkSettings
-from iconotext.retrieve import match
-from iconotext.retrieve.items import Item, Place, Said
-from iconotext.retrieve.library.background import measure_background
-from iconotext.retrieve.library.settings import LibrarySettings
-from iconotext.retrieve.library.store import create_library
-from iconotext.retrieve.match import asked_words, deviations, has_every_word, said_of, with_every_word, words_of
-from iconotext.retrieve.space import SearchSpace, load_space
 from iconotext.types import LinkedDocument
 
 Floats = NDArray[np.floating]

@@ -360,7 +360,7 @@ train(make_recipe(values, source="benchmark"), [Path(sys.argv[1])], Path(sys.arg
 
 def start(turns: int) -> list[Row]:
     """A corpus of 60 documents of 10 × 10 caption-like sentences and images whose features lie in a table."""
-    from iconotext.corpus.feature_table import write_feature_table
+    from iconotext.features.feature_table import write_feature_table
 
     rng = np.random.default_rng(2)
     with tempfile.TemporaryDirectory() as name:

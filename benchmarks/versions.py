@@ -29,10 +29,10 @@ import numpy as np
 from lxml import html as lxml_html
 
 from iconotext.errors import IconotextError, PictureError
+from iconotext.images import decode
 from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
 from iconotext.read.html import image_sources
-from iconotext.read.images import decode
 from iconotext.read.markdown import split_front_matter
 from iconotext.read.templates import expand_templates
 from iconotext.types import Document, Image

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.read.worker import close_worker
+from iconotext.worker import close_worker
 
 MakePicture = Callable[..., Path]
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import iconotext
-from iconotext.corpus.feature_table import load_feature_table
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
+from iconotext.features.feature_table import load_feature_table
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from tests.features.conftest import models, write_tokenizer  # noqa: F401 - a fixture
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.corpus.feature_table import FeatureTable
     from iconotext.embed.document_space import DocumentSpace
     from iconotext.embed.folder import StoredModel
     from iconotext.embed.region_backbone import RegionBackbone
     from iconotext.embed.relation_model import RelationModel
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
+    from iconotext.features.feature_table import FeatureTable
     from iconotext.links.explanation import Coverable
     from iconotext.types import FloatMatrix
 

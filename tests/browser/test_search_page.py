@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iconotext.retrieve.filters import Filters
-from iconotext.retrieve.items import Item, Place, Said
-from iconotext.retrieve.library.settings import LibrarySettings
-from iconotext.retrieve.library.store import create_library
-from iconotext.retrieve.search import Query, search
-from iconotext.retrieve.search_page import search_page, write_search_page
+from iconotext.library.filters import Filters
+from iconotext.library.items import Item, Place, Said
+from iconotext.library.search import Query, search
+from iconotext.library.search_page import search_page, write_search_page
+from iconotext.library.settings import LibrarySettings
+from iconotext.library.store import create_library
+from tests.library.library_fakes import RELATIONS, Colours, Relations, paint
 from tests.report.conftest import HOSTILE
-from tests.retrieve.library_fakes import RELATIONS, Colours, Relations, paint
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from iconotext.evaluate.human import next_pair, vote
+from iconotext.papers.studies import next_pair, vote
 from tests.cli.coherent import coherent_model
 from tests.cli.test_evaluate import run
 from tests.cli.test_evaluate_retrieval import model, pairs

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from iconotext import read_corpus
 from iconotext.cli.app import app
-from tests.corpus.builders.test_mscoco import coco
+from tests.papers.datasets.test_mscoco import coco
 
 
 def run(*arguments):

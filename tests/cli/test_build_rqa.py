@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from iconotext import read_corpus
 from iconotext.cli.build.rqa import rqa
-from tests.corpus.builders.test_rqa import files, names_in, pictures, recipe
+from tests.papers.datasets.test_rqa import files, names_in, pictures, recipe
 
 app = typer.Typer()
 app.command()(rqa)

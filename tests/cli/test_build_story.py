@@ -9,7 +9,7 @@ from iconotext import read_corpus
 from iconotext.cli.build.dii_stress import dii_stress
 from iconotext.cli.build.story_dii import story_dii
 from iconotext.cli.build.story_sis import story_sis
-from tests.corpus.builders.test_story import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
+from tests.papers.datasets.test_story import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
 
 app = typer.Typer()
 for command in (story_dii, story_sis, dii_stress):

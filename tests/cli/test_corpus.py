@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from iconotext import read_corpus
 from iconotext.cli.app import app
 from iconotext.cli.build import build
-from iconotext.corpus.feature_table import load_feature_table
+from iconotext.features.feature_table import load_feature_table
 
 
 def run(*arguments):

@@ -11,8 +11,8 @@ from PIL import Image as Pillow
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.corpus.relations import RELATIONS
 from iconotext.embed import relation_model
+from iconotext.relations import RELATIONS
 from tests.cli.test_link import run
 
 NAMES = tuple(relation.name for relation in RELATIONS)

@@ -13,9 +13,9 @@ from iconotext.cli import reproduce as command
 from iconotext.cli.app import app
 from iconotext.cli.fitted import fitted
 from iconotext.errors import SettingError
-from iconotext.evaluate.table import Cell, ResultsTable, Value, markdown
-from iconotext.train.reproduce import comparison as module
-from iconotext.train.reproduce.comparison import Reproduction
+from iconotext.papers.tables import comparison as module
+from iconotext.papers.tables.comparison import Reproduction
+from iconotext.papers.tables.figures_table import Cell, ResultsTable, Value, markdown
 from tests.train.synthetic import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]

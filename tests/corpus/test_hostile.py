@@ -341,7 +341,7 @@ def test_streaming_tells_no_place_beyond_the_end_of_a_file_that_was_cut_off(item
 
 
 def test_features_never_run_code(tmp_path):
-    from iconotext.corpus.feature_table import load_feature_table
+    from iconotext.features.feature_table import load_feature_table
 
     class Trap:
         def __reduce__(self):

@@ -15,8 +15,8 @@ from iconotext.corpus import document_row
 from iconotext.corpus.document_row import Pictures, Whereabouts
 from iconotext.corpus.row import Row, parse_json_row, parse_row
 from iconotext.corpus.store import read_rows, write_rows
-from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import CorpusError
+from iconotext.strict_json import parse_json
 
 GOOD: dict[str, Any] = {
     "id": "paris",

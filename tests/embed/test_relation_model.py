@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iconotext.corpus.relations import CITE, CLUE
 from iconotext.embed.layer_means import TEXTS
 from iconotext.embed.relation_model import (
     LIMIT,
@@ -18,6 +17,7 @@ from iconotext.embed.relation_model import (
 from iconotext.embed.word_hashes import hashed_runs
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache
+from iconotext.relations import CITE, CLUE
 
 BUCKETS = 64
 

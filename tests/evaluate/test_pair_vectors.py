@@ -16,8 +16,8 @@ from iconotext.evaluate.retrieval_scores import (
     relation_probabilities_of,
     similarities,
 )
-from iconotext.retrieve.refinement import Refinement, refine
-from iconotext.retrieve.space import SearchSpace
+from iconotext.library.refinement import Refinement, refine
+from iconotext.library.space import SearchSpace
 from iconotext.types import Document, Image, Sentence
 
 

@@ -15,7 +15,7 @@ from iconotext.evaluate.refinement_tuning import (
     write_tuning,
 )
 from iconotext.evaluate.retrieval import rank_pools, retrieval
-from iconotext.retrieve.refinement import refine
+from iconotext.library.refinement import refine
 
 
 def made(seed=0, n=60, helpful=True):

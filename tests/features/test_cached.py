@@ -6,7 +6,7 @@ import pytest
 from iconotext.errors import PictureError
 from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached_text, share_space
 from iconotext.features.backbone import blank_features
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 BROKEN = b"no picture"
 

@@ -15,7 +15,7 @@ from iconotext.features import cores as cores_module
 from iconotext.features import load_image_backbone, packaged
 from iconotext.features.efficientnet import prepare
 from iconotext.features.efficientnet_network import load_network
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 SAMPLES = Path(skimage.__file__).parent / "data"
 BROKEN = b"no picture"

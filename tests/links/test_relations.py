@@ -64,7 +64,7 @@ def test_other_languages_and_documents_without_links_stay_as_they_are():
 
 def test_the_linker_says_how_sentence_and_picture_relate_unless_told_not_to(tmp_path, picture):
     from iconotext import Linker, LinkSettings
-    from iconotext.corpus.relations import CITE, CLUE
+    from iconotext.relations import CITE, CLUE
 
     picture("cat.png", seed=1)
     sentences = (Sentence("A cat sleeps."), Sentence("What a lovely day!"))

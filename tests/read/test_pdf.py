@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
+from iconotext.images import decode
 from iconotext.read import ReadSettings, read
-from iconotext.read.images import decode
 from iconotext.read.pdf_document import read_document
 from iconotext.types import Document
 from tests.read.pdf_writer import Sheet, file_of, image_object, jpeg, png, stream, write_pdf

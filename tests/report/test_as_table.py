@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from iconotext.images import inspect
 from iconotext.plain_text import readable, shortened
-from iconotext.read.images import inspect
 from iconotext.report.as_table import LONGEST, count, overview, table
 from iconotext.types import Explanation, Image
 from tests.report.conftest import explained, link, make_linked, photograph

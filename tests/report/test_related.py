@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from iconotext.corpus.relations import CLUE
+from iconotext.relations import CLUE
 from iconotext.report.as_html import reading_page
 from iconotext.report.as_json import json_object
 from iconotext.report.as_markdown import markdown

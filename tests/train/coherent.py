@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iconotext.corpus.feature_table import write_feature_table
+from iconotext.features.feature_table import write_feature_table
 
 THINGS, DIM = 8, 16
 

@@ -9,8 +9,8 @@ import torch
 from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
+from iconotext.library.coherence import relation_probabilities
 from iconotext.recipe import load_recipe
-from iconotext.retrieve.coherence import relation_probabilities
 from iconotext.train import loop
 from iconotext.train import step as step_module
 from iconotext.train import validate as validate_module

@@ -9,10 +9,10 @@ from iconotext.embed.folder import load_model, save_model
 from iconotext.embed.trained import load_trained
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
+from iconotext.library.coherence import relation_probabilities
+from iconotext.library.space import load_space
 from iconotext.pipeline import Linker
 from iconotext.recipe import load_recipe
-from iconotext.retrieve.coherence import relation_probabilities
-from iconotext.retrieve.space import load_space
 from iconotext.train.prepare import prepared_key
 from iconotext.train.run import train
 from tests.features.conftest import models, noise

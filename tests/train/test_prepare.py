@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iconotext.corpus.feature_table import write_feature_table
 from iconotext.errors import CorpusError, FeatureError
+from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.prepare import prepare

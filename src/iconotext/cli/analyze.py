@@ -21,7 +21,7 @@ from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate import Evaluation, Scored
-    from iconotext.evaluate.difficulty import Difficulty, Regression
+    from iconotext.papers.analyses.difficulty import Difficulty, Regression
 
 analyze = typer.Typer(
     help="Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
@@ -75,7 +75,7 @@ def correlation(
     - `iconotext analyze correlation dc.parquet tk.parquet ap.parquet`
     """
     with known_errors():
-        from iconotext.evaluate.correlation import as_dict, correlations, lowest
+        from iconotext.papers.analyses.correlation import as_dict, correlations, lowest
 
         found = correlations(named_results(results))
         if as_json:
@@ -125,8 +125,8 @@ def difficulty(
         from iconotext.corpus.store import read_corpus
         from iconotext.evaluate import read_results
         from iconotext.evaluate.backbones import load_backbones
-        from iconotext.evaluate.difficulty import explain
-        from iconotext.evaluate.document_vectors import document_vectors
+        from iconotext.papers.analyses.difficulty import explain
+        from iconotext.papers.analyses.document_vectors import document_vectors
 
         settings = make_settings(DifficultySettings, parse_settings(set_ or [], DifficultySettings)[0])
         evaluation = read_results(results).evaluation
@@ -181,7 +181,7 @@ def examples(
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.examples import Example, examples_page, representative
+        from iconotext.papers.analyses.examples import Example, examples_page, representative
         from iconotext.pipeline import LinkSettings
         from iconotext.write import refuse, write_text
 
@@ -231,7 +231,7 @@ def curves(
     - `iconotext analyze curves models/dc models/ap --output curves.svg`
     """
     with known_errors():
-        from iconotext.evaluate.curves import read_curve, write_curves
+        from iconotext.papers.analyses.curves import read_curve, write_curves
 
         found = [read_curve(folder) for folder in folders]
         if as_json:

@@ -15,9 +15,9 @@ from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
-    from iconotext.corpus.feature_table import FeatureTable
-    from iconotext.evaluate.bias import Bias
     from iconotext.features import ImageBackbone
+    from iconotext.features.feature_table import FeatureTable
+    from iconotext.papers.analyses.bias import Bias
 
 
 class BiasSettings(BaseModel):
@@ -83,9 +83,9 @@ def bias(
     - `iconotext analyze bias dii/ --set image=dii/features.npy`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.bias import measure, negative_distances, write_distances
-        from iconotext.evaluate.document_pictures import document_pictures, some_linked
         from iconotext.evaluate.drawing import check_figure
+        from iconotext.papers.analyses.bias import measure, negative_distances, write_distances
+        from iconotext.papers.analyses.document_pictures import document_pictures, some_linked
 
         settings = make_settings(BiasSettings, parse_settings(set_ or [], BiasSettings)[0])
         figure = output or (None if as_json else Path("distances.svg"))
@@ -113,7 +113,7 @@ def show_bias(found: Bias) -> None:
     """A table for people, on stdout."""
     from rich.table import Table
 
-    from iconotext.evaluate.bias import in_words
+    from iconotext.papers.analyses.bias import in_words
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Negatives of")
@@ -136,7 +136,7 @@ def _image(settings: BiasSettings) -> ImageBackbone | FeatureTable:
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
     if settings.image is not None and settings.image.endswith(".npy"):
-        from iconotext.corpus.feature_table import load_feature_table
+        from iconotext.features.feature_table import load_feature_table
 
         return load_feature_table(Path(settings.image))
     backbone = load_image_backbone(settings.image) if settings.image else load_image_backbone()

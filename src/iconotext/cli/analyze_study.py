@@ -16,9 +16,9 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.plain_text import percent
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.human import StudyResults
-    from iconotext.evaluate.human.preference import Preference
     from iconotext.evaluate.pair_vectors import PairVectors
+    from iconotext.papers.studies import StudyResults
+    from iconotext.papers.studies.preference import Preference
 
 
 SMALL_EFFECT = 0.2
@@ -87,10 +87,10 @@ def study(
     """
     with known_errors(download=download):
         from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
-        from iconotext.corpus.relations import relation_name
-        from iconotext.evaluate.human import create_study
-        from iconotext.evaluate.human.contenders import chosen_queries, contenders
-        from iconotext.evaluate.human.preference import pairs_needed, smallest_effect
+        from iconotext.papers.studies import create_study
+        from iconotext.papers.studies.contenders import chosen_queries, contenders
+        from iconotext.papers.studies.preference import pairs_needed, smallest_effect
+        from iconotext.relations import relation_name
 
         settings = make_settings(StudySettings, parse_settings(set_ or [], StudySettings)[0])
         if output.exists():
@@ -156,7 +156,7 @@ def votes(
     - `iconotext analyze votes study.sqlite --csv votes.csv --json`
     """
     with known_errors():
-        from iconotext.evaluate.human import export_votes, progress, study_results
+        from iconotext.papers.studies import export_votes, progress, study_results
 
         settings = make_settings(VotesSettings, parse_settings(set_ or [], VotesSettings)[0])
         found = study_results(file, power=settings.power, significance=settings.significance)
@@ -179,7 +179,7 @@ def show_votes(found: StudyResults) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.evaluate.human.results import OUTCOMES
+    from iconotext.papers.studies.results import OUTCOMES
 
     tables = []
     for columns in (("Pairs", *(outcome.capitalize() for outcome in OUTCOMES)), TESTS):

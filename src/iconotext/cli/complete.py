@@ -20,7 +20,7 @@ def recipes() -> list[str]:
 
 def relations() -> list[tuple[str, str]]:
     """Coherence relations, each with its meaning."""
-    from iconotext.corpus.relations import RELATIONS
+    from iconotext.relations import RELATIONS
 
     return [(relation.short, relation.meaning) for relation in RELATIONS]
 

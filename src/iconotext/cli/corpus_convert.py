@@ -67,9 +67,9 @@ def convert(
 def convert_corpus(source: Path, target: Path, to: To | None, features: str | None, *, force: bool) -> None:
     """Read, write, and take the table of features along; say on stderr what was done and what was left out."""
     from iconotext.corpus.document_row import written_source
-    from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
     from iconotext.corpus.released import documents_file
     from iconotext.corpus.store import corpus_folder, format_of, left_out, target_format, write_corpus
+    from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
     from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
     from iconotext.write import refuse
 
@@ -116,7 +116,8 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
 
 def _has_rows(source: Path, folder: Path) -> bool:
     """Whether an image of a corpus has a row in the table of a folder; what lies there may be of another data set."""
-    from iconotext.corpus import feature_table, store
+    from iconotext.corpus import store
+    from iconotext.features import feature_table
 
     file = folder / feature_table.ROWS_FILE
     if not file.is_file():
@@ -128,8 +129,8 @@ def _has_rows(source: Path, folder: Path) -> bool:
 
 def _write_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool) -> None:
     """Compute and write the features of pictures, by what the corpus calls them."""
-    from iconotext.corpus.feature_table import write_feature_table
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
+    from iconotext.features.feature_table import write_feature_table
 
     encoder = cached_image(load_image_backbone(backbone), FeatureCache())
     chunks = encoded(encoder, list(files.values()), "Features")

@@ -83,7 +83,7 @@ def stats(
             for path in paths
         ]
         if plot is not None:  # first: who reads the tables may stop after some lines
-            from iconotext.evaluate.corpus_sizes import write_sizes
+            from iconotext.papers.analyses.corpus_sizes import write_sizes
 
             write_sizes(dict(zip(_names(paths), (numbers for _, numbers in found), strict=True)), plot, force=force)
             say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)
@@ -219,7 +219,7 @@ def _relations_table(having: dict[str, CorpusStats], headers: list[str]) -> Tabl
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.evaluate.published.alikhani2021 import TABLE_1, TABLE_2
+    from iconotext.papers.published.alikhani2021 import TABLE_1, TABLE_2
 
     published = TABLE_1 | TABLE_2
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

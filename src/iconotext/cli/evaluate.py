@@ -22,7 +22,7 @@ from iconotext.errors import CorpusError, SettingError
 
 if TYPE_CHECKING:
     from iconotext.evaluate import Evaluation, Scored
-    from iconotext.evaluate.object_detection import ObjectDetection
+    from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.pipeline import LinkSettings
     from iconotext.types import Document
 
@@ -309,7 +309,7 @@ def score(
 
 def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
     from iconotext.evaluate.backbones import load_backbones
-    from iconotext.evaluate.object_detection import evaluate_object_detection
+    from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     if set(linking.evidence) != {"picture"}:
         raise SettingError("object-detection uses the picture only: leave --evidence out")

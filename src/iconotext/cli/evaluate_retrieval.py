@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from iconotext.evaluate.average_precision import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Figure, Retrieval, Score
-    from iconotext.retrieve.refinement import Refinement
-    from iconotext.retrieve.space import SearchSpace
+    from iconotext.library.refinement import Refinement
+    from iconotext.library.space import SearchSpace
 
 
 class RetrievalSettings(BaseModel):
@@ -139,7 +139,7 @@ def search_space(model: str, *, cache: bool) -> SearchSpace:
         SettingError: It is a baseline that has no vectors.
     """
     from iconotext.features import FeatureCache
-    from iconotext.retrieve.space import load_space
+    from iconotext.library.space import load_space
 
     if model in ("random", "object-detection"):
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
@@ -163,7 +163,7 @@ def parse_refinement(text: str) -> Refinement:
     Raises:
         SettingError: It says something else.
     """
-    from iconotext.retrieve.refinement import Refinement
+    from iconotext.library.refinement import Refinement
 
     if text.strip().casefold() == "none":
         return Refinement(0.0, 0.0)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from iconotext.embed.relation_model import RelationModel
     from iconotext.features import FeatureCache
+    from iconotext.library.encode import Link
+    from iconotext.library.files import Found
+    from iconotext.library.report import Report
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.read import Failure, ReadSettings
-    from iconotext.retrieve.library.encode import Link
-    from iconotext.retrieve.library.files import Found
-    from iconotext.retrieve.library.report import Report
     from iconotext.types import LinkedDocument
 
 SHOWN = 20
@@ -133,7 +133,7 @@ def remove(
     - `iconotext library remove lib old-photos/`
     """
     with known_errors():
-        from iconotext.retrieve.library.update import remove_from_library
+        from iconotext.library.update import remove_from_library
 
         report = remove_from_library(path, paths)
         if json:
@@ -152,8 +152,8 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
     - `iconotext library list lib --json | jq .pictures`
     """
     with known_errors():
-        from iconotext.retrieve.library.describe import describe
-        from iconotext.retrieve.library.store import open_library
+        from iconotext.library.describe import describe
+        from iconotext.library.store import open_library
 
         found = describe(open_library(path))
         if json:
@@ -176,9 +176,9 @@ def add_to_library(
     """
     from iconotext.features import FeatureCache, check_backbones, find_model
     from iconotext.features.model_folder import MODELS
-    from iconotext.retrieve.library.settings import is_library
-    from iconotext.retrieve.library.store import open_library
-    from iconotext.retrieve.library.update import update_library
+    from iconotext.library.settings import is_library
+    from iconotext.library.store import open_library
+    from iconotext.library.update import update_library
 
     def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
         return progress(files, total=total, label="Adding")

@@ -19,13 +19,13 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from iconotext.train.reproduce.comparison import Reproduction
+    from iconotext.papers.tables.comparison import Reproduction
 
 
 def _known(table: str) -> str:
     """A table that there is; said before anything is asked for."""
     with known_errors():
-        from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
+        from iconotext.papers.tables.rows import OF_RELATIONS, table_name
 
         if table not in OF_RELATIONS:
             table_name(table)
@@ -128,9 +128,9 @@ def reproduce(
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.errors import SettingError
+        from iconotext.papers.tables.folder import STATE
+        from iconotext.papers.tables.rows import OF_RELATIONS, table_name
         from iconotext.train.refused import gone_if_refused
-        from iconotext.train.reproduce.folder import STATE
-        from iconotext.train.reproduce.rows import OF_RELATIONS, table_name
 
         of_relations = table in OF_RELATIONS
         if of_relations and from_ is not None:
@@ -149,11 +149,11 @@ def reproduce(
                 "tell": show.tell,
             }
             if of_relations:
-                from iconotext.train.reproduce.coherence.comparison import reproduce_coherence
+                from iconotext.papers.tables.coherence.comparison import reproduce_coherence
 
                 done = reproduce_coherence(table, corpus, folder, **options)
             else:
-                from iconotext.train.reproduce.comparison import reproduce as run
+                from iconotext.papers.tables.comparison import reproduce as run
 
                 done = run(table, corpus, folder, source=from_, **options)
         _tell(done, as_json=as_json)

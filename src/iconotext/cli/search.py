@@ -13,9 +13,9 @@ from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
-    from iconotext.retrieve.library.store import Library
-    from iconotext.retrieve.search import Query, Result
-    from iconotext.retrieve.space import SearchSpace
+    from iconotext.library.search import Query, Result
+    from iconotext.library.space import SearchSpace
+    from iconotext.library.store import Library
 
 INDENT = (0, 0, 0, 8)
 """Of what is said of a result: as wide as how well it matches."""
@@ -67,11 +67,11 @@ def search(
     - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
     """
     with known_errors(download=download):
-        from iconotext.retrieve.filters import make_filters
-        from iconotext.retrieve.library.store import open_library
+        from iconotext.library.filters import make_filters
+        from iconotext.library.store import open_library
         from iconotext.write import refuse
 
-        from iconotext.retrieve.search import Query, has_good_match  # isort: skip
+        from iconotext.library.search import Query, has_good_match  # isort: skip
 
         if html is not None:
             refuse(html, force)
@@ -79,7 +79,7 @@ def search(
         opened = open_library(library)
         query, found = find(opened.path, query)
         if html is not None:
-            from iconotext.retrieve.search_page import write_search_page
+            from iconotext.library.search_page import write_search_page
 
             write_search_page(html, opened, query, found, force=force)
         if found and not has_good_match(found):
@@ -100,10 +100,10 @@ def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
     from iconotext.embed.folder import init_folder
     from iconotext.evaluate.refinement_tuning import read_refinement
     from iconotext.features import FeatureCache
-    from iconotext.retrieve.library.store import open_library
-    from iconotext.retrieve.search import is_english
-    from iconotext.retrieve.search import search as search_library
-    from iconotext.retrieve.space import load_space
+    from iconotext.library.search import is_english
+    from iconotext.library.search import search as search_library
+    from iconotext.library.space import load_space
+    from iconotext.library.store import open_library
 
     cache = FeatureCache()
     library = open_library(path)
@@ -124,8 +124,8 @@ def named(relation: str, library: Library, space: SearchSpace) -> str:
     Raises:
         SettingError: There is no such relation here.
     """
-    from iconotext.corpus.relations import find_relation, relation_name
-    from iconotext.retrieve.search import told_relations
+    from iconotext.library.search import told_relations
+    from iconotext.relations import find_relation, relation_name
 
     told = told_relations(library, space)
     return relation_name(relation, told) if told else find_relation(relation).name  # search says what is missing
@@ -136,9 +136,9 @@ def show(query: Query, found: list[Result]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from iconotext.corpus.relations import short_name
+    from iconotext.library.items import from_here
     from iconotext.plain_text import percent, readable, shortened
-    from iconotext.retrieve.items import from_here
+    from iconotext.relations import short_name
 
     if not found:
         say("No picture satisfies the filters.")

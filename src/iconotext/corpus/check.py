@@ -22,13 +22,13 @@ import numpy as np
 from iconotext.corpus.check_part import CODES, PartSummary, summarise
 from iconotext.corpus.digest_table import DigestTable
 from iconotext.corpus.document_row import Pictures, Whereabouts
-from iconotext.corpus.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.corpus.in_order import in_order
 from iconotext.corpus.picture_keys import content_key
 from iconotext.corpus.row import Part, Problem, Record, Row
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
 from iconotext.errors import CorpusError, PictureError
-from iconotext.read.images import decode
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
+from iconotext.images import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.feature_table import ROWS_FILE, read_rows
 from iconotext.corpus.row import Row, parse_row
 from iconotext.errors import CorpusError
+from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.types import Document, Image, Kind, Sentence
 
 SENTENCE_KINDS: dict[str, Kind] = {

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from iconotext.corpus.row import Problem
-from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import CorpusError
+from iconotext.strict_json import parse_json
 
 LONGEST = 1 << 28
 """Bytes of a line that is read at all; a file without line ends must not fill the memory."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from iconotext.corpus.json_lines import count_lines, line_blocks, lines_of, parse_lines
 from iconotext.corpus.row import Part, Record, Row, parse_json_row, parse_row
-from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json
 from iconotext.write import opened
 
 count_jsonl = count_lines

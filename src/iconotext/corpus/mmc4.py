@@ -17,9 +17,9 @@ from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, Stric
 from iconotext.corpus.document_row import named_by_address
 from iconotext.corpus.json_lines import line_blocks, lines_of, parse_lines
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row, problems_of
-from iconotext.corpus.strict_json import dump_json
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json
 from iconotext.write import opened
 
 KEYS = ("image_info", "text_list")

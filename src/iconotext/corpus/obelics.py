@@ -16,10 +16,10 @@ from typing import Any
 
 from iconotext.corpus.parquet import count_parquet, parquet_columns, parquet_groups, write_table
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.corpus.strict_json import dump_json, parse_json
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
+from iconotext.strict_json import dump_json, parse_json
 
 COLUMNS = ("images", "metadata", "general_metadata", "texts")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.corpus.strict_json import dump_json, parse_json
 from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json, parse_json
 from iconotext.write import opened
 
 ROWS_AT_ONCE = 256

@@ -20,9 +20,9 @@ from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 from iconotext.corpus.ends import labels_of
 from iconotext.corpus.json_stream import elements
 from iconotext.corpus.row import Problem, Record, Row, Split, parse_row, problems_of
-from iconotext.corpus.strict_json import dump_json
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json
 from iconotext.write import opened, refuse
 
 DOCUMENTS_FILE = "docs.json"

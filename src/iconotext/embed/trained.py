@@ -10,10 +10,10 @@ from iconotext.errors import FeatureError
 from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
-    from iconotext.corpus.feature_table import FeatureTable
     from iconotext.embed.folder import StoredModel
     from iconotext.embed.region_backbone import RegionBackbone
     from iconotext.features.backbone import ImageBackbone, TextBackbone
+    from iconotext.features.feature_table import FeatureTable
 
 
 def load_trained(
@@ -63,7 +63,7 @@ def load_trained(
         looking, table = (None, regions) if from_file else (regions, None)
         seen = regions.source.name
     elif features.image.endswith(".npy"):
-        from iconotext.corpus.feature_table import load_feature_table
+        from iconotext.features.feature_table import load_feature_table
 
         if not Path(wanted).is_file():
             raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.corpus.picture_keys import PictureKeys
-from iconotext.corpus.relations import RELATIONS
 from iconotext.errors import CorpusError
+from iconotext.relations import RELATIONS
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.retrieve.space import SearchSpace
+    from iconotext.library.space import SearchSpace
     from iconotext.types import FloatMatrix
 
 AT_ONCE = 512

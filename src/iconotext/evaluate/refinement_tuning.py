@@ -29,7 +29,7 @@ from iconotext.evaluate.retrieval import (
     ranks_of,
     retrieval,
 )
-from iconotext.retrieve.refinement import Refinement, confidence, top_difference
+from iconotext.library.refinement import Refinement, confidence, top_difference
 from iconotext.write import write_text
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.retrieve.refinement import Refinement, refine
+from iconotext.library.refinement import Refinement, refine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
-    from iconotext.retrieve.space import SearchSpace
+    from iconotext.library.space import SearchSpace
 
     Floats = NDArray[np.floating]
     Probabilities = Callable[[Floats, Floats], Floats]
@@ -64,6 +64,6 @@ def relation_probabilities_of(space: SearchSpace) -> tuple[Probabilities, tuple[
     stored = space.stored
     if stored is None or not stored.relations:
         return None
-    from iconotext.retrieve.coherence import relation_probabilities
+    from iconotext.library.coherence import relation_probabilities
 
     return lambda texts, images: relation_probabilities(stored, texts, images), tuple(stored.relations)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from iconotext.errors import PictureError
 from iconotext.features.backbone import ImageFeatures, Picture
 from iconotext.features.cores import on_cores, usable_cores
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

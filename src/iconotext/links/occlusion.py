@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.features.regions import GRID, grid_boxes
+from iconotext.images import decode
 from iconotext.links.explanation import Coverable
-from iconotext.read.images import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
 from iconotext.read.web_page import fetch_page, from_the_web, is_address
-from iconotext.read.worker import LimitError, apart
+from iconotext.worker import LimitError, apart
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow

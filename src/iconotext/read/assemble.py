@@ -9,9 +9,9 @@ from operator import itemgetter
 from pathlib import Path
 
 from iconotext.errors import PictureError
+from iconotext.images import inspect
 from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, Picture, attach_captions
-from iconotext.read.images import inspect
 from iconotext.read.sentences import detect_language, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from iconotext.images import is_usual
 from iconotext.plain_text import counted, percent, readable, shortened
-from iconotext.read.images import is_usual
 from iconotext.report.carried import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
 from iconotext.types import Explanation, LinkedDocument

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import PictureError
-from iconotext.read.images import decode
+from iconotext.images import decode
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def embed(
         images: The images of the document.
         wanted: Numbers of those that the page shows; no other is read.
         longer_side: At most so many pixels; smaller pictures keep their size.
-        decoder: As ``iconotext.read.images.decode``.
+        decoder: As ``iconotext.images.decode``.
 
     Returns:
         Number of the image to what became of it. A picture that cannot be decoded has a ``problem`` instead.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import log
 from typing import Any
 
-from iconotext.corpus.relations import RELATIONS, Relation
+from iconotext.relations import RELATIONS, Relation
 from iconotext.types import Link, LinkedDocument
 
 LIKELY = 0.5

@@ -10,7 +10,7 @@ from iconotext.evaluate.average_precision import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.retrieval import POOL, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import own_probabilities, similarities
-from iconotext.retrieve.coherence import layer_probabilities
+from iconotext.library.coherence import layer_probabilities
 from iconotext.train.validate import encode_pairs
 
 if TYPE_CHECKING:

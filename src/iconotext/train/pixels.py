@@ -13,7 +13,7 @@ from torch import Tensor
 
 from iconotext.embed.image_network import WHOLE, augmented, middle
 from iconotext.features.cores import usable_cores
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

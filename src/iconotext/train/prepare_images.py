@@ -21,8 +21,8 @@ from iconotext.types import Document, Image
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.corpus.feature_table import FeatureTable
     from iconotext.features.backbone import ImageBackbone, Picture
+    from iconotext.features.feature_table import FeatureTable
     from iconotext.features.regions import RegionSource
 
 
@@ -211,7 +211,7 @@ def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
     Raises:
         FeatureError: One is missing, or they have rows of different lengths.
     """
-    from iconotext.corpus.feature_table import load_feature_table
+    from iconotext.features.feature_table import load_feature_table
 
     paths = [table_path(name, corpus) for corpus in corpora]
     loaded = {path: load_feature_table(path) for path in dict.fromkeys(paths)}
@@ -223,7 +223,7 @@ def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
 
 def _decodes(file: Path | bytes | None) -> bool:
     from iconotext.errors import PictureError
-    from iconotext.read.images import decode
+    from iconotext.images import decode
 
     if not isinstance(file, Path):
         return False

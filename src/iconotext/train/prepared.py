@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from iconotext.corpus.relations import RELATIONS
 from iconotext.errors import CorpusError
+from iconotext.relations import RELATIONS
 from iconotext.train.arrays import open_array
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL.Image import Resampling, Transpose
 
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture

@@ -14,7 +14,7 @@ from iconotext.features import FeatureCache, load_regions
 from iconotext.features.regions import detector
 from iconotext.features.regions.detector import is_detector, load_detector
 from iconotext.features.regions.detector_pixels import detector_pixels
-from iconotext.read.images import decode
+from iconotext.images import decode
 from iconotext.types import Image
 
 transformers = import_module("transformers")  # with its types mypy would read all of it

@@ -45,7 +45,7 @@ def cite(
     - `iconotext corpus build cite --source data.csv --source more.csv -o citepp.parquet --group`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.cite import CITE_TABLE
+        from iconotext.papers.datasets.cite import CITE_TABLE
 
         build_labelled(
             CITE_TABLE,

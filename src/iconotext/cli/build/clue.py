@@ -51,7 +51,7 @@ def clue(
     - `iconotext corpus build clue --source data-both-04-08-cleaned.tsv -o clue.jsonl --images clue/ --fetch`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.clue import CLUE_TABLE
+        from iconotext.papers.datasets.clue import CLUE_TABLE
         from iconotext.read.polite import Manners
 
         build_labelled(

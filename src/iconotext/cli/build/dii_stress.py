@@ -27,7 +27,7 @@ def dii_stress(
     - `iconotext corpus build dii-stress --source VIST --output dii-stress.jsonl`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.dii_stress import DiiStressSettings, dii_stress_rows
+        from iconotext.papers.datasets.dii_stress import DiiStressSettings, dii_stress_rows
 
         run_data_set(
             "dii-stress",

@@ -36,7 +36,7 @@ def diy(
     - `iconotext corpus build diy -s reddit/ -o diy.jsonl --images pictures/ --fetch --set min_score=10`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.diy import DiySettings, diy_rows
+        from iconotext.papers.datasets.diy import DiySettings, diy_rows
         from iconotext.read.polite import Manners
 
         settings = make_settings(DiySettings, parse_settings(set_ or [], DiySettings)[0])

@@ -14,8 +14,8 @@ from iconotext.cli.output import complain, say
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.labelled.pairs import DataSet
-    from iconotext.corpus.builders.labelled.report import LabelledReport
+    from iconotext.papers.datasets.labelled.pairs import DataSet
+    from iconotext.papers.datasets.labelled.report import LabelledReport
     from iconotext.read.polite import Manners
 
 REASONS = 8
@@ -47,10 +47,10 @@ def build_labelled(
     """Read the tables, find or fetch pictures, write corpus and report, and say on stderr what came out."""
     import json
 
-    from iconotext.corpus.builders.labelled.pairs import labelled_documents, survey_tables
-    from iconotext.corpus.builders.labelled.report import report_path
     from iconotext.corpus.store import target_format, write_corpus
     from iconotext.errors import OutputError
+    from iconotext.papers.datasets.labelled.pairs import labelled_documents, survey_tables
+    from iconotext.papers.datasets.labelled.report import report_path
     from iconotext.write import refuse, write_text
 
     if target_format(output) not in ("jsonl", "parquet"):
@@ -73,10 +73,10 @@ def pictures_of(
     data_set: DataSet, pictures: list[str], images: Path | None, fetch: Manners | None
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Files of the pictures that are in the folder or could be fetched into it, and why there are none of others."""
-    from iconotext.corpus.builders.labelled.report import UNSOUGHT
     from iconotext.corpus.builders.pictures.fetched import fetch_pictures
     from iconotext.corpus.builders.pictures.found import FoundPictures
     from iconotext.errors import SettingError
+    from iconotext.papers.datasets.labelled.report import UNSOUGHT
 
     if images is None:
         if fetch is not None:
@@ -106,7 +106,7 @@ def pictures_of(
 
 def tell(report: LabelledReport, output: Path, report_file: Path) -> None:
     """A few lines on stderr: rows, documents, pictures, what splits share."""
-    from iconotext.corpus.builders.labelled.report import UNSOUGHT
+    from iconotext.papers.datasets.labelled.report import UNSOUGHT
 
     for source in report.sources:
         table = source.table

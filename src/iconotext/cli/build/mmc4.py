@@ -40,7 +40,7 @@ def mmc4(
     - `iconotext corpus build mmc4 -s shard_0.jsonl.zip -o mmc4.jsonl --set min_similarity=0.25`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.mmc4 import Mmc4Settings, mmc4_rows
+        from iconotext.papers.datasets.mmc4 import Mmc4Settings, mmc4_rows
         from iconotext.read.polite import Manners
 
         settings = make_settings(Mmc4Settings, parse_settings(set_ or [], Mmc4Settings)[0])

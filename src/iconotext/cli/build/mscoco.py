@@ -30,7 +30,7 @@ def mscoco(
     - `iconotext corpus build mscoco --source coco/ -o all.parquet --set photographs=all`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.mscoco import MscocoSettings, mscoco_rows
+        from iconotext.papers.datasets.mscoco import MscocoSettings, mscoco_rows
 
         run_data_set(
             "mscoco",

@@ -54,12 +54,12 @@ def multi_retrieval(
     - `iconotext corpus build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.multi_retrieval import (
+        from iconotext.corpus.published_sizes import PUBLISHED
+        from iconotext.papers.datasets.multi_retrieval import (
             MultiRetrievalSettings,
             check_features,
             multi_retrieval_rows,
         )
-        from iconotext.corpus.published_sizes import PUBLISHED
 
         settings = make_settings(MultiRetrievalSettings, parse_settings(set_ or [], MultiRetrievalSettings)[0])
         published = None

@@ -40,8 +40,8 @@ def obelics(
     - `iconotext corpus build obelics -s data/ -o obelics.jsonl --set min_images=2 --set min_sentences=10`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.obelics import obelics_rows
-        from iconotext.corpus.builders.shards import ShardSettings
+        from iconotext.papers.datasets.obelics import obelics_rows
+        from iconotext.papers.datasets.shards import ShardSettings
         from iconotext.read.polite import Manners
 
         settings = make_settings(ShardSettings, parse_settings(set_ or [], ShardSettings)[0])

@@ -28,7 +28,7 @@ def rqa(
     - `iconotext corpus build rqa --source recipeqa --output rqa.jsonl`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.rqa import RqaSettings, rqa_rows
+        from iconotext.papers.datasets.rqa import RqaSettings, rqa_rows
 
         run_data_set(
             "rqa",

@@ -27,8 +27,8 @@ def story_dii(
     - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.stories.story import StorySettings
-        from iconotext.corpus.builders.story_dii import story_dii_rows
+        from iconotext.papers.datasets.stories.story import StorySettings
+        from iconotext.papers.datasets.story_dii import story_dii_rows
 
         run_data_set(
             "story-dii",

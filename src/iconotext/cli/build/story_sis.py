@@ -27,8 +27,8 @@ def story_sis(
     - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.stories.story import StorySettings
-        from iconotext.corpus.builders.story_sis import story_sis_rows
+        from iconotext.papers.datasets.stories.story import StorySettings
+        from iconotext.papers.datasets.story_sis import story_sis_rows
 
         run_data_set(
             "story-sis",

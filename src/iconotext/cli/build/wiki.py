@@ -28,7 +28,7 @@ def wiki(
     - `iconotext corpus build wiki -s imageclef/ -o wiki.parquet --images /data/images --set max_sentences=50`
     """
     with known_errors(goes_on=True):
-        from iconotext.corpus.builders.wiki import WikiSettings, wiki_rows
+        from iconotext.papers.datasets.wiki import WikiSettings, wiki_rows
 
         run_data_set(
             "wiki",

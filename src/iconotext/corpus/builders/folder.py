@@ -30,10 +30,10 @@ from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares, grouped_splits
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, DocumentError, IconotextError, SettingError
+from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
-from iconotext.read.images import inspect
 from iconotext.read.polite import Manners
 from iconotext.types import Document, Image
 

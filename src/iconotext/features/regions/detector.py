@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import FeatureError
 from iconotext.features.decoding import pixel_batches
 from iconotext.features.device import best_device, looking
@@ -19,6 +18,7 @@ from iconotext.features.model_folder import revised_name
 from iconotext.features.regions import Regions, RegionSource
 from iconotext.features.regions.detector_pixels import DetectorPixels, detector_pixels
 from iconotext.features.regions.row import RegionRow, empty_row, joined_rows
+from iconotext.strict_json import parse_json
 from iconotext.types import Image
 
 if TYPE_CHECKING:

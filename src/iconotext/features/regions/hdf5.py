@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.corpus.strict_json import parse_json
 from iconotext.errors import FeatureError
 from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_PICTURE, Stored
+from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

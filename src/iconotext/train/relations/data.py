@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.corpus.connected import connected
-from iconotext.corpus.relations import RELATIONS
 from iconotext.corpus.row import SPLITS
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
+from iconotext.relations import RELATIONS
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.corpus.relations import RELATIONS
 from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import LIMIT, RelationModel, RelationWeights
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
+from iconotext.relations import RELATIONS
 from iconotext.train.lock import locked
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.folder import is_trained, write_model

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from iconotext.corpus.in_order import in_order
-from iconotext.corpus.strict_json import dump_json, parse_json
 from iconotext.errors import CorpusError, OutputError
+from iconotext.strict_json import dump_json, parse_json
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.json_lines import json_lines
 from iconotext.corpus.split import Shares, share_out
-from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json
 from iconotext.write import write_text
 
 

@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 from iconotext.corpus.builders.pictures.saved import SUFFIXES, suffix_of
 from iconotext.corpus.json_lines import json_lines
-from iconotext.corpus.strict_json import dump_json
 from iconotext.errors import OutputError, PictureError, UnreachableError
-from iconotext.read.images import inspect
+from iconotext.images import inspect
 from iconotext.read.polite import Manners, PoliteFetcher
+from iconotext.strict_json import dump_json
 from iconotext.types import Image
 from iconotext.write import write_bytes
 

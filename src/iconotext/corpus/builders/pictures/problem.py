@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iconotext.errors import PictureError
-from iconotext.read.images import decode
+from iconotext.images import decode
 
 
 def picture_problem(path: str) -> str | None:

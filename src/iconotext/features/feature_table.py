@@ -1,0 +1,288 @@
+"""Features of a corpus's images in one table: ``features.npy``, with ``id2row.json`` beside it to find a row by id."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, StrictInt, TypeAdapter, ValidationError
+
+from iconotext.errors import CorpusError, OutputError
+from iconotext.strict_json import dump_json, parse_json
+from iconotext.write import opened, refuse, write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TABLE_FILE = "features.npy"
+ROWS_FILE = "id2row.json"
+"""The names that the released code's README gives the two files."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """A row of numbers for each image, on disk; only the rows that are asked for are read.
+
+    Attributes:
+        path: The ``.npy`` file.
+        array: (rows, dim) float16, float32 or float64, memory-mapped.
+        row_of: Row of an image by its id, which is the ``source`` of the images in the corpus.
+    """
+
+    path: Path
+    array: NDArray[Any]
+    row_of: Mapping[str, int]
+
+    @property
+    def dim(self) -> int:
+        """Length of a row."""
+        return int(self.array.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of both files, 16 hexadecimal digits. Reads them when first asked for, a second a GB."""
+        digest = hashlib.sha256()
+        for file in (self.path, self.path.with_name(ROWS_FILE)):
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.hexdigest()[:16]
+
+    def __contains__(self, source: object) -> bool:
+        return source in self.row_of
+
+    def rows(self, sources: Sequence[str]) -> NDArray[np.float32]:
+        """(n, dim) float32, the features of n images in their order.
+
+        Raises:
+            CorpusError: An image is not in the table, or its row holds something that is no finite number.
+        """
+        import numpy as np
+
+        try:
+            wanted = np.array([self.row_of[source] for source in sources], dtype=np.intp)
+        except KeyError as error:
+            raise CorpusError(
+                f"{self.path.with_name(ROWS_FILE)}: has no image {error.args[0]!r}; the table must hold all of a corpus"
+            ) from error
+        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, which is refused below
+            found = np.asarray(self.array[wanted], dtype=np.float32).reshape(len(wanted), self.dim)
+        bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+        if len(bad):
+            raise CorpusError(
+                f"{self.path}, row {wanted[bad[0]]}: the features of {sources[bad[0]]!r} are not all finite numbers; "
+                "compute them again"
+            )
+        return found
+
+
+def load_feature_table(path: Path) -> FeatureTable:
+    """Open a table of features without reading it.
+
+    Args:
+        path: The ``.npy`` file, (rows, dim) floating point; ``id2row.json`` lies beside it.
+
+    Raises:
+        CorpusError: A file is missing or damaged, holds anything but a matrix of floating-point numbers (pickled
+            Python objects are never loaded), or the two do not fit.
+    """
+    import numpy as np
+
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise CorpusError(
+            f"{path}: not found; features lie beside the corpus, as {TABLE_FILE} and {ROWS_FILE}"
+        ) from error
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise CorpusError(
+            f"{path}: not an array of numbers that NumPy can map ({error}); write it with numpy.save"
+        ) from error
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind != "f":
+        what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
+        raise CorpusError(f"{path}: holds {what}; a matrix (images, features) of floating-point numbers is needed")
+    if array.shape[1] == 0:
+        raise CorpusError(f"{path}: its rows are empty; a matrix (images, features) is needed")
+    rows_file = path.with_name(ROWS_FILE)
+    rows = read_rows(rows_file)
+    for source, row in rows.items():
+        if row >= len(array):
+            raise CorpusError(f"{rows_file}, field {source}: row {row}, but {path.name} has {len(array)} rows")
+    return FeatureTable(path, array, rows)
+
+
+def read_rows(path: Path) -> dict[str, int]:
+    """Row of every image in the table, by its id.
+
+    Raises:
+        CorpusError: The file is missing, or holds anything but an object of rows, counted from 0.
+    """
+    try:
+        return _ROWS.validate_python(parse_json(path.read_text(encoding="utf-8-sig")))
+    except OSError as error:
+        raise CorpusError(
+            f"{path}: cannot be read: {error.strerror}; it says which row belongs to which image"
+        ) from error
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise CorpusError(f"{path}: an object of rows is needed: {where} {problem['msg']}") from error
+    except ValueError as error:  # bad JSON, bad UTF-8
+        raise CorpusError(f"{path}: {error}") from error
+
+
+_ROWS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, Annotated[StrictInt, Field(ge=0)]])
+
+
+def write_feature_table(
+    path: Path, sources: Sequence[str], chunks: Iterable[NDArray[np.float32]], *, dim: int, force: bool = False
+) -> None:
+    """Write a table of features, and ``id2row.json`` beside it.
+
+    Args:
+        path: The ``.npy`` file.
+        sources: Ids of the images in the order of the rows.
+        chunks: (some, dim) each, together a row for each image; one is in memory at a time.
+        dim: Length of a row.
+        force: Replace files that are there.
+
+    Raises:
+        CorpusError: The chunks do not hold a row of ``dim`` numbers for each image.
+        OutputError: A file exists, or cannot be written.
+    """
+    import numpy as np
+
+    refuse(path.with_name(ROWS_FILE), force)
+    done = 0
+    with opened(path, force=force) as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (len(sources), dim)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for chunk in chunks:
+            if chunk.ndim != 2 or chunk.shape[1] != dim:
+                raise CorpusError(f"{path}: features of shape {chunk.shape} where rows of {dim} are needed")
+            file.write(np.ascontiguousarray(chunk, dtype="<f4").tobytes())
+            done += len(chunk)
+        if done != len(sources):
+            raise CorpusError(f"{path}: {done} rows of features for {len(sources)} images")
+    write_rows(path.with_name(ROWS_FILE), {source: row for row, source in enumerate(sources)}, force=force)
+
+
+def write_rows(path: Path, rows: Mapping[str, int], *, force: bool = False) -> None:
+    """Write ``id2row.json``.
+
+    Raises:
+        OutputError: The file exists, or cannot be written.
+    """
+    write_text(path, dump_json(rows) + "\n", force=force)
+
+
+def copy_feature_table(
+    source: Path, target: Path, *, renamed: Mapping[str, str] | None = None, force: bool = False
+) -> bool:
+    """Copy the table that lies in one folder into another, which then serves all corpora there.
+
+    Where the same features are there already, they stay, and names of images that are new are added to theirs.
+
+    Args:
+        source: Folder that may have a table.
+        target: Folder that shall have it.
+        renamed: New ids of images whose id changes.
+        force: Replace other features that are there.
+
+    Returns:
+        Whether there was anything to copy: False too where both are the same folder.
+
+    Raises:
+        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        OutputError: The target has other features, or a file cannot be written.
+    """
+    known = _known_rows(source, target)
+    if known is None:
+        return False
+    renamed = renamed or {}
+    wanted = {renamed.get(name, name): row for name, row in known.items()}
+    there = _same_table(source, target, wanted)
+    if there is None:
+        _refuse_others(target, force)
+    if there is None or not (target / TABLE_FILE).is_file():
+        with (source / TABLE_FILE).open("rb") as stream, opened(target / TABLE_FILE, force=force) as file:
+            shutil.copyfileobj(stream, file, 1 << 20)
+            if there is None:  # who kills us now must not leave the names of other features with these
+                (target / ROWS_FILE).unlink(missing_ok=True)
+    if there is None or not (wanted.items() <= there.items() and (target / ROWS_FILE).is_file()):
+        write_rows(target / ROWS_FILE, (there or {}) | wanted, force=True)
+    return True
+
+
+def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
+    """Raise what ``copy_feature_table`` would raise, before the work after which features are copied.
+
+    Raises:
+        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        OutputError: The target has other features.
+    """
+    known = _known_rows(source, target)
+    if known is not None and _same_table(source, target, known) is None:
+        _refuse_others(target, force)
+
+
+def _refuse_others(folder: Path, force: bool) -> None:
+    """Raise where a folder has features, which those of another corpus would replace.
+
+    Raises:
+        OutputError: It has, and ``force`` is not set.
+    """
+    for name in (TABLE_FILE, ROWS_FILE):
+        try:
+            refuse(folder / name, force)
+        except OutputError as error:
+            if not (folder / name).is_file():
+                raise
+            raise OutputError(
+                f"{folder / name}: is there already, of another data set, and all corpora of a folder share one table "
+                "of features: write to another folder, or replace it with force=True"
+            ) from error
+
+
+def _known_rows(source: Path, target: Path) -> dict[str, int] | None:
+    """Rows of the table in a folder, None where there is none to copy.
+
+    Raises:
+        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+    """
+    table, rows = source / TABLE_FILE, source / ROWS_FILE
+    if target.resolve() == source.resolve() or not (table.is_file() or rows.is_file()):
+        return None
+    if not table.is_file():
+        raise CorpusError(f"{table}: not found, though {ROWS_FILE} is there; features need both")
+    return read_rows(rows)
+
+
+def _same_table(source: Path, target: Path, wanted: Mapping[str, int]) -> dict[str, int] | None:
+    """Rows of the table in the target, none if it has no file of one yet; None where that is another table."""
+    table, rows = target / TABLE_FILE, target / ROWS_FILE
+    try:
+        there = read_rows(rows) if os.path.lexists(rows) else {}
+    except CorpusError:
+        return None
+    if not os.path.lexists(table):
+        return there if there.items() <= wanted.items() else None
+    same = table.is_file() and _same_bytes(source / TABLE_FILE, table)
+    return there if same and all(wanted.get(name, row) == row for name, row in there.items()) else None
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    """Whether two files have the same bytes."""
+    try:
+        if one.stat().st_size != other.stat().st_size:
+            return False
+        with one.open("rb") as first, other.open("rb") as second:
+            return hashlib.file_digest(first, "sha256").digest() == hashlib.file_digest(second, "sha256").digest()
+    except OSError as error:
+        raise CorpusError(f"{error.filename}: cannot be read: {error.strerror or error}") from error

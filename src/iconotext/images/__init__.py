@@ -1,0 +1,161 @@
+"""Encoded pictures: turn them into pixels, and say which of a document's images take no part in linking."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PIL import Image as Pillow
+
+from iconotext.errors import PictureError
+from iconotext.images.file import decode_picture, decode_pixels, picture_kind, picture_size
+from iconotext.images.kind import Kind
+from iconotext.types import Image
+from iconotext.worker import LimitError, apart
+
+MAX_PIXELS = 100_000_000
+"""Pictures with more pixels are refused."""
+
+MIN_SIDE = 64
+"""Pictures with a shorter side, in pixels, are icons, bullets and spacers."""
+
+MAX_APART = 768 * 2**20
+"""Bytes that the other process may take for a picture."""
+
+MAX_SECONDS, SVG_SECONDS = 120.0, 10.0
+"""That it may take there."""
+
+_ICON, _REPEAT = "smaller than", "the same picture as"
+
+Result = TypeVar("Result")
+
+
+def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int = MAX_PIXELS) -> Pillow.Image:
+    """Decode a picture to RGB: its first frame, upright, on white.
+
+    Decoding takes at most ``raster.MAX_DECODED`` bytes, for the pictures of all threads together; formats whose memory
+    the header does not tell are decoded in another process, one at a time, with ``MAX_APART``.
+
+    Args:
+        file: The encoded picture, or where it is.
+        at_least: Length in pixels that the shorter side must keep. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its
+            size where that still leaves so much, which is several times as quick, and so is any picture of more than
+            ``raster.MAX_RESULT`` pixels.
+        max_pixels: Width times height that is still decoded; read from the header before anything is unpacked.
+
+    Returns:
+        Mode RGB, at most ``raster.MAX_RESULT`` pixels: larger pictures are shrunk by a whole number. 16-bit grey is
+        scaled to 8 bits, EXIF rotation applied where it can be read, SVG drawn ``svg.LONGER_SIDE`` pixels long.
+
+    Raises:
+        PictureError: No such file, not a picture, damaged, or too large. For bytes the message names no place.
+    """
+    try:
+        kind = picture_kind(file)
+        if kind == "plain":
+            return decode_picture(file, kind, at_least, max_pixels)
+        size, pixels = _here_or_apart(kind, decode_pixels, file, at_least, max_pixels)
+        return Pillow.frombytes("RGB", size, pixels)
+    except PictureError as error:
+        if isinstance(file, bytes):
+            raise
+        raise PictureError(f"{file}: {error}") from error
+
+
+def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
+    """Say which images take no part, from their headers alone.
+
+    Args:
+        images: The images of one document. A ``problem`` that is already there stays.
+        min_side: Length in pixels below which a picture is an icon or a spacer.
+        max_pixels: As for ``decode``.
+
+    Returns:
+        The same images in the same order, with ``problem`` set where there is none to be linked: the file is missing
+        or no picture, the picture is too small, or it has the same bytes as an earlier one.
+    """
+    known: dict[Hashable, Path | bytes | None] = {}
+    same = [known.setdefault(_identity(image.file), image.file) for image in images]
+    # A document may name one large file a thousand times: each is looked at once.
+    look = functools.cache(functools.partial(_header_problem, min_side=min_side, max_pixels=max_pixels))
+    problems = [image.problem or look(file) for image, file in zip(images, same, strict=True)]
+    files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
+    for repeat, first in _repeats(files).items():
+        source = images[first].source
+        problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
+    return tuple(
+        image if image.problem == problem else replace(image, problem=problem)
+        for image, problem in zip(images, problems, strict=True)
+    )
+
+
+def is_usual(problem: str) -> bool:
+    """Whether a ``problem`` is nothing that anybody would mend: an icon, or a repeat."""
+    return problem.startswith((_ICON, _REPEAT))
+
+
+def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -> str | None:
+    if file is None:
+        return "file not found"
+    try:
+        width, height = _here_or_apart(picture_kind(file), picture_size, file, max_pixels)
+    except PictureError as error:
+        return str(error)
+    if min(width, height) < min_side:
+        return f"{_ICON} {min_side} px ({width} × {height}): an icon or a spacer"
+    return None
+
+
+def _identity(file: Path | bytes | None) -> Hashable:
+    """The same for all names of a file that end alike; what it is may depend on its suffix."""
+    if not isinstance(file, Path):
+        return file
+    try:
+        status = file.stat()
+    except (OSError, ValueError):  # the header's problem
+        return file
+    return status.st_dev, status.st_ino, file.suffix
+
+
+def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
+    """The number of every file that repeats an earlier one, with the number of that one."""
+    distinct = dict.fromkeys(files.values())
+    sizes = {file: len(file) if isinstance(file, bytes) else file.stat().st_size for file in distinct}
+    shared = Counter(sizes.values())
+    # A size that no other has needs no reading.
+    content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
+    first: dict[Path | bytes, int] = {}
+    repeats = {}
+    for i, file in files.items():
+        earlier = first.setdefault(content[file], i)
+        if earlier != i:
+            repeats[i] = earlier
+    return repeats
+
+
+def _digest(file: Path | bytes) -> bytes:
+    if isinstance(file, bytes):
+        return hashlib.sha256(file).digest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+def _here_or_apart(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
+    """Call a function of ``picture_file`` here, or, for kinds whose memory no header tells, in the other process.
+
+    Raises:
+        PictureError: Of the function, or it took too much memory or time there.
+    """
+    if kind == "plain":
+        return function(file, kind, *arguments)
+    seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS
+    try:
+        return apart(function, MAX_APART, seconds, file, kind, *arguments)
+    except LimitError as error:
+        limits = f"{MAX_APART / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
+        raise PictureError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error

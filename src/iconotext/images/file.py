@@ -1,0 +1,215 @@
+"""One encoded picture: what it is, how large, and its pixels. In this process: see ``images`` for who may call that."""
+
+from __future__ import annotations
+
+import io
+import math
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image as Pillow
+from PIL import UnidentifiedImageError
+from PIL.ImageFile import ImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+
+from iconotext.errors import PictureError
+from iconotext.images.heif import decode_heif, heif_size
+from iconotext.images.jpeg_scans import check_scans
+from iconotext.images.kind import HEAD, Kind, kind_of, named, raw_format
+from iconotext.images.raster import upright_rgb
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
+"""What Pillow may try. Naming them keeps its readers that run other programs (EPS) away from strange files."""
+
+MAX_BYTES = 512 * 2**20
+"""Of a file; the largest that make sense are bitmaps: 100 megapixels are 300 MB."""
+
+MAX_READS = 100_000
+"""How often a file is read, and once more for every 64 bytes; one of endless tiny parts would be read more often."""
+
+_SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only cameras' raw files have so
+
+
+def picture_kind(file: Path | bytes) -> Kind:
+    """How a file is to be decoded.
+
+    Raises:
+        PictureError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
+    """
+    with _told(), _stream(file) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        head = stream.read(HEAD)
+    if size > MAX_BYTES:
+        raise PictureError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
+    if not head:
+        raise PictureError(f"empty: the {'picture' if isinstance(file, bytes) else 'file'} has 0 bytes")
+    if raw := raw_format(head, file):
+        raise PictureError(_raw(raw))
+    return kind_of(head)
+
+
+def picture_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, int]:
+    """Width and height, from the header alone.
+
+    Raises:
+        PictureError: Not a picture, damaged, or more than ``max_pixels``.
+    """
+    with _told():
+        if kind == "SVG":
+            from iconotext.images.svg import svg_size
+
+            return svg_size(_contents(file))
+        if kind == "HEIF":
+            size = heif_size(file)
+            _check_size(size, max_pixels)
+            return size
+        with _opened(file, max_pixels) as picture:
+            return picture.size
+
+
+def decode_picture(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
+    """RGB; see ``images.decode``.
+
+    Raises:
+        PictureError: Not a picture, damaged, or too large. It names no place.
+    """
+    with _told():
+        if kind == "SVG":
+            from iconotext.images.svg import render_svg
+
+            return render_svg(_contents(file))
+        if kind == "HEIF":
+            _check_size(heif_size(file), max_pixels)
+            return decode_heif(file, at_least)
+        with _opened(file, max_pixels) as picture:
+            if isinstance(picture, JpegImageFile) and picture.fp is not None:
+                check_scans(picture.fp, picture.layers, progressive="progressive" in picture.info)
+            return upright_rgb(picture, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
+
+
+def decode_pixels(
+    file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
+) -> tuple[tuple[int, int], bytes]:
+    """What ``decode_picture`` gives, in a form that can go from one process to another: size, and 3 bytes a pixel."""
+    picture = decode_picture(file, kind, at_least, max_pixels)
+    return picture.size, picture.tobytes()
+
+
+@contextmanager
+def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
+    """The picture with its header read and its size checked; Pillow meets broken pixels only when they are used."""
+    with pillow_silenced(), _stream(file) as stream:
+        head = stream.read(HEAD)
+        stream.seek(0)
+        try:
+            picture = Pillow.open(stream, formats=FORMATS)
+        except UnidentifiedImageError as error:
+            raise PictureError(named(head)) from error
+        if picture.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
+            stream.left = math.inf
+        with picture:
+            tags: Any = getattr(picture, "tag_v2", {})
+            if _DNG in tags or (_INNER in tags and tags.get(_SUBFILE) == 1):
+                raise PictureError(_raw("DNG" if _DNG in tags else "NEF, ARW or the like"))
+            _check_size(picture.size, max_pixels)
+            yield picture
+
+
+class _Stream(io.BufferedReader):
+    """Is read so often and not more."""
+
+    left: float
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.left -= 1
+        if self.left < 0:
+            raise PictureError("of more and smaller parts than any program makes: save it again")
+        return super().read(size)
+
+
+@contextmanager
+def _stream(file: Path | bytes) -> Iterator[_Stream]:
+    try:
+        raw: Any = io.BytesIO(file) if isinstance(file, bytes) else file.open("rb", buffering=0)
+        stream = _Stream(raw)
+        stream.left = MAX_READS + stream.seek(0, io.SEEK_END) / 64
+        stream.seek(0)
+    except ValueError as error:  # a NUL in the path
+        raise PictureError(f"cannot be read: {_one_line(error)}") from error
+    with stream:
+        yield stream
+
+
+def _contents(file: Path | bytes) -> bytes:
+    from iconotext.images.svg import MAX_BYTES
+
+    with _stream(file) as stream:
+        data: bytes = stream.read(MAX_BYTES + 1)
+    return data
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Make a ``PictureError`` of whatever a file raises, without the place, which the caller knows."""
+    try:
+        yield
+    except (PictureError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        raise PictureError("file not found") from error
+    except Pillow.DecompressionBombError as error:
+        raise PictureError("too many pixels to decode: scale it down") from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise PictureError(f"cannot be read: {error.strerror or _one_line(error)}") from error
+        raise PictureError("cut off or damaged: save or download it again") from error
+
+
+def _check_size(size: tuple[int, int], max_pixels: int) -> None:
+    width, height = size
+    if width * height > max_pixels:
+        raise PictureError(f"{width} × {height} are more than {max_pixels:,} pixels: scale it down")
+    if width < 1 or height < 1:
+        raise PictureError(f"damaged: a size of {width} × {height}")
+
+
+def _raw(kind: str) -> str:
+    return f"a camera's raw file ({kind}), which iconotext does not develop: export it as JPEG"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+_silence = threading.Lock()
+_silent_threads = 0
+_loud: warnings.catch_warnings[None] | None = None
+
+
+@contextmanager
+def pillow_silenced() -> Iterator[None]:
+    """No warnings from Pillow: what matters in them becomes a ``PictureError``.
+
+    ``warnings.catch_warnings`` changes the filters of the whole process, and pictures are decoded on several threads:
+    the first thread to come in puts the filter there, the last one to leave takes it away.
+    """
+    global _silent_threads, _loud
+    with _silence:
+        if _silent_threads == 0:
+            _loud = warnings.catch_warnings()
+            _loud.__enter__()
+            warnings.filterwarnings("ignore", module=r"PIL\.")
+        _silent_threads += 1
+    try:
+        yield
+    finally:
+        with _silence:
+            _silent_threads -= 1
+            if _silent_threads == 0 and _loud is not None:
+                _loud.__exit__(None, None, None)
+                _loud = None

@@ -1,0 +1,54 @@
+"""HEIC photographs, as telephones take them → pixels.
+
+libheif reads strange bytes with native code: call these functions ``apart``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PIL import Image as Pillow
+
+from iconotext.images.raster import rows_to_rgb, shrink_by, within_memory
+
+PER_PIXEL = 5
+"""Bytes that decoding takes for a pixel, measured."""
+
+
+def heif_size(file: Path | bytes) -> tuple[int, int]:
+    """Width and height.
+
+    Raises:
+        Exception: Nearly any, on damaged files.
+    """
+    width, height = _opened(file).size
+    return int(width), int(height)
+
+
+def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
+    """RGB, upright, on white, at most ``MAX_RESULT`` pixels.
+
+    Args:
+        file: Whose size was found good.
+        at_least: As for ``decode``.
+
+    Raises:
+        PictureError: It takes more memory than there may be.
+        Exception: Nearly any, on damaged files.
+    """
+    import numpy as np
+
+    picture = _opened(file)
+    size = picture.size
+    by = shrink_by(size, size, at_least)
+    with within_memory(size[0] * size[1] * PER_PIXEL + size[0] * size[1] * 4 // by**2, size):
+        pixels = np.asarray(picture)  # not by way of Pillow, which would be one copy more
+        shape = (pixels.shape[1], pixels.shape[0])
+        return rows_to_rgb(lambda top, end: Pillow.fromarray(pixels[top:end]), shape, by)
+
+
+def _opened(file: Path | bytes) -> Any:
+    import pi_heif
+
+    return pi_heif.open_heif(file)

@@ -1,0 +1,55 @@
+"""What is in a library."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from iconotext.library.files import file_kind
+from iconotext.library.store import Library, quoted
+
+
+def describe(library: Library) -> dict[str, Any]:
+    """What is in a library, for people and programs.
+
+    Returns:
+        ``library`` (its folder), ``pictures``, ``documents`` (that show one of them), ``folders`` (folders and
+        documents that were added: objects with ``path`` and ``pictures``), ``single_pictures`` (how many were added by
+        their own name), ``model``, ``space``, ``dim``, ``relation_model``,
+        ``relations``, ``bytes`` (on disk), ``index`` (None where search is exact; else ``pictures`` it was made of,
+        ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
+
+    Raises:
+        LibraryError: The library cannot be read.
+    """
+    settings = library.settings
+    singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
+    several = [root for root in settings.roots if root not in singles]
+    documents = {document for batch in library.column("documents") for some in batch for document in some or ()}
+    return {
+        "library": str(library.path),
+        "pictures": library.count(),
+        "documents": len(documents),
+        "folders": [{"path": root, "pictures": _count(library, root, root in documents)} for root in several],
+        "single_pictures": len(singles),
+        "model": settings.model,
+        "space": settings.space,
+        "dim": settings.dim,
+        "relation_model": settings.relation_model,
+        "relations": list(settings.relations),
+        "bytes": sum(_size(file) for file in library.path.rglob("*") if file.is_file()),
+        "index": None if settings.index is None else asdict(settings.index),
+    }
+
+
+def _count(library: Library, root: str, is_document: bool) -> int:
+    column, value = ("documents", root) if is_document else ("folders", Path(root).as_posix())
+    return library.count(f"array_has({column}, {quoted(value)})")
+
+
+def _size(file: Path) -> int:
+    try:
+        return int(file.stat().st_size)
+    except OSError:  # a writer has just replaced it
+        return 0

@@ -1,0 +1,79 @@
+"""Which pictures of a library a search is about: those in a folder, those of a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from iconotext.errors import SettingError
+from iconotext.library.store import quoted
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a picture must satisfy.
+
+    Attributes:
+        folder: It, or a document that shows it, lies in this folder or further down in it; absolute.
+        since: It was taken then or later.
+        before: It was taken earlier than this; None, too, for the end of the year 9999.
+    """
+
+    folder: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+    @property
+    def condition(self) -> str | None:
+        """The same in the SQL of LanceDB; None where every picture satisfies it."""
+        parts = []
+        if self.folder is not None:
+            parts.append(f"array_has(folders, {quoted(self.folder)})")
+        if self.since is not None:
+            parts.append(f"date >= TIMESTAMP '{self.since.isoformat(sep=' ')}'")
+        if self.before is not None:
+            parts.append(f"date < TIMESTAMP '{self.before.isoformat(sep=' ')}'")
+        return " AND ".join(parts) or None
+
+
+def make_filters(folder: Path | None = None, since: str | None = None, until: str | None = None) -> Filters:
+    """Filters from what a user writes.
+
+    Args:
+        folder: A folder; it need not exist any more.
+        since: A year, month or day: 2024, 2024-05, 2024-05-31. From its beginning.
+        until: The same. To its end.
+
+    Raises:
+        SettingError: That is no date, or ``until`` ends before ``since`` begins.
+    """
+    begin = None if since is None else _span(since, "since")[0]
+    end = None if until is None else _span(until, "until")[1]
+    if begin is not None and end is not None and end <= begin:
+        raise SettingError(f"since={since} until={until}: no time lies between them; the earlier date comes first")
+    return Filters(None if folder is None else folder.resolve().as_posix(), begin, end)
+
+
+def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
+    """The first moment of a year, month or day, and the first after it; None where no calendar has that."""
+    found = _DATE.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        year, month, day = (int(part) if part else None for part in found.groups())
+        assert year is not None
+        begin = datetime(year, month or 1, day or 1)
+    except ValueError:
+        raise SettingError(
+            f"{option}={text}: not a date; write a year, month or day: 2024, 2024-05, 2024-05-31"
+        ) from None
+    try:
+        if day:
+            return begin, begin + timedelta(days=1)
+        return begin, datetime(year + (month in (None, 12)), (month or 12) % 12 + 1, 1)
+    except (ValueError, OverflowError):
+        return begin, None

@@ -1,0 +1,128 @@
+"""The approximate index of a large library: made when it is worth it, and tried out before it is used.
+
+It divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; all bits of vectors
+whose length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
+promising pictures exactly. Into how many partitions and at how many pictures is chosen by trying, until enough of what
+exact search finds is found; how much that is on other queries is kept beside the library.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.library.background import SENTENCES, made_up_sentences
+from iconotext.library.settings import IndexSettings
+from iconotext.library.store import TOP, Library
+
+if TYPE_CHECKING:
+    from iconotext.library.space import SearchSpace
+    from iconotext.types import FloatMatrix
+
+ABOVE = 50_000
+"""Pictures above which there is an index; below, exact search takes some hundredths of a second."""
+
+GROWN = 1.5
+"""The index is made anew when the library has grown by this factor; until then new pictures join the old partitions."""
+
+GOAL = 0.97
+"""Recall that is aimed at with the queries that choose the settings, so that others reach 0.95, too."""
+
+PROBES = (16, 24, 36, 54, 80, 120, 180, 270, 400)
+REFINE = (2, 3, 5, 10, 20)
+
+
+def needs_index(library: Library) -> bool:
+    """Whether the index is to be made, or made anew."""
+    count, index = library.count(), library.settings.index
+    if count <= ABOVE:
+        return False
+    return index is None or count > GROWN * index.pictures or count < index.pictures / GROWN
+
+
+def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
+    """Make the index, choose how it is searched, measure its recall, and let searches use it from now on.
+
+    Args:
+        library: More than some thousand pictures; its ledger is held by the caller.
+        queries: (n, dim) vectors of length 1 such as will be searched for; half of them choose the settings, the
+            other half measures.
+
+    Raises:
+        LibraryError: The library cannot be written.
+    """
+    from lancedb.index import BTree, IvfFlat, IvfRq, LabelList
+
+    count = library.count()
+    partitions = max(1, round(math.sqrt(count)))
+    # Ten rounds of k-means on 64 vectors a partition: more of either takes minutes and finds no more pictures.
+    rounds: dict[str, Any] = {
+        "distance_type": "l2",
+        "num_partitions": partitions,
+        "max_iterations": 10,
+        "sample_rate": 64,
+    }
+    by_bits = library.settings.dim % 8 == 0  # what RaBitQ asks for
+    library.create_index("vector", IvfRq(num_bits=4, **rounds) if by_bits else IvfFlat(**rounds))
+    library.create_index("digest", BTree())
+    library.create_index("date", BTree())
+    library.create_index("folders", LabelList())
+    nearest = exact_nearest(library, queries, TOP)
+    index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
+    choosing, measuring = slice(0, None, 2), slice(1, None, 2)
+    for probes, refine in _settings(partitions):
+        index = replace(index, probes=probes, refine=refine)
+        if recall(library, index, queries[choosing], nearest[choosing]) >= GOAL:
+            break
+    found = recall(library, index, queries[measuring], nearest[measuring])
+    index = replace(index, recall=round(found, 4), queries=len(queries[measuring]))
+    library.save(index=index)
+    return index
+
+
+def index_queries(library: Library, space: SearchSpace) -> FloatMatrix:
+    """Queries to try an index with: short sentences, and a quarter as many pictures as they are in the library."""
+    draw, several = np.random.default_rng(0), SENTENCES // 4
+    texts = made_up_sentences(space)
+    wanted = set(draw.choice(library.count(), min(several, library.count()), replace=False).tolist())
+    pictures, row = [], 0
+    for _, vectors in library.vectors():
+        pictures += [vectors[i - row] for i in range(row, row + len(vectors)) if i in wanted]
+        row += len(vectors)
+    return np.vstack([texts, np.array(pictures, np.float32).reshape(-1, space.dim)])
+
+
+def _settings(partitions: int) -> list[tuple[int, int]]:
+    """Probes and refinement to try, by what they cost."""
+    pairs = [(min(probes, partitions), refine) for probes in PROBES for refine in REFINE]
+    return sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] + 10 * pair[1], pair))
+
+
+def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest: list[set[str]]) -> float:
+    """The share of the nearest pictures that a search with these settings finds, averaged over the queries."""
+    shares = [
+        len({near.digest for near in library.nearest(query, len(names), index=index)} & names) / len(names)
+        for query, names in zip(queries, nearest, strict=True)
+        if names
+    ]
+    return float(np.mean(shares)) if shares else 1.0
+
+
+def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[str]]:
+    """Names of the pictures nearest to each query, by comparing all of them: one pass over the library."""
+    best = np.full((len(queries), 0), -np.inf, np.float32)
+    names = np.empty((len(queries), 0), object)
+    for digests, vectors in library.vectors():
+        here = queries @ vectors.T
+        if len(digests) > top:
+            columns = np.argpartition(-here, top - 1, axis=1)[:, :top]
+        else:
+            columns = np.tile(np.arange(len(digests)), (len(queries), 1))
+        best = np.hstack([best, np.take_along_axis(here, columns, 1)])
+        names = np.hstack([names, np.array(digests, object)[columns]])
+        keep = np.argsort(-best, axis=1, kind="stable")[:, :top]
+        best, names = np.take_along_axis(best, keep, 1), np.take_along_axis(names, keep, 1)
+    return [set(row) for row in names]

@@ -1,0 +1,147 @@
+"""What the writer of a library knows about the files: which were added, what they were like, what came of them.
+
+It saves reading what has not changed, and finds what was deleted. It is written after the library, so what it says is
+in the library is there; a run that is killed between the two looks at a few files again and encodes none of them.
+Holding it open is the right to write: SQLite's lock, which ends with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from iconotext.errors import LibraryError
+from iconotext.library.store import LEDGER, not_written, torn_versions
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+    path TEXT PRIMARY KEY,    -- absolute
+    state TEXT NOT NULL,      -- size and time of the file, and of the pictures that a document shows
+    settings TEXT NOT NULL,   -- how it was looked at
+    digests TEXT NOT NULL,    -- JSON: the pictures that it brought in
+    problem TEXT              -- why it brought none, NULL for a good one
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a file.
+
+    Attributes:
+        path: The file, absolute.
+        state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
+        settings: How it was looked at; with other settings it must be looked at again.
+        digests: Names of the pictures that it brought in.
+        problem: Why it brought none.
+    """
+
+    path: str
+    state: str
+    settings: str
+    digests: tuple[str, ...]
+    problem: str | None = None
+
+
+class Ledger:
+    """The ledger, held by this process."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def get(self, path: str) -> Entry | None:
+        """What is known of a file."""
+        rows = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchall()
+        return _entry(rows[0]) if rows else None
+
+    def is_empty(self) -> bool:
+        """Whether it knows no file."""
+        return not self._connection.execute("SELECT EXISTS (SELECT 1 FROM files)").fetchone()[0]
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Remember files; all of them or none."""
+        rows = [(e.path, e.state, e.settings, json.dumps(e.digests), e.problem) for e in entries]
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", rows)
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Forget files; all of them or none."""
+        with self._connection:
+            self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._connection:
+            self._connection.execute("DELETE FROM files")
+
+    def below(self, root: str) -> list[str]:
+        """The files that are this path or lie below it."""
+        folder = root.rstrip(os.sep)
+        after = chr(ord(os.sep) + 1)  # the first name that sorts behind all in the folder
+        rows = self._connection.execute(
+            "SELECT path FROM files WHERE path = ? OR (path > ? AND path < ?)", (root, folder + os.sep, folder + after)
+        )
+        return [path for (path,) in rows]
+
+
+@contextmanager
+def held_ledger(folder: Path) -> Iterator[Ledger]:
+    """Hold the ledger of a library, and with it the right to write there.
+
+    Raises:
+        LibraryError: Another process holds it, or it cannot be written, now or within the block.
+    """
+    path = folder / LEDGER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=0, isolation_level="DEFERRED")
+    except (OSError, sqlite3.Error) as error:
+        raise LibraryError(f"cannot write {path}: {error}") from error
+    with closing(connection):
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # from the first write until the connection closes
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute(_SCHEMA)
+            connection.commit()
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise LibraryError(f"{folder}: another process is adding to it; wait for it, or end it") from error
+            raise LibraryError(not_written(path, str(error))) from error
+        except sqlite3.DatabaseError as error:
+            raise LibraryError(
+                f"{path}: damaged ({error}); delete this file; the next run looks at all files again"
+            ) from error
+        ledger = Ledger(connection)
+        _drop_torn(folder, ledger)
+        try:
+            yield ledger
+        except sqlite3.Error as error:  # in the midst of work: the disk is full, or gone
+            raise LibraryError(not_written(path, str(error))) from error
+        finally:
+            torn = _drop_torn(folder, ledger)
+        if torn:
+            raise LibraryError(not_written(folder, "a file was cut short, as where the disk is full"))
+
+
+def _drop_torn(folder: Path, ledger: Ledger) -> bool:
+    """Go back to the last version that is whole, if there are others; what the ledger says is in it may not be."""
+    try:
+        torn = torn_versions(folder)
+        if torn:
+            ledger.clear()
+        for version in torn:
+            version.unlink()
+    except (OSError, sqlite3.Error):  # the next run tries again
+        return True
+    return bool(torn)
+
+
+def _entry(row: tuple[str, str, str, str, str | None]) -> Entry:
+    path, state, settings, digests, problem = row
+    return Entry(path, state, settings, tuple(json.loads(digests)), problem)

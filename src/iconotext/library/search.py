@@ -1,0 +1,349 @@
+"""Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import LibraryError, PictureError, SettingError
+from iconotext.library.candidates import find_candidates
+from iconotext.library.coherence import relation_probabilities
+from iconotext.library.filters import Filters
+from iconotext.library.items import Place, Said
+from iconotext.library.match import Match
+from iconotext.library.refinement import Refinement, refine
+from iconotext.library.relations import RelationModel, probabilities, refined
+from iconotext.library.rows import Near
+from iconotext.library.settings import FORMAT
+from iconotext.library.store import Library
+from iconotext.links.relations import LANGUAGE
+from iconotext.read.sentences import detect_language
+
+if TYPE_CHECKING:
+    from iconotext.library.space import SearchSpace
+    from iconotext.types import FloatMatrix
+
+CANDIDATES = 200
+"""The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
+
+NEAREST = 3
+"""Pictures that are told where none is a good match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for.
+
+    Attributes:
+        text: A sentence; None for a search by picture alone.
+        picture: A picture to be like; with a sentence too, pictures like it that fit the sentence.
+        relation: Name of the relation in which picture and sentence are to stand, one of ``told_relations``; None for
+            any.
+        top: How many pictures at most.
+        filters: Which pictures are looked among.
+        anyway: Fill the places even if no picture is a good match.
+    """
+
+    text: str | None = None
+    picture: Path | bytes | None = None
+    relation: str | None = None
+    top: int = 10
+    filters: Filters = field(default_factory=Filters)
+    anyway: bool = False
+
+    @property
+    def by_words(self) -> bool:
+        """Whether what is said of the pictures counts, too: where a sentence alone is searched for."""
+        return self.text is not None and self.picture is None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A picture that was found.
+
+    Attributes:
+        digest: Names its content.
+        image: Its file, its address on the web, or its number in the document it came in.
+        score: The similarity, raised or lowered by what is said of the picture, and lowered where the wanted relation
+            is improbable; where the model of the library refines, times confidence.
+        similarity: Cosine of the picture with the query, -1 to 1.
+        match: How well it matches the sentence, and why; None for a search by picture.
+        relations: Probability of each relation between query and picture; empty where nothing is known of them.
+        date: When the camera took it, local time; None where that is not known.
+        document: The document that shows it; None for one that only lies in a folder.
+        caption: Its caption there.
+        alt: Its alternative text there.
+        sentences: The sentences of the document that belong to it, most confident first.
+        file: Where the picture is; None for one that came inside a document or from the network.
+        places: How many places it was found in; a file and a document that shows it are one.
+    """
+
+    digest: str
+    image: str
+    score: float
+    similarity: float
+    match: Match | None
+    relations: dict[str, float]
+    date: datetime | None
+    document: str | None
+    caption: str | None
+    alt: str | None
+    sentences: tuple[Said, ...]
+    file: str | None
+    places: int
+
+    def as_json(self) -> dict[str, Any]:
+        """As ``search --json`` prints it."""
+        return {
+            "image": self.image,
+            "score": round(self.score, 4),
+            "document": self.document,
+            "caption": self.caption,
+            "relations": {name: round(value, 4) for name, value in self.relations.items()},
+            "similarity": round(self.similarity, 4),
+            "match": None if self.match is None else self.match.level,
+            "why": None if self.match is None else self.match.as_json(),
+            "alt": self.alt,
+            "sentences": [{"text": said.text, "confidence": round(said.confidence, 4)} for said in self.sentences],
+            "date": None if self.date is None else self.date.isoformat(),
+            "places": self.places,
+        }
+
+
+def search(
+    library: Library,
+    query: Query,
+    space: SearchSpace,
+    relation_model: RelationModel | None = None,
+    refinement: Refinement | None = None,
+) -> list[Result]:
+    """The pictures that fit best: strong matches first, then good and weak ones, each by score.
+
+    Where none is a good match, the three nearest.
+
+    A coherence-aware model (trained with ``objective.coherence``) says itself how a sentence and a picture relate; for
+    the relations that it knows, its word counts instead of the relation model's.
+
+    Args:
+        library: Where to look.
+        query: What to look for.
+        space: The space of the library's model.
+        relation_model: The one that the library was made with; None searches without relations.
+        refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
+            applied to sentences for which no relation is wanted.
+
+    Raises:
+        LibraryError: The library is empty, or was made with another model.
+        PictureError: The picture to be like cannot be read.
+        SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
+    """
+    check_models(library, query, space, relation_model)
+    if library.count() == 0:
+        raise LibraryError(
+            f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
+        )
+    odds = None
+    if query.text and relation_model is not None and _speaks_for(relation_model, library) and is_english(query.text):
+        odds = relation_model.text_logits([query.text])[0]
+    wanted = query.relation
+    column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
+    refines = refinement is not None and wanted is None and query.text is not None and _coherent(space)
+    found = find_candidates(
+        library,
+        space,
+        _vector(query, space),
+        max(query.top, CANDIDATES if wanted is not None or refines else 0),
+        sentence=query.text if query.by_words else None,
+        where=query.filters.condition,
+        vectors=_coherent(space),
+    )
+    near, similarities = found.near, found.scores
+    told = _told(query, near, space)
+    known = [
+        _known(probabilities(odds, each.offsets, _own(each.places, query.filters.folder, column)), row, library, space)
+        for each, row in zip(near, told, strict=True)
+    ]
+    scores, chances = similarities, np.zeros(len(near), np.float32)
+    if wanted is not None:
+        # A picture of which nothing is known is as likely as not to stand in the relation.
+        chances = np.array([each.get(wanted, 0.5) for each in known], np.float32)
+        scores = refined(similarities, chances)
+    elif refines and refinement is not None and len(near):
+        own = np.stack([row for row in told if row is not None])
+        scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
+    order = sorted(
+        range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
+    )
+    results = [
+        _result(near[i], _shown_place(near[i].places, query.filters.folder, column), float(scores[i]), match, known[i])
+        for i, match in ((i, found.match(i)) for i in order[: query.top])
+    ]
+    return results if query.anyway or has_good_match(results) else results[:NEAREST]
+
+
+def has_good_match(results: Sequence[Result]) -> bool:
+    """Whether one of the results matches well; always in a search by picture, where nobody can tell."""
+    return any(result.match is None or result.match.level != "weak" for result in results)
+
+
+def told_relations(library: Library, space: SearchSpace) -> tuple[str, ...]:
+    """The relations that a search can tell: those of the library's relation model, and of a coherence-aware model."""
+    own = () if space.stored is None else tuple(space.stored.relations)
+    return tuple(dict.fromkeys((*library.settings.relations, *own)))
+
+
+def is_english(text: str) -> bool:
+    """Whether a query is in the language that the relation model reads, as far as so few words tell."""
+    return detect_language(text) == LANGUAGE
+
+
+def check_models(
+    library: Library, query: Query, space: SearchSpace, relation_model: RelationModel | None = None
+) -> None:
+    """See that a library can be asked this with these models.
+
+    Raises:
+        LibraryError: It was made with another model.
+        SettingError: See ``search``.
+    """
+    settings = library.settings
+    if settings.format != FORMAT:
+        raise LibraryError(
+            f"{library.path}: made by an earlier version, which did not search words; bring it up to date with:"
+            f" iconotext library add {library.path}"
+        )
+    if settings.space != space.name:
+        raise LibraryError(
+            f"{library.path}: made with the model {settings.space}, and this is {space.name}: use the one it was made"
+            " with, or make a new library"
+        )
+    if query.text is None and query.picture is None:
+        raise SettingError("nothing to search for: give a sentence, or a picture with picture=...")
+    if query.text is not None and not query.text.strip():
+        raise SettingError("the sentence is empty: say what the picture should show")
+    if query.relation is None:
+        return
+    own = space.stored.relations if space.stored is not None else ()
+    told = told_relations(library, space)
+    if not told:
+        raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
+    if query.relation not in told:
+        raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(told)}")
+    if query.relation in own:
+        return
+    if relation_model is None or not _speaks_for(relation_model, library):
+        raise LibraryError(
+            f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
+            f" iconotext library add {library.path}"
+        )
+
+
+def _vector(query: Query, space: SearchSpace) -> FloatMatrix:
+    """The query in the space: of a sentence, of a picture, or half way between the two."""
+    parts = []
+    if query.text is not None:
+        parts.append(space.texts([query.text])[0])
+    if query.picture is not None:
+        vectors, problems = space.pictures([query.picture])
+        if problems[0] is not None:
+            raise PictureError(problems[0])
+        parts.append(vectors[0])
+    vector = np.sum(parts, axis=0)
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / length if length else vector, np.float32)
+
+
+def _told(query: Query, near: Sequence[Near], space: SearchSpace) -> list[FloatMatrix | None]:
+    """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
+    if not near or query.text is None or space.stored is None or not space.stored.relations:
+        return [None] * len(near)
+    pictures = np.stack([found.vector for found in near if found.vector is not None])
+    return list(relation_probabilities(space.stored, space.texts([query.text]), pictures)[0])
+
+
+def _known(
+    witnessed: FloatMatrix | None, told: FloatMatrix | None, library: Library, space: SearchSpace
+) -> dict[str, float]:
+    """Relation to probability: the relation model's, and where a coherence-aware model has its word, that one's."""
+    known: dict[str, float] = {}
+    if witnessed is not None:
+        known |= zip(library.settings.relations, map(float, witnessed), strict=True)
+    if told is not None and space.stored is not None:
+        known |= zip(space.stored.relations, map(float, told), strict=True)
+    return known
+
+
+def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
+    """Whether a relation model is the one that the library was made with."""
+    return relation_model.name == library.settings.relation_model
+
+
+def _coherent(space: SearchSpace) -> bool:
+    """Whether the model of a space tells relations itself."""
+    return space.stored is not None and bool(space.stored.relations)
+
+
+def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
+    """The places that the search is about."""
+    return list(places) if folder is None else [place for place in places if place.within(folder)]
+
+
+def _own(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
+    """What the picture's own text says of the relations: where the wanted one is most probable, else the first."""
+    own = [place.relations for place in _within(places, folder) if place.relations is not None]
+    if not own:
+        return None
+    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
+
+
+def _shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
+    """The place to show: a document that says something before one that says nothing, and a document before a file.
+
+    One that is gone since the library was brought up to date comes after all that are there.
+    """
+    allowed = _within(places, folder) or list(places)
+
+    def worth(place: Place) -> tuple[bool, float, bool, bool]:
+        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
+        there = len(allowed) == 1 or _is_there(place)
+        return there, float(odds), place.text is not None, place.document is not None
+
+    best = max(allowed, key=worth)  # the first of equals
+    if best.file is None:
+        files = [place.file for place in allowed if place.file is not None]
+        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
+    return best
+
+
+def _is_there(place: Place) -> bool:
+    return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
+
+
+def _result(found: Near, place: Place, score: float, match: Match | None, known: dict[str, float]) -> Result:
+    return Result(
+        digest=found.digest,
+        image=place.image,
+        score=score,
+        similarity=found.similarity,
+        match=match,
+        relations=known,
+        date=found.date,
+        document=place.document,
+        caption=place.caption,
+        alt=place.alt,
+        sentences=place.sentences,
+        file=place.file,
+        places=_different(found.places),
+    )
+
+
+def _different(places: Sequence[Place]) -> int:
+    """How many places there are; a file, and a document that shows that very file, are one."""
+    shown = {place.file for place in places if place.document is not None and place.file is not None}
+    return sum(place.document is not None or place.file not in shown for place in places)

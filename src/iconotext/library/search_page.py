@@ -1,0 +1,146 @@
+"""The results of a search as a page: one file with small pictures in it, that asks the network for nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iconotext.library.commit import THUMBNAIL
+from iconotext.library.filters import Filters
+from iconotext.library.items import from_here
+from iconotext.library.search import Query, Result, has_good_match
+from iconotext.library.store import Library
+from iconotext.plain_text import percent, readable, shortened
+from iconotext.relations import RELATIONS, short_name
+from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
+from iconotext.report.page import filled
+from iconotext.types import Image
+from iconotext.write import write_text
+
+LARGE = 50
+"""Up to so many pictures are in the page as large as they are shown when enlarged; more make it too heavy."""
+
+LONGEST = 240
+"""Characters of a caption or a sentence that the page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """A picture on the page."""
+
+    picture: Embedded
+    alt: str
+    name: str
+    place: str
+    link: str | None
+    level: str | None
+    why: str
+    relation: str | None
+    date: str | None
+    document: str | None
+    document_link: str | None
+    caption: str | None
+    sentences: tuple[str, ...]
+    places: int
+
+
+def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
+    """A whole HTML page with the results of a search, best first.
+
+    Args:
+        library: Where they were found; keeps small pictures of those that are no files.
+        query: What was searched for.
+        results: What was found; their files are read for the pictures.
+    """
+    shown = _pictures(library, results)
+    asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
+    example = embed([Image("", file) for file in asked], range(len(asked)), longer_side=THUMBNAIL).get(0)
+    return filled(
+        "iconotext.library",
+        "search.html",
+        style="search.css",
+        sentence=readable(query.text) if query.text else None,
+        example=example,
+        relation=None if query.relation is None else short_name(query.relation),
+        meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
+        filters=_filters(query.filters),
+        library=readable(library.path.resolve().name),
+        good=has_good_match(results),
+        cards=[_card(result, picture, query) for result, picture in zip(results, shown, strict=True)],
+    )
+
+
+def write_search_page(
+    path: Path, library: Library, query: Query, results: Sequence[Result], *, force: bool = False
+) -> None:
+    """Write the results of a search as a page.
+
+    Raises:
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    write_text(path, search_page(library, query, results), force=force)
+
+
+def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
+    images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
+    found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
+    for number, result in enumerate(results):
+        if found[number].uri is None and (kept := library.thumbnail(result.digest)) is not None:
+            found[number] = Embedded(kept)
+    return [found[number] for number in range(len(results))]
+
+
+def _card(result: Result, picture: Embedded, query: Query) -> _Card:
+    chance = None if query.relation is None else result.relations.get(query.relation)
+    name = readable(_name(result))
+    return _Card(
+        picture=picture,
+        alt=readable(result.alt or result.caption or name),
+        name=name,
+        place=readable(result.image),
+        link=_address(result.file) or (result.image if re.match("https?://", result.image) else None),
+        level=None if result.match is None else result.match.level,
+        why=f"likeness {result.similarity:.2f}" if result.match is None else readable(result.match.why),
+        relation=None
+        if chance is None or query.relation is None
+        else f"{short_name(query.relation)} {percent(chance)}",
+        date=None if result.date is None else f"{result.date:%Y-%m-%d}",
+        document=None if result.document is None else readable(_named(result.document)),
+        document_link=_address(result.document),
+        caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
+        sentences=tuple(shortened(readable(said.text), LONGEST) for said in result.sentences),
+        places=result.places,
+    )
+
+
+def _named(document: str) -> str:
+    """A document as seen from the working folder; of another, its folder and its name: a page may go far."""
+    here = from_here(document)
+    return here if here != document else "/".join(Path(document).parts[-2:])
+
+
+def _address(file: str | None) -> str | None:
+    """Where a browser on this machine finds a file; None for one that is not there."""
+    return Path(file).as_uri() if file is not None and os.path.isfile(file) else None
+
+
+def _name(result: Result) -> str:
+    if result.file is not None:
+        return Path(result.file).name
+    return result.image.rsplit("/", 1)[-1] or result.image
+
+
+def _filters(filters: Filters) -> str:
+    from datetime import timedelta
+
+    parts = []
+    if filters.folder is not None:
+        parts.append(f"in {readable(filters.folder)}")
+    if filters.since is not None:
+        parts.append(f"from {filters.since:%Y-%m-%d}")
+    if filters.before is not None:
+        parts.append(f"until {filters.before - timedelta(days=1):%Y-%m-%d}")
+    return ", ".join(parts)

@@ -1,0 +1,345 @@
+"""A library on disk: pictures with their vectors in LanceDB, and beside them a file that says what the library is.
+
+    LIB/
+        library.json      what it was made with, and how it is searched; its presence makes a folder a library
+        pictures.lance/   a row for each picture: vector, places, date, folders, words, ...
+        ledger.sqlite     what the writer knows about the files; readers never open it
+
+Every commit of LanceDB is a new version of the table: whoever reads sees one version, whole, whatever a writer does
+meanwhile and however it ends. There is one writer at a time; the ledger is its lock.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from iconotext.errors import LibraryError
+from iconotext.library.items import Item, Place, places_from
+from iconotext.library.rows import TOLD, Near, item_of, near_of, rows_of, schema, table_of
+from iconotext.library.settings import (
+    FORMAT,
+    SETTINGS,
+    IndexSettings,
+    LibrarySettings,
+    read_settings,
+    write_settings,
+)
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
+TABLE = "pictures"
+LEDGER = "ledger.sqlite"
+
+KEEP_VERSIONS = timedelta(minutes=15)
+"""How long a version stays after a newer one has come: longer than any search takes."""
+
+TOP = 10
+"""An index is tried out on so many nearest pictures: that is what its probes are for."""
+
+_INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
+"""What LanceDB's errors say of its own code: before the message, and behind it."""
+
+_END = b"LANC"
+"""How every file of LanceDB ends."""
+
+T = TypeVar("T")
+
+
+class Library:
+    """An open library. Reading needs no lock; everything that writes is for the one who holds the ledger.
+
+    Attributes:
+        path: Its folder.
+        settings: What it was made with, as it is on disk.
+    """
+
+    def __init__(self, path: Path, settings: LibrarySettings) -> None:
+        self.path = path
+        self.settings = settings
+
+    @cached_property
+    def table(self) -> Any:
+        """The LanceDB table."""
+        if not (self.path / f"{TABLE}.lance").is_dir():
+            raise LibraryError(
+                f"{self.path}: its pictures ({TABLE}.lance) are gone; delete this folder and add them again with:"
+                f" iconotext library add {self.path} PATH... ({SETTINGS} in it names the paths as roots)"
+            )
+        return self._attempt(lambda: _connect(self.path).open_table(TABLE))
+
+    def save(self, **changes: Any) -> None:
+        """Write changed settings."""
+        self.settings = replace(self.settings, **changes)
+        write_settings(self.path, self.settings)
+
+    def refresh(self) -> None:
+        """Read the newest version from now on."""
+        self._attempt(lambda: self.table.checkout_latest())
+
+    def count(self, where: str | None = None) -> int:
+        """How many pictures there are, or how many satisfy a condition."""
+        return int(self._attempt(lambda: self.table.count_rows(where)))
+
+    def items(self, digests: Iterable[str]) -> dict[str, Item]:
+        """The pictures of these names that are in the library."""
+        wanted = sorted(set(digests))
+        found: dict[str, Item] = {}
+        for start in range(0, len(wanted), 1000):
+            some = wanted[start : start + 1000]
+            query = self.table.search().where(one_of("digest", some)).limit(len(some))
+            found |= {row["digest"]: item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)}
+        return found
+
+    def some(self, n: int) -> list[Item]:
+        """All pictures of a library of not many more than n, else about n of them: names begin at random."""
+        share = n / max(n, self.count())
+        where = "true" if share == 1 else f"digest < '{int(share * 16**8):08x}'"
+        query = self.table.search().where(where).limit(2 * n)
+        return [item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)]
+
+    def insert(self, items: Sequence[Item]) -> None:
+        """Store pictures that the library does not have."""
+        if items:
+            self._attempt(lambda: self.table.add(table_of(items, self.settings.dim)))
+
+    def update(self, items: Sequence[Item]) -> None:
+        """Store pictures instead of what the library has under their names."""
+        if items:
+            rows = table_of(items, self.settings.dim)
+            self._attempt(lambda: self.table.merge_insert("digest").when_matched_update_all().execute(rows))
+
+    def remove(self, digests: Iterable[str]) -> None:
+        """Take pictures out."""
+        gone = sorted(set(digests))
+        for start in range(0, len(gone), 1000):
+            self._attempt(partial(self.table.delete, one_of("digest", gone[start : start + 1000])))
+
+    def tidy(self) -> None:
+        """Join what many commits have left in small pieces, put new pictures into the index, drop old versions."""
+        self._attempt(lambda: self.table.optimize(cleanup_older_than=KEEP_VERSIONS))
+
+    def create_index(self, column: str, config: Any) -> None:
+        """Make an index of LanceDB on a column, instead of one that is there."""
+        self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
+
+    def index_words(self) -> None:
+        """Make the index of the words, which are stems already, for full-text search."""
+        from lancedb.index import FTS
+
+        stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
+        self.create_index("words", stems)
+
+    def upgrade(self) -> None:
+        """Make room for what an earlier version did not know; files that are looked at again fill it."""
+        if self.settings.format == FORMAT:
+            return
+        new = ("words", "said", "taken")
+        there = self.table.schema.names
+        missing = [field for field in schema(self.settings.dim) if field.name in new and field.name not in there]
+        if missing:
+            self._attempt(lambda: self.table.add_columns(missing))
+        self.index_words()
+        self.save(format=FORMAT)
+
+    def column(self, name: str, *, where: str | None = None) -> Iterator[list[Any]]:
+        """One column of all pictures, a batch at a time."""
+        for batch in self._batches([name], where):
+            yield batch.column(0).to_pylist()
+
+    def vectors(self) -> Iterator[tuple[list[str], FloatMatrix]]:
+        """Names and (n, dim) vectors of all pictures, a batch at a time."""
+        for batch in self._batches(["digest", "vector"]):
+            flat = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
+            yield batch.column("digest").to_pylist(), flat.reshape(len(batch), self.settings.dim)
+
+    def places(self) -> Iterator[tuple[str, tuple[Place, ...]]]:
+        """Names of all pictures, and where each was found."""
+        for batch in self._batches(["digest", "places"]):
+            for row in batch.to_pylist():
+                yield row["digest"], places_from(row["places"])
+
+    def nearest(
+        self,
+        vector: FloatMatrix,
+        n: int,
+        *,
+        where: str | None = None,
+        exact: bool = False,
+        index: IndexSettings | None = None,
+        more: Sequence[str] = (),
+    ) -> list[Near]:
+        """The n pictures nearest to a vector, best first; of two equally near the one whose name sorts first.
+
+        Args:
+            vector: (dim,) of length 1.
+            n: At most so many.
+            where: A condition in SQL, see ``search.condition``.
+            exact: Compare with every picture, even where there is an index.
+            index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
+                more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
+            more: What else comes along: ``vector``, ``said``.
+        """
+        query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
+        query = query.select([*TOLD, "_distance", *more])
+        if where:
+            query = query.where(where, prefilter=True)
+        index = None if exact else index or self.settings.index
+        if index is None:  # an index that was not tried out yet may be there already
+            query = query.bypass_vector_index()
+        else:
+            probes = math.ceil(index.probes * math.sqrt(max(1, n / TOP)))
+            query = query.nprobes(index.partitions if where else min(probes, index.partitions))
+            query = query.refine_factor(index.refine)
+        rows, asked = [], n
+        while True:
+            rows = self._attempt(query.limit(asked + 1).to_arrow).sort_by("_distance")
+            distances = rows["_distance"].to_pylist()
+            if len(rows) <= asked or distances[-1] > distances[n - 1]:
+                break
+            asked *= 2  # LanceDB takes any of those that are equally near: see them all, and choose by name
+        if index is not None and len(rows) < n:
+            return self.nearest(vector, n, where=where, exact=True, more=more)
+        # Of unit vectors, the squared distance is 2 - 2 cos.
+        near = [
+            near_of(row, 1 - row["_distance"] / 2, self.settings.relation_model)
+            for row in rows_of(rows, self.settings.dim)
+        ]
+        return sorted(near, key=lambda found: (-found.similarity, found.digest))[:n]
+
+    def near(self, digests: Iterable[str], vector: FloatMatrix) -> list[Near]:
+        """The pictures of these names with all that is known of them, beside a vector (dim,) of length 1."""
+        wanted = sorted(digests)
+        query = self.table.search().where(one_of("digest", wanted)).select([*TOLD, "vector", "said"])
+        rows = rows_of(self._attempt(query.limit(len(wanted)).to_arrow), self.settings.dim) if wanted else []
+        return [near_of(row, float(row["vector"][0] @ vector), self.settings.relation_model) for row in rows]
+
+    def matching(self, words: str, n: int, *, where: str | None = None) -> dict[str, float]:
+        """The n pictures whose words match best: names, and BM25.
+
+        Args:
+            words: As ``match.asked_words`` makes them; without any, nothing matches.
+            n: At most so many.
+            where: A condition in SQL.
+        """
+        query = self.table.search(words, query_type="fts", fts_columns="words").select(["digest", "_score"])
+        if where:
+            query = query.where(where, prefilter=True)
+        rows = self._attempt(query.limit(n).to_arrow).to_pylist() if words and n else []
+        return {row["digest"]: row["_score"] for row in rows}
+
+    def _batches(self, columns: list[str], where: str | None = None) -> Iterator[Any]:
+        query = self.table.search().select(columns)
+        if where:
+            query = query.where(where)
+        batches = iter(self._attempt(lambda: query.to_batches(4096)))
+        while (batch := self._attempt(lambda: next(batches, None))) is not None:
+            yield batch
+
+    def thumbnail(self, digest: str) -> str | None:
+        """The small picture that is kept for one without a file of its own."""
+        rows = self._attempt(
+            lambda: self.table.search().where(one_of("digest", [digest])).select(["thumbnail"]).limit(1).to_arrow()
+        )
+        return rows["thumbnail"][0].as_py() if len(rows) else None
+
+    def _attempt(self, work: Callable[[], T]) -> T:
+        """Do something with LanceDB, whose errors are of many kinds and often a page long."""
+        try:
+            return work()
+        except (OSError, RuntimeError, ValueError) as error:
+            line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
+            raise LibraryError(not_written(self.path, line[:300])) from error
+
+
+def open_library(path: Path) -> Library:
+    """Open a library for searching, or, by whoever holds its ledger, for writing.
+
+    Raises:
+        LibraryError: There is none, or one of another format.
+    """
+    return Library(path, read_settings(path))
+
+
+def create_library(path: Path, settings: LibrarySettings) -> Library:
+    """Make an empty library, for whoever holds the ledger in that folder.
+
+    Raises:
+        LibraryError: The folder holds other things, or cannot be written.
+    """
+    library = Library(path, settings)
+    library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
+    library.index_words()
+    write_settings(path, settings)  # last: from now on it is a library
+    return library
+
+
+def check_new(path: Path) -> None:
+    """See that a folder may become a library: it does not exist, or holds nothing but what a killed program left.
+
+    Raises:
+        LibraryError: It holds other things.
+    """
+    ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
+    try:
+        others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be a library: {error.strerror or error}") from error
+    if others:
+        raise LibraryError(
+            f"{path}: a folder with other things in it ({min(others)}); name a new folder for the library,"
+            " then the pictures: iconotext library add LIB PATH..."
+        )
+
+
+def torn_versions(path: Path) -> list[Path]:
+    """Versions of the table with a file that was cut short, as by a disk that is full or takes no large files.
+
+    LanceDB does not always notice when it writes one, and afterwards reads no other: the version before is whole.
+    """
+    table, torn = path / f"{TABLE}.lance", []
+    for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
+        if not _is_whole(file):
+            index = file.parent.name.replace("-", "")
+            torn.append(bytes.fromhex(index) if file.parent.parent.name == "_indices" else file.name.encode())
+    versions = [(file, file.read_bytes()) for file in table.glob("_versions/*.manifest")]
+    return [file for file, text in versions if text[-4:] != _END or any(name in text for name in torn)]
+
+
+def _is_whole(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - 4))
+        return stream.read() == _END
+
+
+def not_written(path: Path, why: str) -> str:
+    """What to say where a library cannot be read or written, at the beginning or in the midst of work."""
+    line = f"{path}: the library cannot be read or written: {why}"
+    if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
+        return line
+    return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def one_of(column: str, values: Sequence[str]) -> str:
+    """The condition in SQL that a column has one of some texts."""
+    return f"{column} IN ({', '.join(map(quoted, values))})"
+
+
+def _connect(path: Path) -> Any:
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings speak of its own workings, thousands of lines of them
+    import lancedb
+
+    return lancedb.connect(path)

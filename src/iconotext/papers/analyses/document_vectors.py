@@ -1,0 +1,73 @@
+"""Vectors of the images and sentences of documents that were evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from iconotext.errors import CorpusError
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.backbones import Encode
+    from iconotext.evaluate.results import Evaluation
+    from iconotext.features import ImageBackbone
+    from iconotext.types import Document, FloatMatrix
+
+
+@dataclass(slots=True)
+class DocumentVectors:
+    """What ``iconotext.papers.analyses.difficulty`` explains, one entry for each document.
+
+    Attributes:
+        aucs: 0 to 1.
+        images: (images that can be read, dim) each.
+        sentences: (sentences, dim) each.
+        left_out: Ids of the documents of which no picture can be read.
+    """
+
+    aucs: list[float] = field(default_factory=list)
+    images: list[FloatMatrix] = field(default_factory=list)
+    sentences: list[FloatMatrix] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def document_vectors(
+    evaluation: Evaluation, documents: Iterable[Document], image: ImageBackbone, encode: Encode
+) -> DocumentVectors:
+    """Encode the documents that have an AUC.
+
+    Args:
+        evaluation: Their scores.
+        documents: In any order; those without an AUC are passed over.
+        image: For the images; their vectors are the pooled ones.
+        encode: For the sentences.
+
+    Raises:
+        CorpusError: A document is missing, or is not the one that was evaluated.
+    """
+    scored = {document.id: document for document in evaluation.defined}
+    found = DocumentVectors()
+    for document in documents:
+        record = scored.pop(document.id, None)
+        if record is None or record.auc is None:
+            continue
+        if (record.sentences, record.images) != (len(document.sentences), len(document.images)):
+            raise CorpusError(
+                f"document {document.id!r} had {record.sentences} sentences and {record.images} images when it was "
+                f"evaluated, now it has {len(document.sentences)} and {len(document.images)}: evaluate it again"
+            )
+        features = image.encode([each.file for each in document.images if each.file and not each.problem])
+        good = [number for number, problem in enumerate(features.problems) if problem is None]
+        if not good:
+            found.left_out.append(document.id)
+            continue
+        found.aucs.append(record.auc)
+        found.images.append(features.pooled[good])
+        found.sentences.append(encode([sentence.text for sentence in document.sentences]))
+    if scored:
+        raise CorpusError(
+            f"the corpus lacks {len(scored)} of the documents in the results, such as {next(iter(scored))!r}: name the "
+            "corpus they were made from"
+        )
+    return found

@@ -1,0 +1,133 @@
+"""How much of the AUC the spread of a document explains, and whether it is less for another model (Li 2021).
+
+Spread is that of ``iconotext.papers.analyses.difficulty``; the regression is its first one, by image and text spread.
+With several seeds the R² is the mean of theirs: an AUC averaged over seeds has less chance in it, and a larger R².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import CorpusError, ShapeError
+from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
+from iconotext.evaluate.seeds import resampled_seeds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FEWEST = 5
+"""Documents: features, constant, and some to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """R² of the regression of the AUC on image and text spread.
+
+    Attributes:
+        before: Of the first model, 0 to 1.
+        after: Of the second.
+        before_interval: 95 % interval when documents and seeds are drawn anew.
+        after_interval: Likewise.
+        difference: After minus before.
+        interval: Of the difference, both models seeing the same draws.
+        documents: How many there are.
+        seeds: How many there are.
+    """
+
+    before: float
+    after: float
+    before_interval: tuple[float, float]
+    after_interval: tuple[float, float]
+    difference: float
+    interval: tuple[float, float]
+    documents: int
+    seeds: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def explained_by_spread(
+    before: Mapping[int, Sequence[float]],
+    after: Mapping[int, Sequence[float]],
+    spreads: Sequence[tuple[float, float]],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+) -> Explained:
+    """Compare how much spread explains of two models' AUC.
+
+    Args:
+        before: Seed to the AUC of each document.
+        after: The same of the other model, documents in the same order; only seeds of both count.
+        spreads: Image and text spread of each document.
+        resamplings: For the intervals.
+        seed: For the intervals.
+
+    Raises:
+        ShapeError: The numbers of documents differ.
+        CorpusError: There are too few documents, or no seed in common.
+    """
+    features = np.asarray(spreads, np.float64).reshape(-1, 2)
+    common = [each for each in before if each in after]
+    if not common:
+        raise CorpusError("the two models have no seed in common, so there is nothing to compare")
+    sides = [np.array([side[each] for each in common], np.float64) for side in (before, after)]
+    if any(side.shape != (len(common), len(features)) for side in sides):
+        raise ShapeError(f"AUCs {sides[0].shape} and {sides[1].shape} for {len(features)} documents")
+    if len(features) < FEWEST:
+        raise CorpusError(f"{len(features)} documents are too few to explain their AUC: take at least {FEWEST}")
+    drawn = resampled_seeds(len(common), resamplings, seed)
+    found = [[r2(each, features, np.ones((1, len(features))))[0] for each in side] for side in sides]
+    parts: list[list[NDArray[np.float64]]] = [[], []]
+    done = 0
+    for counts in resampled_counts(len(features), resamplings, seed):
+        shares = drawn[done : done + len(counts)]
+        done += len(counts)
+        for part, side in zip(parts, sides, strict=True):
+            part.append((np.array([r2(each, features, counts) for each in side]).T * shares).sum(axis=1))
+    first, second = (np.concatenate(part) for part in parts)
+    one, other = (float(np.mean(each)) for each in found)
+    return Explained(
+        one, other, _ends(first), _ends(second), other - one, _ends(second - first), len(features), len(common)
+    )
+
+
+def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """R² of the least squares regressions of a target on some features and a constant, for many draws at once.
+
+    Args:
+        target: (documents,).
+        features: (documents, features).
+        counts: (draws, documents) how often each document was drawn.
+
+    Returns:
+        (draws,), 0 to 1; 0 where the target does not vary.
+    """
+    # Centred and brought to one scale: products of the raw columns would lose the digits that count.
+    deviation = features.std(axis=0)
+    columns = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    design = np.column_stack([np.ones(len(columns)), columns])
+    centred = target - target.mean()
+    width = design.shape[1]
+    products = (counts @ (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)).reshape(-1, width, width)
+    moments = counts @ (design * centred[:, None])
+    drawn = counts.sum(axis=1)
+    total = counts @ centred**2 - moments[:, 0] ** 2 / drawn
+    # A pseudo-inverse: in some draw a feature may not vary.
+    weights = np.einsum("rij,rj->ri", np.linalg.pinv(products, rcond=1e-10, hermitian=True), moments)
+    explained = np.einsum("ri,ri->r", weights, moments) - moments[:, 0] ** 2 / drawn
+    varies = total > 1e-12 * np.maximum(counts @ target**2, 1e-300)
+    shares: NDArray[np.float64] = np.where(varies, explained / np.where(varies, total, 1), 0.0)
+    return np.clip(shares, 0.0, 1.0)
+
+
+def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(values, [tail, 1 - tail]).tolist()
+    return low, high

@@ -1,0 +1,238 @@
+"""Reddit submissions as pushshift.io gives them: a file of JSON lines for each month, packed.
+
+A month has up to twenty million lines, of which few are of one subreddit. Lines are therefore looked for as bytes; only
+those in which the subreddit's name stands in quotation marks are parsed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from iconotext.errors import CorpusError
+from iconotext.strict_json import parse_json
+
+PLAIN = frozenset(("", ".jsonl", ".ndjson", ".json", ".txt"))
+PACKED = frozenset((".zst", ".bz2", ".xz", ".gz"))
+
+MONTHLY = re.compile(r"RS_(?:v2_)?(\d{4}-\d{2})(?!\d)")
+"""Names of the monthly files; those before June 2011 have ``v2`` in them."""
+
+ONE_SUBREDDIT = re.compile(r"_submissions(?![a-z])")
+"""Files of one subreddit that others cut out of the monthly ones: ``DIY_submissions.zst``."""
+
+WINDOW = 1 << 31
+"""Bytes that a packed line may refer back to: the monthly files were packed with ``zstd --long=31``."""
+
+PIECE = 1 << 14
+"""Packed bytes of zstd that are unpacked at once; even those of a file made for it come to less than 1 GB."""
+
+BLOCK = 1 << 22
+"""Unpacked bytes that are searched at once."""
+
+MAX_LINE = 1 << 26
+"""Bytes of the longest line; a submission has at most some hundred thousand."""
+
+
+class Readable(Protocol):
+    """A file of bytes, packed or not."""
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, unpacked; fewer at the end."""
+
+
+def submission_files(folder: Path, first: str, last: str) -> list[Path]:
+    """Files of submissions in a folder and the folders in it, in the order of their names.
+
+    Args:
+        folder: Hidden files and folders are passed over.
+        first: The first month, ``2013-01``; files of earlier months are not for us.
+        last: The last month.
+
+    Raises:
+        CorpusError: There is none.
+    """
+    found: list[Path] = []
+    others = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if Path(name).suffix.lower() not in PLAIN | PACKED and not MONTHLY.fullmatch(name):
+                continue
+            month = MONTHLY.match(name)
+            if month and not first <= month[1] <= last:
+                others += 1
+            elif month or ONE_SUBREDDIT.search(name):
+                found.append(Path(place, name))
+    if not found:
+        also = f" ({others} files of other months are there)" if others else ""
+        raise CorpusError(
+            f"{folder}: no submissions of {first} to {last}{also}: RS_{first}.zst and so on, from pushshift.io "
+            "(files.pushshift.io/reddit/submissions, today as torrents on academictorrents.com)"
+        )
+    return sorted(found, key=lambda path: (path.name, str(path)))
+
+
+def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
+    """All submissions to one subreddit in a file, in its order.
+
+    Args:
+        path: Of the file; a text, since it may go to another process.
+        subreddit: As Reddit writes it.
+
+    Returns:
+        ``posts``: id, title, score, url and created (seconds since 1970) of each, None where it has none that can be
+        used. ``broken``: number and problem of each line that should be one and is not.
+
+    Raises:
+        CorpusError: The file cannot be read to its end.
+    """
+    posts: list[dict[str, Any]] = []
+    broken: list[tuple[int, str]] = []
+    for number, line in _lines_with(_unpacked(Path(path)), f'"{subreddit}"'.encode(), path):
+        try:
+            value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except ValueError as error:  # UnicodeDecodeError is one
+            broken.append((number, str(error)))
+            continue
+        if not isinstance(value, dict):
+            broken.append((number, "not a JSON object"))
+        elif value.get("subreddit") == subreddit:
+            posts.append(_post(value))
+    return {"posts": posts, "broken": broken}
+
+
+def month_of(created: int | None) -> str | None:
+    """The month of a time, ``2013-01``, in Greenwich.
+
+    >>> month_of(1356998400)
+    '2013-01'
+    """
+    return None if created is None else f"{datetime.fromtimestamp(created, UTC):%Y-%m}"
+
+
+def _post(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": _text(value.get("id")),
+        "title": _text(value.get("title")),
+        "score": _number(value.get("score")),
+        "url": _text(value.get("url")),
+        "created": _number(value.get("created_utc")),
+    }
+
+
+def _text(value: object) -> str | None:
+    """A text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _number(value: object) -> int | None:
+    """A number; some years write it as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = int(float(value))
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < 1 << 33 else None
+
+
+def _lines_with(blocks: Iterator[bytes], needle: bytes, path: str) -> Iterator[tuple[int, bytes]]:
+    """Number (from 1) and bytes of each line with something in it."""
+    before, rest = 0, b""
+    for block in blocks:
+        text = rest + block
+        end = text.rfind(b"\n") + 1
+        if len(text) - end > MAX_LINE:
+            raise CorpusError(f"{path}: has a line of more than {MAX_LINE >> 20} MiB; submissions are JSON lines")
+        for lines, line in _found(text, end, needle):
+            yield before + lines, line
+        before += text.count(b"\n")
+        rest = text[end:]
+    for lines, line in _found(rest, len(rest), needle):
+        yield before + lines, line
+
+
+def _found(text: bytes, end: int, needle: bytes) -> Iterator[tuple[int, bytes]]:
+    at, lines = 0, 0
+    while (hit := text.find(needle, at, end)) >= 0:
+        start = text.rfind(b"\n", 0, hit) + 1
+        stop = text.find(b"\n", hit)
+        stop = len(text) if stop < 0 else stop
+        lines += text.count(b"\n", at, stop) + 1
+        yield lines, text[start:stop]
+        at = stop + 1
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    """The file, unpacked, some megabytes at a time."""
+    suffix = path.suffix.lower()
+    with _read_errors(path), path.open("rb") as file:
+        if suffix == ".zst":
+            yield from _gathered(_unpacked_zstd(file))
+        elif suffix == ".bz2":
+            with bz2.open(file) as unpacked:
+                yield from _blocks(unpacked)
+        elif suffix == ".xz":
+            with lzma.open(file) as unpacked:
+                yield from _blocks(unpacked)
+        elif suffix == ".gz":
+            with gzip.open(file) as unpacked:
+                yield from _blocks(unpacked)
+        else:
+            yield from _blocks(file)
+
+
+def _blocks(file: Readable) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
+    """All frames of a file, to the end of the last one, which ``zstandard``'s own reader does not insist on."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    frame = None
+    try:
+        while piece := file.read(PIECE):
+            while piece:
+                frame = frame or unpacker.decompressobj()
+                yield frame.decompress(piece)
+                piece = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    except zstandard.ZstdError as error:
+        raise EOFError(str(error)) from error
+    if frame is not None:
+        raise EOFError("it ends in the middle of a frame")
+
+
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of at least ``BLOCK``, but the last."""
+    some: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece)
+        if size >= BLOCK:
+            yield b"".join(some)
+            some, size = [], 0
+    yield b"".join(some)
+
+
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise CorpusError(f"{path}: cut off or damaged ({error}): download it again") from error

@@ -1,0 +1,215 @@
+"""What the votes of a study say: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from iconotext.papers.studies.preference import POWER, SIGNIFICANCE, Preference, preference
+from iconotext.papers.studies.study import About, about_study, transaction
+from iconotext.plain_text import cell
+from iconotext.write import write_text
+
+BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
+
+OUTCOMES = (BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY)
+"""Of a pair, as seen from the first model. The paper tells of no pair without a majority; with four answers and three
+raters there are some, and counting them for any side would invent a vote."""
+
+ALL = "all"
+"""Name of the row over all pairs."""
+
+COLUMNS = (
+    *("pair", "query", "text", "relations", "first", "second", "a", "identical"),
+    *("rater", "answer", "outcome", "shown_at", "answered_at"),
+)
+"""Of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The pairs of one relation.
+
+    Attributes:
+        relation: Its name, or ``all``.
+        counts: Outcome to number of pairs with all their votes.
+        open: Pairs that lack votes, and are not counted.
+        identical: Of the counted pairs, those with the same picture twice.
+        preference: Of the counted pairs; a pair without a majority prefers neither. None where there are none.
+    """
+
+    relation: str
+    counts: Mapping[str, int]
+    open: int
+    identical: int
+    preference: Preference | None
+
+    @property
+    def pairs(self) -> int:
+        """Pairs with all their votes."""
+        return sum(self.counts.values())
+
+    def share(self, outcome: str) -> float | None:
+        """Share of the counted pairs with an outcome, 0 to 1; None where there are none."""
+        return self.counts[outcome] / self.pairs if self.pairs else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "relation": self.relation,
+            "pairs": self.pairs,
+            "open": self.open,
+            "identical": self.identical,
+            "counts": dict(self.counts),
+            "shares": {outcome: self.share(outcome) for outcome in OUTCOMES},
+            "preference": None if self.preference is None else self.preference.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """The table of a study.
+
+    Attributes:
+        about: What it compares.
+        rows: One for each relation, by the order in which they first occur; the last one is over all pairs.
+        power: Of the sensitivity analysis.
+        significance: Of the sensitivity analysis.
+    """
+
+    about: About
+    rows: tuple[Row, ...]
+    power: float
+    significance: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "first": self.about.first,
+            "second": self.about.second,
+            "raters": self.about.raters,
+            "power": self.power,
+            "significance": self.significance,
+            "rows": [row.as_dict() for row in self.rows],
+        }
+
+
+def outcome_of(answer: str, *, swapped: bool) -> str:
+    """What an answer says of the first model.
+
+    Args:
+        answer: One of ``ANSWERS``.
+        swapped: Whether A was the image of the second model.
+    """
+    if answer in ("a", "b"):
+        return WORSE if (answer == "a") == swapped else BETTER
+    return BOTH_GOOD if answer == "same" else BOTH_BAD
+
+
+def majority(outcomes: Sequence[str]) -> str:
+    """What more than half of the votes say, else ``no majority``."""
+    if not outcomes:
+        return NO_MAJORITY
+    name, count = Counter(outcomes).most_common(1)[0]
+    return name if 2 * count > len(outcomes) else NO_MAJORITY
+
+
+def study_results(study: Path, *, power: float = POWER, significance: float = SIGNIFICANCE) -> StudyResults:
+    """Count the majorities of a study, finished or not. Pairs that lack votes are not counted.
+
+    Args:
+        study: Its file.
+        power: Of the sensitivity analysis, 0 to 1.
+        significance: Of the sensitivity analysis, 0 to 1.
+
+    Raises:
+        StudyError: There is no such study, or it is damaged.
+        SettingError: Power and significance are not ``0 < significance < power < 1``.
+    """
+    with transaction(study) as connection:
+        about = about_study(connection)
+        pairs = list(connection.execute("SELECT number, relations, swapped, identical FROM pairs ORDER BY number"))
+        votes: dict[int, list[str]] = {}
+        for number, answer in connection.execute("SELECT pair, answer FROM votes WHERE answer IS NOT NULL"):
+            votes.setdefault(number, []).append(answer)
+    outcomes = list(_outcomes(pairs, votes, about.raters))
+    judged: dict[str, list[tuple[str | None, bool]]] = {}
+    for (_, relations, _, _), found in zip(pairs, outcomes, strict=True):
+        for relation in dict.fromkeys(json.loads(relations)):
+            judged.setdefault(relation, []).append(found)
+    rows = [_row(relation, found, power, significance) for relation, found in judged.items()]
+    return StudyResults(about, (*rows, _row(ALL, outcomes, power, significance)), power, significance)
+
+
+def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
+    """Write the raw votes as CSV, one line each, in the order of pairs and time.
+
+    Args:
+        study: Its file.
+        path: The CSV file, UTF-8.
+        force: Replace a file that is there.
+
+    Returns:
+        The number of votes.
+
+    Raises:
+        StudyError: There is no such study, or it is damaged.
+        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+    """
+    with transaction(study) as connection:
+        lines = list(_lines(connection))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    writer.writerows([cell(value) if isinstance(value, str) else value for value in line] for line in lines)
+    write_text(path, text.getvalue(), force=force)
+    return len(lines)
+
+
+def _outcomes(
+    pairs: Sequence[tuple[int, str, int, int]], votes: Mapping[int, Sequence[str]], raters: int
+) -> Iterator[tuple[str | None, bool]]:
+    """Outcome of each pair, None where votes are missing, and whether both images are the same."""
+    for number, _, swapped, identical in pairs:
+        answers = votes.get(number, [])
+        complete = len(answers) >= raters
+        found = majority([outcome_of(answer, swapped=bool(swapped)) for answer in answers]) if complete else None
+        yield found, bool(identical)
+
+
+def _row(relation: str, judged: Sequence[tuple[str | None, bool]], power: float, significance: float) -> Row:
+    outcomes = [outcome for outcome, _ in judged if outcome is not None]
+    counts = {name: outcomes.count(name) for name in OUTCOMES}
+    scores = [{BETTER: 1, WORSE: -1}.get(outcome, 0) for outcome in outcomes]
+    return Row(
+        relation,
+        counts,
+        open=len(judged) - len(outcomes),
+        identical=sum(identical for outcome, identical in judged if outcome is not None),
+        preference=preference(scores, power=power, significance=significance),
+    )
+
+
+def _lines(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
+    found = connection.execute(
+        "SELECT number, query, text, relations, first, second, swapped, identical, rater, answer, given, answered "
+        "FROM votes JOIN pairs ON pair = number WHERE answer IS NOT NULL ORDER BY number, answered, rater"
+    )
+    for number, query, text, relations, first, second, swapped, identical, rater, answer, given, answered in found:
+        yield (
+            *(number, query, text, "; ".join(json.loads(relations)), first, second),
+            *("second" if swapped else "first", int(identical), rater, answer),
+            *(outcome_of(answer, swapped=bool(swapped)), _time(given), _time(answered)),
+        )
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,81 @@
+"""The rows of a table that nothing is trained for: random scores and object detection (Hessel 2019, §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import FeatureError
+from iconotext.evaluate.results import Results, Scored, evaluate, write_results
+from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
+from iconotext.papers.tables.rows import DETECTION, RANDOM
+
+if TYPE_CHECKING:
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+
+Tell = Callable[[str], None]
+
+
+def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
+    """Score random numbers on the test documents, if that was not done before."""
+    from iconotext.evaluate.random_scores import random_scores
+
+    path = results_path(folder, RANDOM)
+    if path.is_file():
+        return
+
+    def scored() -> Iterator[Scored]:
+        for document in prepared.linked_documents("test").tolist():
+            sentences, images = (
+                int(offsets[document + 1] - offsets[document])
+                for offsets in (prepared.sentence_offsets, prepared.image_offsets)
+            )
+            name = prepared.ids[document]
+            yield Scored(name, random_scores(name, sentences, images), prepared.links_of(document))
+
+    write_results(Results(evaluate(scored()), about_results(corpus, RANDOM)), path)
+
+
+def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tell) -> str | None:
+    """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
+    from iconotext.corpus.store import read_corpus
+    from iconotext.evaluate.backbones import load_backbones
+    from iconotext.papers.analyses.object_detection import evaluate_object_detection
+
+    path = results_path(folder, DETECTION)
+    if path.is_file():
+        return None
+    tell("object detection")
+    # A table of features has no classifier, nor have pixels; where there are picture files, the default has one.
+    own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
+    vectors = word_vector_file(recipe)
+    try:
+        image, encode = load_backbones(
+            recipe.features.image if own_image else None,
+            None if recipe.features.text == "words" else recipe.features.text,
+            cache=True,
+            word_vectors=vectors,
+            word_dim=recipe.text.word_dim,
+            texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
+        )
+        detection = evaluate_object_detection(
+            (document for document in read_corpus(corpus) if document.split == "test"),
+            (document for document in read_corpus(corpus) if document.split == "validation"),
+            image,
+            encode,
+        )
+    except FeatureError as error:
+        return str(error)
+    if detection.chosen is not None:
+        about = {**about_results(corpus, VALIDATION_K), "k": detection.validation_k}
+        write_results(Results(detection.chosen, about), results_path(folder, VALIDATION_K), force=True)
+    write_results(Results(detection.best, {**about_results(corpus, DETECTION), "k": detection.k}), path, force=True)
+    return None
+
+
+def word_vector_file(recipe: Recipe) -> Path | None:
+    """The file that the word vectors of a recipe start from; None where it names none, or a text backbone."""
+    vectors = recipe.text.word_vectors
+    return None if vectors is None or str(vectors) == "minilm" else Path(vectors)

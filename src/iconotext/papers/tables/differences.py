@@ -1,0 +1,67 @@
+"""How far the seeds of each row lie apart, and its difference to the row that all are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from iconotext.errors import CorpusError
+from iconotext.evaluate.results import LABELS
+from iconotext.evaluate.seeds import differences, spread_over_seeds
+from iconotext.papers.tables.section import Section, percent, points, table_section
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.results import Evaluation
+    from iconotext.evaluate.seeds import Difference
+
+SHOWN = ("auc", "p@1")
+"""The metrics that are compared."""
+
+BySeed = Mapping[int, "Evaluation"]
+"""Seed to scores."""
+
+
+def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Section | None, dict[str, dict[str, Any]]]:
+    """Compare every row with one of them.
+
+    Args:
+        rows: Name of the row to its scores by seed.
+        reference: Name of the row that the others are compared with.
+
+    Returns:
+        The table, None without anything to compare; and for each name what ``results.json`` says of it: ``spread``,
+        ``difference``.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    lines, notes = [], []
+    for name, by_seed in rows.items():
+        spread = spread_over_seeds(list(by_seed.values()))
+        facts[name] = {"spread": spread, "difference": None}
+        cells = [f"± {percent(spread[metric])}" if spread[metric] is not None else "–" for metric in SHOWN]
+        found: dict[str, Difference] | None = None
+        if name != reference and reference in rows and set(by_seed) & set(rows[reference]):
+            try:
+                found = differences(by_seed, rows[reference])
+            except CorpusError as error:
+                notes.append(f"{name} cannot be compared: {error}.")
+        if found is not None:
+            facts[name]["difference"] = {"to": reference, **{metric: each.as_dict() for metric, each in found.items()}}
+        told = [_told(found[metric]) if found is not None else "–" for metric in SHOWN]
+        lines.append([name, f"{len(by_seed)}", *(text for pair in zip(cells, told, strict=True) for text in pair)])
+    if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
+        return None, facts
+    columns = ["", "seeds"]
+    for metric in SHOWN:
+        columns += [f"{LABELS[metric]}: spread", f"{LABELS[metric]} − {reference}"]
+    notes.insert(
+        0,
+        "In points. Spread: standard deviation over the seeds. Differences are paired, document by document and seed "
+        "by seed; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew, and in how many "
+        "seeds the difference has this sign.",
+    )
+    return table_section(f"Differences to {reference}", columns, lines, notes), facts
+
+
+def _told(found: Difference) -> str:
+    interval = f"{points(found.difference)} ({points(found.low)} to {points(found.high)})"
+    return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval

@@ -1,0 +1,234 @@
+"""Reading strange files in another process, with a limit on its memory and time.
+
+A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, a
+picture that says it is small), and nothing within a process can stop it; native code can end the process. So one other
+process, started with the first file and kept for the next ones, reads one at a time. It ends when its input does, that
+is with us, also where we are killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO, ParamSpec, TypeVar
+
+from iconotext.errors import IconotextError
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+_lock = threading.Lock()
+_worker: subprocess.Popen[bytes] | None = None
+_of_our_parent: list[subprocess.Popen[bytes] | None] = []  # kept, and never asked, by a process forked from ours
+
+
+class LimitError(Exception):
+    """The work took more than its memory or time, or ended the process. Whoever asked says so in its own words."""
+
+
+def apart(
+    function: Callable[P, Result], memory: int, seconds: float, /, *arguments: P.args, **options: P.kwargs
+) -> Result:
+    """Call a function in the other process.
+
+    Args:
+        function: Of a module, so that the other process can import it.
+        memory: Bytes that the process may take beyond what it has, where the system can limit it (Linux).
+        seconds: After which it is ended.
+        arguments: As the result and what it raises: they must pickle.
+        options: As well.
+
+    Raises:
+        LimitError: See there.
+        IconotextError: The process cannot be started.
+    """
+    with _lock:
+        answer = _ask((function, arguments, options, memory, seconds, _folder()), seconds)
+    if answer is None:
+        raise LimitError
+    good, value = answer
+    if not good:
+        raise value
+    result: Result = value
+    return result
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # deleted
+        return None
+
+
+def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
+    """What the other process answers; None where it came to its end over the question."""
+    asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
+    worker = _running()
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    timer = threading.Timer(seconds, worker.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        worker.stdin.write(asked)
+        worker.stdin.flush()
+        answer: tuple[bool, Any] = pickle.load(worker.stdout)
+        return answer
+    except (EOFError, OSError, pickle.UnpicklingError):
+        _stop()
+        return None
+    except BaseException:  # an interruption from the keyboard leaves half an answer behind
+        _stop()
+        raise
+    finally:
+        timer.cancel()
+
+
+def _running() -> subprocess.Popen[bytes]:
+    global _worker
+    if _worker is not None and _worker.poll() is None:
+        return _worker
+    _stop()
+    places = os.pathsep.join(place for place in sys.path if place)
+    environment = {**os.environ, "PYTHONPATH": places, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    command = [sys.executable, "-P", "-m", "iconotext.worker"]
+    try:
+        _worker = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pipesize=2**20,  # a picture of some megabytes then needs few turns
+            env=environment,
+        )
+        assert _worker.stdout is not None
+        if _worker.stdout.read(1) != b"\n":
+            raise OSError("it ended at once")
+    except OSError as error:
+        raise IconotextError(f"the process that reads files cannot be started: {error}") from error
+    except BaseException:
+        _stop()
+        raise
+    return _worker
+
+
+@atexit.register
+def close_worker() -> None:
+    """End the other process, at once even if it is at work; the next file starts a new one."""
+    if _lock.acquire(blocking=False):
+        try:
+            if _worker is not None and _worker.stdin is not None:
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                    _worker.stdin.close()
+                    _worker.wait(timeout=5)
+        finally:
+            _lock.release()
+    _stop()
+
+
+def _stop() -> None:
+    global _worker
+    worker, _worker = _worker, None
+    if worker is None:
+        return
+    worker.kill()
+    for stream in (worker.stdin, worker.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    worker.wait()
+
+
+def _begin_anew() -> None:
+    """A process forked from ours must not use our worker, nor wait for a lock that a thread of ours holds."""
+    global _lock, _worker
+    _of_our_parent.append(_worker)
+    _lock, _worker = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+def serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Work until there are no more questions: what the other process does."""
+    answers.write(b"\n")
+    answers.flush()
+    while True:
+        try:
+            function, arguments, options, memory, seconds, folder = pickle.load(questions)
+        except EOFError:
+            return
+        if folder is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(folder)
+        _limit_memory(memory)
+        _end_after(seconds + 5)
+        answer: tuple[bool, Any]
+        try:
+            answer = True, function(*arguments, **options)
+        except MemoryError:
+            os._exit(1)  # what else is left of it is of no use
+        except Exception as error:  # goes to whoever asked, bugs included
+            if not isinstance(error, IconotextError):
+                error.add_note(traceback.format_exc())
+            answer = False, error
+        _end_after(0)
+        _limit_memory(None)
+        pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+        del answer
+
+
+def _limit_memory(memory: int | None) -> None:
+    """Let this process take so much memory beyond what it has now; None: any amount."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = hard
+    if memory is not None:
+        with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+            memory += int(file.read().split()[0]) * resource.getpagesize()
+        limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    with contextlib.suppress(ValueError, OSError):  # macOS refuses
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _end_after(seconds: float) -> None:
+    """Let the system end this process: whoever asked would, but may be gone. 0: no longer."""
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent is another one, that is ours was killed; a closed input tells it only later."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to both of us, and the other one says what follows
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not come between the answers
+        serve(sys.stdin.buffer, output)
+
+
+if __name__ == "__main__":
+    _main()

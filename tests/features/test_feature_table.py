@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from iconotext.errors import CorpusError, OutputError
+from iconotext.features.feature_table import check_copy, copy_feature_table, load_feature_table, write_feature_table
+
+
+def table(tmp_path, array=None, rows=None):
+    np.save(tmp_path / "features.npy", np.arange(6, dtype=np.float64).reshape(3, 2) if array is None else array)
+    (tmp_path / "id2row.json").write_text(json.dumps({"a": 2, "b": 0} if rows is None else rows))
+    return tmp_path / "features.npy"
+
+
+def test_rows_come_in_the_order_that_is_asked_for(tmp_path):
+    found = load_feature_table(table(tmp_path))
+    assert found.dim == 2
+    assert "a" in found
+    assert "c" not in found
+    np.testing.assert_array_equal(found.rows(["a", "b", "a"]), np.array([[4, 5], [0, 1], [4, 5]], np.float32))
+    assert found.rows(["a"]).dtype == np.float32
+    assert found.rows([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f4", np.float64])
+def test_kinds_of_numbers(tmp_path, dtype):
+    found = load_feature_table(table(tmp_path, np.asfortranarray(np.ones((3, 4), dtype))))
+    np.testing.assert_array_equal(found.rows(["b"]), np.ones((1, 4), np.float32))
+
+
+def test_other_features_have_another_fingerprint(tmp_path):
+    first = load_feature_table(table(tmp_path)).fingerprint
+    assert first == load_feature_table(table(tmp_path)).fingerprint
+    assert first != load_feature_table(table(tmp_path, rows={"a": 1, "b": 0})).fingerprint
+    assert first != load_feature_table(table(tmp_path, np.zeros((3, 2)))).fingerprint
+    assert len(first) == 16
+
+
+@pytest.mark.parametrize(
+    ("array", "rows", "message"),
+    [
+        (np.zeros(3), None, r"float64 of shape \(3,\)"),
+        (np.zeros((3, 0)), None, "rows are empty"),
+        (np.zeros((3, 2), int), None, "int64 of shape"),
+        (np.zeros((3, 2), complex), None, "complex"),
+        (np.zeros((3, 2), "U4"), None, "U4"),
+        (None, {"a": 3}, "field a: row 3, but features.npy has 3 rows"),
+        (None, {"a": -1}, "field a"),
+        (None, {"a": True}, "field a"),
+        (None, {"a": "0"}, "field a"),
+        (None, ["a"], "object of rows"),
+    ],
+)
+def test_tables_that_do_not_fit(tmp_path, array, rows, message):
+    with pytest.raises(CorpusError, match=message):
+        load_feature_table(table(tmp_path, array, rows))
+
+
+def test_files_that_are_missing_or_damaged(tmp_path):
+    with pytest.raises(CorpusError, match="not found"):
+        load_feature_table(tmp_path / "features.npy")
+    path = table(tmp_path)
+    whole = path.read_bytes()
+    for data in (b"", b"\x93NUMPY", whole[:-1], b"hello"):
+        path.write_bytes(data)
+        with pytest.raises(CorpusError, match="not an array of numbers"):
+            load_feature_table(path)
+    np.savez(tmp_path / "many.npz", a=np.zeros((1, 1)))
+    (tmp_path / "many.npz").rename(path)
+    with pytest.raises(CorpusError, match="archive of arrays"):
+        load_feature_table(path)
+    table(tmp_path)
+    (tmp_path / "id2row.json").write_text("{broken")
+    with pytest.raises(CorpusError, match=r"id2row\.json: not JSON"):
+        load_feature_table(path)
+    (tmp_path / "id2row.json").unlink()
+    with pytest.raises(CorpusError, match=r"id2row\.json: cannot be read"):
+        load_feature_table(path)
+
+
+def test_images_without_a_row_or_with_a_broken_one(tmp_path):
+    found = load_feature_table(table(tmp_path, np.array([[1, np.nan], [0, 0], [1e300, 0]])))
+    with pytest.raises(CorpusError, match="has no image 'zebra'"):
+        found.rows(["a", "zebra"])
+    with pytest.raises(CorpusError, match="row 0: the features of 'b'"):
+        found.rows(["b"])
+    with pytest.raises(CorpusError, match="row 2: the features of 'a'"):
+        found.rows(["a"])
+
+
+def test_what_is_written_is_loaded(tmp_path):
+    chunks = [np.ones((2, 3), np.float32), np.zeros((1, 3), np.float32)]
+    path = tmp_path / "f" / "features.npy"
+    write_feature_table(path, ["a", "b", "c"], iter(chunks), dim=3)
+    found = load_feature_table(path)
+    np.testing.assert_array_equal(found.rows(["c", "a"]), [[0, 0, 0], [1, 1, 1]])
+    with pytest.raises(OutputError, match="force=True"):
+        write_feature_table(path, ["a"], [chunks[1]], dim=3)
+    for sources, dim in ((["a"], 3), (["a", "b", "c"], 2)):
+        with pytest.raises(CorpusError, match=r"features|rows"):
+            write_feature_table(tmp_path / "g" / "features.npy", sources, iter(chunks), dim=dim)
+    assert not list((tmp_path / "g").iterdir())
+
+
+def test_copies_follow_new_names(tmp_path):
+    table(tmp_path)
+    target = tmp_path / "t"
+    assert copy_feature_table(tmp_path, target, renamed={"a": "x/a", "zebra": "y"})
+    np.testing.assert_array_equal(load_feature_table(target / "features.npy").rows(["x/a"]), [[4, 5]])
+    assert not copy_feature_table(tmp_path, tmp_path)
+    assert not copy_feature_table(tmp_path / "nothing", target)
+    (tmp_path / "features.npy").unlink()
+    with pytest.raises(CorpusError, match="features need both"):
+        copy_feature_table(tmp_path, tmp_path / "u")
+    assert not (tmp_path / "u").exists()
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A folder with features, and one with others."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    table(tmp_path / "one")
+    table(tmp_path / "two", np.ones((3, 2)), {"c": 0})
+    return tmp_path / "one", tmp_path / "two"
+
+
+def test_other_features_are_replaced_only_by_force(two):
+    one, other = two
+    before = {file.name: file.read_bytes() for file in other.iterdir()}
+    for act in (check_copy, copy_feature_table):
+        with pytest.raises(OutputError, match=r"two/features\.npy: is there already, of another data set.*force=True"):
+            act(one, other)
+        assert {file.name: file.read_bytes() for file in other.iterdir()} == before
+    check_copy(one, other, force=True)
+    assert copy_feature_table(one, other, force=True)
+    found = load_feature_table(other / "features.npy")
+    assert found.row_of == {"a": 2, "b": 0}
+    np.testing.assert_array_equal(found.rows(["a"]), [[4, 5]])
+
+
+def test_the_same_features_stay_and_get_new_names(two):
+    one, _ = two
+    target = one.parent / "t"
+    for renamed in ({}, {}, {"a": "x/a"}):
+        check_copy(one, target)
+        assert copy_feature_table(one, target, renamed=renamed)
+    assert load_feature_table(target / "features.npy").row_of == {"a": 2, "b": 0, "x/a": 2}
+    assert (target / "features.npy").read_bytes() == (one / "features.npy").read_bytes()
+    with pytest.raises(OutputError, match="of another data set"):
+        copy_feature_table(one, target, renamed={"a": "b", "b": "a"})
+    assert copy_feature_table(one, target, renamed={"a": "b", "b": "a"}, force=True)
+    assert load_feature_table(target / "features.npy").row_of == {"b": 2, "a": 0}
+
+
+def test_one_file_of_two_in_the_target(two):
+    one, other = two
+    (other / "features.npy").unlink()
+    with pytest.raises(OutputError, match=r"id2row\.json: is there already, of another data set"):
+        check_copy(one, other)
+    (other / "id2row.json").write_text("{broken")
+    with pytest.raises(OutputError, match=r"id2row\.json: is there already"):
+        check_copy(one, other)
+    (other / "id2row.json").write_text('{"a": 2}')  # nothing contradicts
+    assert copy_feature_table(one, other)
+    (other / "id2row.json").unlink()  # as where a copy was killed
+    assert copy_feature_table(one, other)
+    assert load_feature_table(other / "features.npy").row_of == {"a": 2, "b": 0}

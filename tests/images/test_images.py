@@ -1,0 +1,453 @@
+import io
+import itertools
+import os
+import struct
+import warnings
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+from PIL import features as pillow_features
+
+from iconotext import images
+from iconotext.errors import PictureError
+from iconotext.images import decode, inspect
+from iconotext.types import Image
+
+SAMPLES = Path(skimage.__file__).parent / "data"
+RASTER = ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP"] + (["AVIF"] if pillow_features.check("avif") else [])
+
+
+def encoded(picture, kind="PNG", **settings):
+    stream = io.BytesIO()
+    picture.save(stream, kind, **settings)
+    return stream.getvalue()
+
+
+def photo(width=96, height=80):
+    """Left half red, right half blue, top left corner white: one can see how it is turned."""
+    picture = Pillow.new("RGB", (width, height), "red")
+    picture.paste("blue", (width // 2, 0, width, height))
+    picture.paste("white", (0, 0, width // 4, height // 4))
+    return picture
+
+
+def near(picture, place, colour, tolerance=12):
+    return np.abs(np.subtract(picture.getpixel(place), colour)).max() <= tolerance
+
+
+@pytest.mark.parametrize("kind", RASTER)
+def test_every_format_gives_the_same_picture(kind):
+    picture = decode(encoded(photo(), kind))
+    assert picture.mode == "RGB"
+    assert picture.size == (96, 80)
+    assert near(picture, (70, 70), (0, 0, 255))
+    assert near(picture, (10, 60), (255, 0, 0))
+
+
+def test_file_and_bytes_are_the_same(tmp_path):
+    file = tmp_path / "a.png"
+    file.write_bytes(encoded(photo()))
+    assert decode(file) == decode(file.read_bytes())
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_rotation_puts_it_upright(orientation, kind):
+    undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # Pillow's transpositions that a camera so held makes
+    held = photo() if orientation == 1 else photo().transpose(undo[orientation])
+    exif = Pillow.Exif()
+    exif[0x0112] = orientation
+    upright = decode(encoded(held, kind, exif=exif))
+    assert upright.size == (96, 80)
+    assert near(upright, (4, 4), (255, 255, 255))
+    assert near(upright, (90, 70), (0, 0, 255))
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"Exif\x00\x00", b"Exif\x00\x00MM\x00*", b"Exif\x00\x00" + b"\xff" * 60, b"\x00" * 9]
+)
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_garbage_in_exif_costs_nothing_but_the_rotation(garbage, kind):
+    assert decode(encoded(photo(), kind, exif=garbage)).size == (96, 80)
+
+
+def test_orientation_out_of_range_is_no_rotation():
+    exif = Pillow.Exif()
+    exif[0x0112] = 77
+    assert decode(encoded(photo(), "JPEG", exif=exif)).size == (96, 80)
+
+
+def rgba(alpha):
+    picture = photo().convert("RGBA")
+    picture.putalpha(alpha)
+    return picture
+
+
+def indexed(value, palette):
+    picture = Pillow.new("P", (96, 80), value)
+    picture.putpalette(palette)
+    return picture
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encoded(rgba(0)),
+        encoded(rgba(0), "WEBP", lossless=True),
+        encoded(Pillow.new("LA", (96, 80), (0, 0))),
+        encoded(Pillow.new("RGB", (96, 80), "black"), transparency=(0, 0, 0)),
+        encoded(Pillow.new("L", (96, 80), 0), transparency=0),
+        encoded(Pillow.new("P", (96, 80), 0), transparency=0),
+        encoded(indexed(2, [0, 0, 0, 9, 9, 9, 80, 80, 80]), transparency=bytes([255, 128, 0])),
+        encoded(Pillow.new("P", (96, 80), 0), "GIF", transparency=0),
+        encoded(Pillow.new("1", (96, 80), 0), transparency=0),
+    ],
+    ids=["RGBA", "WebP", "LA", "RGB+tRNS", "L+tRNS", "P+tRNS", "P+bytes", "GIF", "1+tRNS"],
+)
+def test_what_is_transparent_is_white(data):
+    picture = decode(data)
+    assert picture.mode == "RGB"
+    assert picture.getpixel((50, 50)) == (255, 255, 255)
+
+
+def test_half_transparent_is_half_white():
+    assert near(decode(encoded(rgba(128))), (10, 60), (255, 127, 127), 1)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr"])
+def test_colour_modes(mode):
+    kind = {"CMYK": "JPEG", "YCbCr": "JPEG"}.get(mode, "PNG")
+    picture = decode(encoded(photo().convert(mode), kind))
+    expected = photo().convert(mode).convert("RGB").getpixel((10, 60))
+    assert near(picture, (10, 60), expected, 16)
+
+
+def test_16_bit_grey_is_scaled_not_clipped():
+    ramp = np.linspace(0, 65_535, 96 * 80).reshape(80, 96).astype(np.uint16)
+    for kind in ("PNG", "TIFF"):
+        grey = np.asarray(decode(encoded(Pillow.fromarray(ramp), kind)))
+        assert np.abs(grey[..., 0] - ramp / 257).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [  # low, high → their grey
+        (np.array([0, 1], np.float32), (0, 255)),
+        (np.array([0, 255], np.float32), (0, 255)),
+        (np.array([-2, 5], np.float32), (0, 255)),
+        (np.array([0.25, 0.5], np.float32), (64, 128)),
+        (np.array([np.nan, 1], np.float32), (0, 255)),
+        (np.array([0, 200], np.int32), (0, 200)),
+        (np.array([0, 65_535], np.int32), (0, 255)),
+        (np.array([-7, 1_000_000], np.int32), (0, 255)),
+        (np.array([-7, -7], np.int32), (0, 0)),
+        (np.array([-3e38, 3e38], np.float32), (0, 255)),
+    ],
+)
+def test_wide_grey_of_unknown_range(values, expected):
+    picture = decode(encoded(Pillow.fromarray(np.repeat(values, 64 * 32).reshape(64, 64)), "TIFF"))
+    assert (picture.getpixel((0, 0))[0], picture.getpixel((63, 63))[0]) == expected
+
+
+def test_first_frame_of_an_animation():
+    data = encoded(photo(), "GIF", save_all=True, append_images=[Pillow.new("RGB", (96, 80), "lime")] * 3)
+    assert near(decode(data), (70, 70), (0, 0, 255))
+
+
+def test_one_pixel():
+    assert decode(encoded(Pillow.new("RGB", (1, 1), "red"))).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_at_least_makes_large_jpegs_quick_and_keeps_the_shorter_side():
+    data = encoded(photo(1600, 1200), "JPEG")
+    assert decode(data).size == (1600, 1200)
+    assert decode(data, at_least=256).size == (400, 300)
+    assert decode(data, at_least=1200).size == (1600, 1200)
+    assert decode(data, at_least=5000).size == (1600, 1200)  # never enlarged
+
+
+@pytest.mark.parametrize("kind", RASTER)
+def test_cut_off_at_every_tenth(kind):
+    noise = np.random.default_rng(0).integers(0, 256, (80, 96, 3), np.uint8)
+    data = encoded(Pillow.fromarray(noise), kind)
+    for tenth in range(10):
+        with pytest.raises(PictureError) as error:
+            decode(data[: len(data) * tenth // 10])
+        assert "\n" not in str(error.value)
+
+
+def test_message_of_a_file_says_where_and_of_bytes_does_not(tmp_path):
+    file = tmp_path / "cut.png"
+    file.write_bytes(encoded(photo())[:-100])
+    with pytest.raises(PictureError, match=r"cut\.png: cut off or damaged: save or download it again"):
+        decode(file)
+    with pytest.raises(PictureError, match=r"^cut off or damaged"):
+        decode(file.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"),
+        (b'<svg xmlns="http://www.w3.org/2000/svg"/>', "an SVG with nothing to be seen in it"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?>\n<!-- c --><svg><g></svg>', "a damaged SVG"),
+        (b"<!DOCTYPE html><title>404</title>", "a web page where a picture should be"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "git lfs pull"),
+        (b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00", "cut off or damaged"),
+        (b"\x00\x00\x00\x18ftypcrx \x00\x00\x00\x00", r"a camera's raw file \(CR3\).*export it as JPEG"),
+        (b"%PDF-1.7", "a PDF"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+        (b"hello", "not a picture, or damaged: iconotext reads JPEG"),
+    ],
+)
+def test_what_is_no_picture_is_named(data, message, tmp_path):
+    with pytest.raises(PictureError, match=message):
+        decode(data)
+    (tmp_path / "f").write_bytes(data)
+    with pytest.raises(PictureError, match=message):
+        decode(tmp_path / "f")
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(PictureError, match="file not found"):
+        decode(tmp_path / "none.png")
+    with pytest.raises(PictureError, match="cannot be read: Is a directory"):
+        decode(tmp_path)
+    with pytest.raises(PictureError, match="cannot be read"):
+        decode(Path("a\0b"))
+
+
+def png_header(width, height):
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("size", [(10_001, 10_000), (12_000, 12_000), (60_000, 60_000), (2**31 - 1, 2**31 - 1)])
+def test_bombs_are_refused_by_their_header(size):
+    with pytest.raises(PictureError, match="pixels"):
+        decode(png_header(*size))
+    assert "pixels" in inspect([Image("bomb", png_header(*size))])[0].problem
+
+
+def test_bomb_limit_is_a_setting():
+    decode(encoded(photo()), max_pixels=96 * 80)
+    with pytest.raises(PictureError, match="96 × 80 are more than 7,679 pixels: scale it down"):
+        decode(encoded(photo()), max_pixels=96 * 80 - 1)
+
+
+def test_huge_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("read"))
+    files = [tmp_path / "a.png", tmp_path / "b.png"]
+    for file in files:
+        file.write_bytes(encoded(photo()))
+        os.truncate(file, 2**32)  # holes: no disk holds them
+    assert problems([Image("x", file) for file in files]) == ["4,096 MiB are more than 512: scale it down"] * 2
+    with pytest.raises(PictureError, match=r"a\.png: 4,096 MiB are more than 512"):
+        decode(files[0])
+
+
+def of_scans(number, between=b"", quality=60):
+    """A progressive JPEG whose last scan is repeated."""
+    data = encoded(photo(), "JPEG", progressive=True, quality=quality)
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + (between + data[last:-2]) * number + data[-2:]
+
+
+NOTE = b"\xff\xfe\x00\x04"  # and its two bytes
+
+
+@pytest.mark.parametrize("between", [b"", NOTE + b"\xff\xd9", b"\xff\x01", b"\xff" * 9, NOTE[:3] + b"\x03 " + bytes(9)])
+def test_jpegs_of_endless_scans_are_refused(between):
+    with pytest.raises(PictureError, match=r"^a JPEG of more than 100 scans, which no program makes: save it again$"):
+        decode(of_scans(20_000, between))
+
+
+def test_jpegs_of_endless_parts_are_refused():
+    with pytest.raises(PictureError, match="a JPEG of more than 10,000 parts"):
+        decode(of_scans(1, (NOTE + b"..") * 20_000))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "MPO"])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_jpegs_with_much_that_looks_like_scans_are_read(kind, progressive):
+    notes = b"\xff\xda" * 10_000
+    more = {"save_all": True, "append_images": [photo()]} if kind == "MPO" else {}
+    data = encoded(photo(), kind, progressive=progressive, comment=notes, restart_marker_blocks=1, **more)
+    assert decode(data + notes).size == (96, 80)  # telephones put a film there
+    assert decode(of_scans(80, NOTE + b"\xff\xda")).size == (96, 80)
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+@pytest.mark.parametrize("before", [b"IDAT", b"IEND"])
+def test_a_png_of_endless_parts_is_refused(before):
+    data = encoded(photo())
+    at = data.index(before) - 4
+    texts = chunk(b"tEXt", b"k\0v") * 200_000
+    with pytest.raises(PictureError, match="of more and smaller parts than any program makes"):
+        decode(data[:at] + texts + data[at:])
+
+
+def test_pictures_of_many_parts_are_read(tmp_path):
+    data = encoded(photo())
+    at = data.index(b"IDAT") - 4
+    length = int.from_bytes(data[at : at + 4])
+    pieces = b"".join(chunk(b"IDAT", data[n : n + 1]) for n in range(at + 8, at + 8 + length))
+    assert decode(data[:at] + pieces + data[at + 12 + length :]) == photo()
+    head = b"BM" + struct.pack("<IIIIiiHHIIIIII", 0, 0, 1078, 40, 400, 400, 1, 8, 1, 0, 0, 0, 256, 0)
+    (tmp_path / "a.bmp").write_bytes(head + bytes(range(256)) * 4 + (b"\x01\x09" * 400 + b"\0\0") * 400 + b"\0\x01")
+    assert decode(tmp_path / "a.bmp").getpixel((399, 0)) == (38, 37, 36)
+
+
+def test_zero_size():
+    bitmap = bytearray(encoded(photo(), "BMP"))
+    bitmap[18:26] = bytes(8)  # width and height
+    with pytest.raises(PictureError, match="damaged"):
+        decode(bytes(bitmap))
+
+
+def decoded_or_refused(data):
+    try:
+        return decode(data, max_pixels=1_000_000).mode == "RGB"
+    except PictureError as error:
+        return "\n" not in str(error)
+
+
+HEADS = [encoded(photo(8, 8), kind)[:n] for kind in RASTER for n in (4, 12, 40)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(head=st.sampled_from(HEADS), tail=st.binary(max_size=300))
+def test_random_bytes_give_a_picture_or_a_picture_error(head, tail):
+    assert decoded_or_refused(head + tail)
+
+
+@settings(max_examples=200, deadline=None)
+@given(kind=st.sampled_from(RASTER), place=st.integers(0, 10_000), value=st.integers(0, 255))
+def test_one_changed_byte_gives_a_picture_or_a_picture_error(kind, place, value):
+    data = bytearray(encoded(photo(16, 16), kind))
+    data[place % len(data)] = value
+    assert decoded_or_refused(bytes(data))
+
+
+def test_warning_filters_are_as_before_even_with_many_threads():
+    before = list(warnings.filters)
+    data = [encoded(photo(), "JPEG"), b"no picture", encoded(photo(), "JPEG")[:-300]]
+
+    def try_one(i):
+        try:
+            decode(data[i % 3])
+        except PictureError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(try_one, range(120))) == 40
+    assert list(warnings.filters) == before
+
+
+def problems(images, **settings):
+    return [image.problem for image in inspect(images, **settings)]
+
+
+def test_inspect_leaves_good_images_as_they_are(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(encoded(photo(), "JPEG"))
+    images = (Image("a.jpg", tmp_path / "a.jpg", alt="A", position=3), Image("b", encoded(photo())))
+    assert inspect(images) == images
+
+
+def test_inspect_names_what_takes_no_part(tmp_path):
+    small = encoded(Pillow.new("RGB", (32, 16)))
+    (tmp_path / "cut.png").write_bytes(encoded(photo())[:20])
+    images = [
+        Image("gone.png"),
+        Image("gone.png", tmp_path / "gone.png"),
+        Image("icon.png", small),
+        Image("a.svg", b"<svg>"),
+        Image("cut.png", tmp_path / "cut.png"),
+        Image("kept", encoded(photo()), problem="turned away at the door"),
+    ]
+    found = problems(images)
+    assert found[:2] == ["file not found", "file not found"]
+    assert found[2] == "smaller than 64 px (32 × 16): an icon or a spacer"
+    assert found[3].startswith("a damaged SVG")
+    assert found[4].startswith("cut off or damaged") or found[4].startswith("not a picture")
+    assert found[5] == "turned away at the door"
+    assert problems([Image("icon.png", small)], min_side=16) == [None]
+
+
+def test_inspect_looks_at_the_header_only():
+    data = encoded(photo(), "JPEG")
+    assert problems([Image("a", data[: len(data) - 50])]) == [None]
+
+
+def test_inspect_finds_repeats_across_files_and_bytes(tmp_path):
+    one, other = encoded(photo()), encoded(photo(100, 80))
+    (tmp_path / "copy.png").write_bytes(one)
+    images = [Image("a", one), Image("b", other), Image("c", tmp_path / "copy.png"), Image("d", one)]
+    assert problems(images) == [None, None, "the same picture as a", "the same picture as a"]
+
+
+def test_a_repeat_of_a_picture_within_the_text_has_no_endless_name():
+    one = encoded(photo())
+    assert (
+        problems([Image("data:image/png;base64,AAAA", one), Image("b", one)])[1]
+        == "the same picture as an earlier picture"
+    )
+
+
+def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
+    files = [picture("a.png"), picture("b.png", seed=1)]
+    while len({file.stat().st_size for file in files}) > 1:  # only equal sizes are read at all
+        shorter = min(files, key=lambda file: file.stat().st_size)
+        shorter.write_bytes(shorter.read_bytes() + b"\0")
+    digests: dict[tuple[Path, int], bytes] = {}
+    monkeypatch.setattr(images, "_digest", lambda file: digests.setdefault((file, len(digests)), file.name.encode()))
+    found = inspect([Image("x", files[number % 2]) for number in range(50)])
+    assert sorted(file for file, _ in digests) == sorted(files)
+    assert [image.problem for image in found[:3]] == [None, None, "the same picture as x"]
+
+
+def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
+    (tmp_path / "a.png").write_bytes(encoded(photo()))
+    (tmp_path / "b.png").symlink_to("a.png")
+    (tmp_path / "c").mkdir()
+    looked: dict[tuple[Path, int], str] = {}
+    monkeypatch.setattr(images, "picture_kind", lambda file: looked.setdefault((file, len(looked)), "plain"))
+    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("nothing to compare it with"))
+    names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
+    found = inspect([Image(name, tmp_path / name) for name in names])
+    assert list(looked) == [(tmp_path / "a.png", 0)]
+    assert [image.problem for image in found] == [None] + ["the same picture as a.png"] * 23
+    assert [image.file for image in found] == [tmp_path / name for name in names]  # as they were
+
+
+def test_repeats_of_bad_images_have_the_reason_of_the_first():
+    small = encoded(Pillow.new("RGB", (8, 8)))
+    assert problems([Image("a", small), Image("b", small)]) == ["smaller than 64 px (8 × 8): an icon or a spacer"] * 2
+
+
+def test_a_repeat_of_one_with_another_problem_is_good():
+    data = encoded(photo())
+    assert problems([Image("a", data, problem="not asked for"), Image("b", data)]) == ["not asked for", None]
+
+
+def test_same_size_is_not_yet_the_same_picture():
+    one = encoded(photo(), "BMP")
+    other = encoded(photo().transpose(Pillow.Transpose.ROTATE_180), "BMP")
+    assert len(one) == len(other)
+    assert problems([Image("a", one), Image("b", other)]) == [None, None]
+
+
+def test_samples_of_skimage_are_read():
+    for name, at_least in itertools.product(["chelsea.png", "rocket.jpg", "camera.png", "multipage.tif"], [None, 64]):
+        assert decode(SAMPLES / name, at_least=at_least).mode == "RGB"

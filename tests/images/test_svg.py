@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import base64
+import io
+from importlib import import_module
+
+import pytest
+from PIL import Image as Pillow
+
+from iconotext.errors import PictureError
+from iconotext.images import decode, inspect
+from iconotext.types import Image
+
+RED = (255, 0, 0)
+WHITE = (255, 255, 255)
+
+
+def svg(inside: str, attributes: str = 'width="120" height="80"') -> bytes:
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return f"<svg {names} {attributes}>{inside}</svg>".encode()
+
+
+SQUARE = '<rect x="60" width="60" height="80" fill="red"/>'
+
+
+def problem(data: bytes) -> str | None:
+    return inspect([Image("a.svg", data)])[0].problem
+
+
+def test_a_drawing_is_a_picture():
+    picture = decode(svg(SQUARE), at_least=64)
+    assert (picture.mode, picture.size) == ("RGB", (1024, 683))
+    assert (picture.getpixel((100, 300)), picture.getpixel((900, 300))) == (WHITE, RED)
+    assert problem(svg(SQUARE)) is None
+
+
+def test_text_is_drawn_the_same_on_every_machine():
+    picture = decode(svg('<text x="10" y="60" font-size="40" font-family="Nowhere, serif">Tram</text>'))
+    assert len(picture.getcolors(10_000)) > 10
+    assert picture.getpixel((3, 3)) == WHITE
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size"),
+    [
+        ('width="90" height="20"', "90 × 20"),
+        ('viewBox="0 0 24 24"', "24 × 24"),
+        ('width="1cm" height="2in"', "38 × 192"),
+        ('width="100%" height="100%" viewBox="0,0,16,16"', "16 × 16"),
+        ('width="32" viewBox="0 0 10 20"', "32 × 64"),
+        ('height="-5" viewBox="0 0 48 64"', "48 × 64"),
+    ],
+)
+def test_small_drawings_are_icons(attributes, size):
+    assert problem(svg(SQUARE, attributes)) == f"smaller than 64 px ({size}): an icon or a spacer"
+
+
+def test_drawings_that_do_not_say_how_large_they_are():
+    for attributes in ("", 'width="wide" height="auto"', 'viewBox="nonsense"', 'width="1e99" height="1e99"'):
+        assert problem(svg(SQUARE, attributes)) is None
+        decode(svg(SQUARE, attributes)) if "e99" not in attributes else None
+
+
+def test_nothing_outside_the_file_is_read(tmp_path, monkeypatch):
+    Pillow.new("RGB", (50, 50), "red").save(tmp_path / "a.png")
+    (tmp_path / "a.svg").write_bytes(svg('<rect id="r" width="120" height="80" fill="red"/>'))
+    monkeypatch.chdir(tmp_path)
+    places = [
+        str(tmp_path / "a.png"),
+        (tmp_path / "a.png").as_uri(),
+        "a.png",
+        "./a.png",
+        "a.svg",
+        "http://127.0.0.1:9/a.png",
+    ]
+    nested = base64.b64encode(svg(f'<image href="{tmp_path}/a.png" width="120" height="80"/>')).decode()
+    places += [f"data:image/svg+xml;base64,{nested}", f"data:text/html,{tmp_path}"]
+    for place in places:
+        drawn = "".join(
+            f'<{element} {name}="{place}" width="120" height="80"/>'
+            for element in ("image", "use", "feImage", "a", "script")
+            for name in ("href", "xlink:href")
+        )
+        assert decode(svg(drawn + '<circle r="2" fill="blue"/>')).getpixel((500, 300)) == WHITE, place
+    style = f"<style>@import url('{tmp_path}/a.css'); rect {{fill: url('{tmp_path}/a.png')}}</style>"
+    assert decode(svg(style + '<rect width="120" height="80"/>')).getpixel((500, 300)) != RED
+
+
+def test_a_picture_in_the_drawing_is_drawn():
+    buffer = io.BytesIO()
+    Pillow.new("RGB", (50, 50), "red").save(buffer, "PNG")
+    uri = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    picture = decode(svg(f'<image xlink:href="{uri}" width="120" height="80"/>'))
+    assert picture.getpixel((512, 300)) == RED
+    named = SQUARE.replace("<rect", '<rect id="r"')
+    assert decode(svg(f'<defs>{named}</defs><use href="#r"/>')).getpixel((900, 300)) == RED
+
+
+def test_entities():
+    own = (
+        b'<!DOCTYPE svg [<!ENTITY ns "http://www.w3.org/2000/svg">]><svg xmlns="&ns;" width="90" height="90">'
+        + SQUARE.encode()
+    )
+    assert decode(own + b"</svg>").getpixel((900, 300)) == RED  # as older programs write them
+    for system in ('SYSTEM "file:///etc/passwd"', 'PUBLIC "x" "http://127.0.0.1:9/"'):
+        data = b"<!DOCTYPE svg [<!ENTITY x " + system.encode() + b">]>" + svg(SQUARE + "<text>&x;</text>")
+        with pytest.raises(PictureError):
+            decode(data)
+    laughs = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
+    with pytest.raises(PictureError, match="damaged SVG"):
+        decode(f'<!DOCTYPE svg [<!ENTITY a0 "ha">{laughs}]>'.encode() + svg(SQUARE + "<text>&a9;</text>"))
+
+
+def uses() -> str:
+    groups = [f'<g id="a{n}">' + f'<use xlink:href="#a{n - 1}"/>' * 10 + "</g>" for n in range(1, 10)]
+    return "".join(groups) + SQUARE
+
+
+def filtered(steps: str) -> str:
+    return f'<filter id="f">{steps}</filter><g filter="url(#f)">{SQUARE}</g>'
+
+
+BOMBS = {
+    "uses": uses(),
+    "itself": '<g id="a"><use xlink:href="#a"/></g>',
+    "deep": "<g>" * 100_000 + "</g>" * 100_000,
+    "filters": filtered('<feGaussianBlur stdDeviation="50"/>' * 20_000),
+    "octaves": filtered('<feTurbulence baseFrequency="1" numOctaves="99999"/>'),
+    "curves": '<path stroke="red" stroke-width="30" d="' + "M0 0 C 1 1 2 2 100 100 " * 200_000 + '"/>',
+    "texts": "<text>" + "<tspan>" * 5_000 + "x" + "</tspan>" * 5_000 + "</text>",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_would_take_for_ever_is_refused(bomb, monkeypatch):
+    monkeypatch.setattr(import_module("iconotext.images"), "SVG_SECONDS", 1.0)
+    with pytest.raises(PictureError) as error:
+        decode(svg(BOMBS[bomb]))
+    assert "\n" not in str(error.value)
+    monkeypatch.undo()
+    decode(svg(SQUARE))  # the next one is drawn
+
+
+def test_what_is_no_svg():
+    for data, message in [
+        (b"<svg", "damaged SVG"),
+        (b"<?xml version='1.0'?><p><svg/></p>", "outermost"),
+        (b"<svg width='90' height='90'><circle r='9'/></svg>", "namespace"),
+        (svg(""), "nothing to be seen"),
+        (svg("<rect width='0' height='9'/>"), "nothing to be seen"),
+        (b"<svg>" + b" " * (20 * 2**20), "more than 20 MiB"),
+    ]:
+        with pytest.raises(PictureError, match=message):
+            decode(data)

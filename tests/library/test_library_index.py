@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iconotext.library import candidates
+from iconotext.library import index as module
+from iconotext.library.describe import describe
+from iconotext.library.filters import Filters
+from iconotext.library.index import build_index, exact_nearest, needs_index
+from iconotext.library.items import Item, Place
+from iconotext.library.settings import LibrarySettings
+from iconotext.library.space import SearchSpace
+from iconotext.library.store import create_library, open_library
+
+DIM = 64
+COUNT = 3000
+
+
+def found_near(library, query, n, where=None):
+    """What a search by picture looks at."""
+    condition = None if where is None else where.condition
+    return candidates.find_candidates(library, None, query, n, sentence=None, where=condition, vectors=False).near
+
+
+def items(count: int, *, seed: int, folder: str = "/photos") -> list[Item]:
+    draw = np.random.default_rng(seed)
+    rows = draw.standard_normal((40, DIM))[draw.integers(0, 40, count)] + 0.5 * draw.standard_normal((count, DIM))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return [
+        Item(f"{seed:04}{number:028}", (Place(file=f"{folder}/{number}.jpg"),), None, row)
+        for number, row in enumerate(rows)
+    ]
+
+
+@pytest.fixture
+def library(tmp_path):
+    made = create_library(tmp_path / "lib", LibrarySettings("m", "s", DIM))
+    made.insert(items(COUNT, seed=1))
+    return made
+
+
+def queries(count: int) -> np.ndarray:
+    return np.stack([item.vector for item in items(count, seed=1)]) * 0.6 + 0.4 * np.stack(
+        [item.vector for item in items(count, seed=9)]
+    )
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_exact_search_is_that_of_a_matrix(library):
+    asked = unit(queries(5))
+    everything = items(COUNT, seed=1)
+    products = asked @ np.stack([item.vector for item in everything]).T
+    for query, row, names in zip(asked, products, exact_nearest(library, asked, 10), strict=True):
+        expected = [everything[i].digest for i in np.argsort(-row)[:10]]
+        assert names == set(expected)
+        near = library.nearest(query, 10)
+        assert [found.digest for found in near] == expected
+        assert [found.similarity for found in near] == pytest.approx(np.sort(row)[::-1][:10].tolist(), abs=1e-5)
+
+
+def test_the_index_finds_what_exact_search_finds_and_says_how_much(library, monkeypatch):
+    monkeypatch.setattr(module, "ABOVE", 2000)
+    assert needs_index(library)
+    index = build_index(library, unit(queries(60)))
+    assert (index.pictures, index.queries) == (COUNT, 30)
+    assert index.recall >= 0.95
+    assert not needs_index(library)
+    opened = open_library(library.path)
+    assert opened.settings.index == index
+    assert describe(opened)["index"]["recall"] == index.recall
+    asked = unit(queries(300))[60:]
+    found = [{near.digest for near in opened.nearest(query, 10)} for query in asked]
+    shares = [len(a & b) / 10 for a, b in zip(found, exact_nearest(opened, asked, 10), strict=True)]
+    assert np.mean(shares) >= 0.93  # of queries that the index was not tried with
+    assert [n.digest for n in opened.nearest(asked[0], 10, exact=True)] == [
+        n.digest for n in library.nearest(asked[0], 10, exact=True)
+    ]
+
+
+def test_pictures_added_and_removed_after_the_index_was_made(library, monkeypatch):
+    monkeypatch.setattr(module, "ABOVE", 2000)
+    build_index(library, unit(queries(40)))
+    late = items(50, seed=2, folder="/late")
+    library.insert(late)
+    opened = open_library(library.path)
+    assert opened.nearest(late[7].vector, 1)[0].digest == late[7].digest  # not in the index yet
+    library.tidy()
+    opened = open_library(library.path)
+    assert opened.nearest(late[7].vector, 1)[0].digest == late[7].digest
+    library.remove([late[7].digest])
+    assert open_library(library.path).nearest(late[7].vector, 1)[0].digest != late[7].digest
+    assert not needs_index(library)
+    library.insert(items(2000, seed=3))
+    assert needs_index(library)  # it has grown by more than half
+
+
+def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, monkeypatch):
+    monkeypatch.setattr(module, "ABOVE", 2000)
+    library.insert(items(30, seed=5, folder="/few's"))
+    build_index(library, unit(queries(40)))
+    opened = open_library(library.path)
+    query = unit(queries(1))[0]
+    where = Filters(folder="/few's")
+    found = found_near(opened, query, 30, where)
+    assert len(found) == 30  # as many as there are, far off as they may be
+    assert {near.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
+
+
+@pytest.fixture
+def themed(tmp_path, monkeypatch):
+    """Two folders of pictures that have nothing in common."""
+    monkeypatch.setattr(module, "ABOVE", 1000)
+    monkeypatch.setattr(candidates, "ABOVE", 1000)
+    made = create_library(tmp_path / "themed", LibrarySettings("m", "s", DIM))
+    for seed, folder, side in ((1, "/dogs", 1), (2, "/cars", -1)):
+        many = items(3000, seed=seed, folder=folder)
+        rows = unit(np.stack([item.vector for item in many]) + side * np.eye(DIM, dtype=np.float32)[0])
+        made.insert([replace(item, vector=row) for item, row in zip(many, rows, strict=True)])
+    sentences = unit(queries(60) + np.eye(DIM, dtype=np.float32)[0])
+    index = build_index(made, sentences)
+    made.save(index=replace(index, probes=4))  # few, as in a library of many partitions
+    return open_library(made.path), sentences
+
+
+def share(library, asked, n, folder=None) -> float:
+    """The share of the n nearest that is found."""
+    shares, where = [], Filters(folder=folder)
+    for query in asked:
+        found = found_near(library, query, n, where)
+        exact = library.nearest(query, n, where=where.condition, exact=True)
+        assert len(found) == len(exact) == n
+        shares.append(len({near.digest for near in found} & {near.digest for near in exact}) / n)
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("n", [10, 200])
+def test_a_filter_finds_what_lies_far_from_the_question(themed, n):
+    library, sentences = themed  # the index begins with centres drawn at random, so the share moves a little
+    assert share(library, sentences[:20], n, "/cars") >= 0.9
+    assert share(library, sentences[:20], n, "/dogs") >= 0.9
+
+
+def test_more_results_are_looked_for_in_more_partitions(themed):
+    library, sentences = themed
+    assert share(library, sentences[:20], 200) >= 0.9
+    assert share(library, sentences[:10], 1000) >= 0.9
+
+
+def test_what_an_index_does_not_find_is_compared_exactly(themed):
+    library, sentences = themed
+    found = library.nearest(sentences[0], 2900)
+    assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 2900, exact=True)]
+
+
+def test_a_library_that_has_become_small_is_searched_exactly(themed):
+    library, sentences = themed
+    names = sorted(digest for some, _ in library.vectors() for digest in some)
+    library.remove(names[:5500])
+    assert library.settings.index is not None
+    found = found_near(library, sentences[0], 10)
+    assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 10, exact=True)]
+
+
+@pytest.mark.parametrize("dim", [12, 16])
+def test_an_index_of_vectors_of_any_length(tmp_path, dim):
+    made = create_library(tmp_path / "lib", LibrarySettings("m", "s", dim))
+    rows = unit(np.random.default_rng(0).standard_normal((500, dim)))
+    made.insert([Item(f"{n:03}", (Place(file=f"/{n}.jpg"),), None, row) for n, row in enumerate(rows)])
+    assert build_index(made, unit(rows[:40] + 0.1)).recall >= 0.95
+
+
+def test_an_index_is_tried_with_sentences_and_pictures(library):
+    def texts(given):
+        told.extend(given)
+        return np.full((len(given), DIM), DIM**-0.5, np.float32)
+
+    told: list[str] = []
+    asked = module.index_queries(
+        library, SearchSpace("s", DIM, texts, lambda files: (np.zeros((0, DIM), np.float32), ()))
+    )
+    assert asked.shape == (200, DIM)
+    assert len(set(told)) == 160
+    assert all(text.startswith("A photograph of ") and "," not in text for text in told)
+    stored = {tuple(row) for _, rows in library.vectors() for row in rows.tolist()}
+    assert {tuple(row) for row in asked[160:].tolist()} <= stored

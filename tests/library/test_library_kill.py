@@ -1,0 +1,162 @@
+"""A library whose writer is killed, and one that is searched while it is written: real processes, real SIGKILL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iconotext.errors import LibraryError
+from iconotext.library.describe import describe
+from iconotext.library.search import Query, search
+from iconotext.library.store import open_library
+from tests.library.library_fakes import Colours, content, paint, update
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill so")
+
+PICTURES = 12
+BATCH = 4
+
+WRITER = """
+import os, signal, sys, time
+from pathlib import Path
+from iconotext.library import add as library_add
+from iconotext.library.store import Library
+from iconotext.library.ledger import Ledger
+from tests.library.library_fakes import Colours, update
+
+lib, photos, what, nth, delay = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
+library_add.BATCH, library_add.TIDY_AFTER = 4, 2
+
+def dying(method, when):
+    calls = 0
+    def called(*args, **more):
+        nonlocal calls
+        calls += 1
+        if when == "before" and calls == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = method(*args, **more)
+        if when == "after" and calls == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return called
+
+if what != "never":
+    when, name = what.split("-")
+    kind = Ledger if name in ("put", "forget") else Library
+    setattr(kind, name, dying(getattr(kind, name), when))
+
+class Slow(Colours):
+    def look(self, files):
+        time.sleep(delay * len(files))
+        return super().look(files)
+
+print("begin", flush=True)
+report = update(lib, photos, colours=Slow())
+print("end", report.added, flush=True)
+"""
+
+
+def writer(lib: Path, photos: Path, what: str = "never", nth: int = 1, delay: float = 0) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+    command = [sys.executable, "-c", WRITER, str(lib), str(photos), what, str(nth), str(delay)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def photos(tmp_path) -> Path:
+    for number in range(PICTURES):
+        paint(tmp_path / "photos" / f"{number:02}.png", (20 * number, 255 - 20 * number, 40))
+    return tmp_path / "photos"
+
+
+@pytest.mark.parametrize(
+    ("what", "nth", "stored"),
+    [
+        ("before-insert", 1, 0),  # nothing is there yet but an empty library
+        ("after-insert", 1, 4),  # in the library, not yet in the ledger
+        ("before-put", 3, 4),  # between two batches
+        ("after-insert", 3, 12),
+        ("after-tidy", 2, 12),
+    ],
+)
+def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, what, nth, stored):
+    lib = tmp_path / "lib"
+    process = writer(lib, photos, what, nth)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert describe(open_library(lib))["pictures"] == stored
+    if stored:
+        assert search(open_library(lib), Query("green", top=1), Colours().space())[0].image.endswith("00.png")
+    else:
+        with pytest.raises(LibraryError, match="empty"):
+            search(open_library(lib), Query("green"), Colours().space())
+    colours = Colours()
+    report = update(lib, photos, colours=colours)
+    assert len(colours.looked) == report.encoded == report.added == PICTURES - stored
+    update(tmp_path / "whole", photos)
+    assert content(lib) == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("what", "nth"), [("after-insert", 1), ("before-remove", 1), ("after-remove", 1)])
+def test_a_kill_while_a_change_is_written_leaves_nothing_behind(tmp_path, photos, what, nth):
+    lib = tmp_path / "lib"
+    update(lib, photos)
+    paint(photos / "03.png", "white")
+    process = writer(lib, photos, what, nth)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    paint(photos / "03.png", "yellow")  # it changes again before the next run
+    update(lib, photos)
+    update(tmp_path / "whole", photos)
+    assert content(lib) == content(tmp_path / "whole")
+
+
+def test_a_picture_deleted_after_a_kill_goes(tmp_path, photos):
+    lib = tmp_path / "lib"
+    process = writer(lib, photos, "after-insert", 1)
+    process.communicate(timeout=60)
+    for picture in photos.glob("0[0-3].png"):
+        picture.unlink()
+    assert update(lib, photos).removed == 4
+    assert len(content(lib)) == PICTURES - 4
+
+
+def test_a_library_is_searched_while_it_is_written_and_killed_at_any_time(tmp_path, photos):
+    lib = tmp_path / "lib"
+    paint(photos / "red.png", "red")
+    update(lib, photos / "red.png")
+    process = writer(lib, photos, delay=0.15)
+    assert process.stdout is not None
+    process.stdout.readline()
+    counts: list[int] = []
+    refused = False
+    begin = time.monotonic()
+    try:
+        while process.poll() is None and time.monotonic() - begin < 60:
+            library = open_library(lib)
+            found = search(library, Query("red", top=50), Colours().space())
+            assert found[0].image.endswith("red.png")
+            assert found[0].similarity == pytest.approx(1, abs=1e-3)
+            counts.append(len(found))
+            if counts[-1] > 1 and not refused and process.poll() is None:
+                with pytest.raises(LibraryError, match="another process is adding"):
+                    update(lib, photos)
+                refused = True
+            if counts[-1] >= 5 and process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+    finally:
+        process.kill()
+        process.communicate()
+    assert counts == sorted(counts)
+    assert counts[-1] >= 5
+    assert refused
+    update(lib, photos)
+    assert len(content(lib)) == PICTURES + 1

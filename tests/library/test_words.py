@@ -1,0 +1,265 @@
+"""What is said of a picture counts in a search: captions, alternative texts, sentences, names of files."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from iconotext.errors import LibraryError
+from iconotext.library.filters import make_filters
+from iconotext.library.items import Item, Place, Said
+from iconotext.library.match import (
+    GOOD,
+    LEVELS,
+    Background,
+    asked_words,
+    deviations,
+    has_every_word,
+    in_cosines,
+    match_of,
+    with_every_word,
+    words_of,
+)
+from iconotext.library.search import NEAREST, Query, has_good_match, search
+from iconotext.library.settings import LibrarySettings
+from iconotext.library.space import SearchSpace
+from iconotext.library.store import create_library, open_library
+from tests.library.library_fakes import paint, unit, update
+
+SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lamp")
+
+
+class Words:
+    """Texts lie near to each other that share words; pictures are near to no text, all alike but for their colour."""
+
+    def space(self) -> SearchSpace:
+        return SearchSpace("words", 64, self.texts, self.pictures)
+
+    def texts(self, texts):
+        rows = np.zeros((len(texts), 64), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().replace(".", "").split():
+                row[8 + sum(map(ord, word)) % 56] += 1
+        return unit(rows + 1e-3)
+
+    def pictures(self, files):
+        rows = np.zeros((len(files), 64), np.float32)
+        for row, file in zip(rows, files, strict=True):
+            with Pillow.open(file) as picture:
+                row[:3] = np.asarray(picture, np.float32).mean((0, 1))
+        return unit(rows + 1e-3), (None,) * len(files)
+
+
+def found(lib: Path, text: str, **query) -> list[str]:
+    results = search(open_library(lib), Query(text, anyway=True, **query), Words().space())
+    return [Path(result.image).stem for result in results]
+
+
+@pytest.fixture
+def lib(tmp_path) -> Path:
+    """Pictures of which each says something else in a document, and as many of which nothing is said."""
+    for number, subject in enumerate(SUBJECTS):
+        paint(tmp_path / "docs" / f"{number}.png", (20 * number, 100, 30))
+        paint(tmp_path / "photos" / f"IMG_{number}00.png", (20 * number, 30, 200))
+        text = f"![The old {subject}]({number}.png)\n\nWe went there {subject}wards.\n"
+        (tmp_path / "docs" / f"{subject}.md").write_text(text)
+    update(tmp_path / "lib", tmp_path / "docs", tmp_path / "photos", colours=Words())
+    return tmp_path / "lib"
+
+
+@pytest.mark.parametrize("number", range(len(SUBJECTS)))
+def test_the_picture_whose_alternative_text_has_the_words_comes_first(lib, number):
+    assert found(lib, f"An old {SUBJECTS[number]}")[0] == str(number)
+
+
+def test_linked_sentences_are_searched(lib):
+    assert found(lib, "going ottersward or otterwards")[0] == "5"
+
+
+@pytest.mark.parametrize("name", ["old-harbour-crane", "old_harbour_crane", "OldHarbourCrane", "2024.harbour crane"])
+def test_names_of_files_are_words(tmp_path, lib, name):
+    paint(tmp_path / "photos" / f"{name}.png", (5, 5, 250))
+    update(lib, colours=Words())
+    [first] = search(open_library(lib), Query("the crane in the harbour", top=1, anyway=True), Words().space())
+    assert Path(first.image).stem == name
+    assert first.match is not None
+    assert first.match.words == ("crane", "harbour")
+
+
+def test_names_that_cameras_and_programs_give_are_no_words():
+    names = ("693b08cb0e_1000268201", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "64238d9676f4a1")
+    assert [words_of([Place(f"/x/{name}.jpg")]) for name in names] == ["", "", ""]
+    assert words_of([Place("/x/BMW-2002tii.webp")]) == "2002 bmw tii"
+    assert words_of([Place(None, "/d.docx", 0, "data:image/png;base64,iVBORw0KGgo")]) == ""
+
+
+def test_where_nothing_is_said_the_picture_alone_decides(tmp_path):
+    for number in range(12):
+        paint(tmp_path / "photos" / f"{number:x}{number:x}a1b2c3d4.png", (20 * number, 30, 200 - 9 * number))
+    update(tmp_path / "lib", tmp_path / "photos", colours=Words())
+    results = search(open_library(tmp_path / "lib"), Query("a tram", anyway=True, top=12), Words().space())
+    assert [result.score for result in results] == pytest.approx([result.similarity for result in results], abs=1e-5)
+    similarities = [result.similarity for result in results]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+def test_filters_hold_for_words_too(tmp_path, lib):
+    assert found(lib, "the old tram", filters=make_filters(tmp_path / "photos"))[0].startswith("IMG")
+    assert found(lib, "the old tram", filters=make_filters(tmp_path / "docs")).count("0") == 1
+
+
+def test_a_question_of_function_words_or_signs_is_answered(lib):
+    for text in ("of the", "?!", '"AND" (OR: x* ~', "電車"):
+        assert len(found(lib, text)) == 10
+
+
+def test_nothing_that_matches_well_is_told_by_few_places(lib):
+    library, space = open_library(lib), Words().space()
+    results = search(library, Query("quantum chromodynamics"), space)
+    assert len(results) == NEAREST
+    assert {result.match.level for result in results} == {"weak"}
+    assert not has_good_match(results)
+    assert len(search(library, Query("quantum chromodynamics", anyway=True), space)) == 10
+    assert len(search(library, Query("quantum chromodynamics", top=1), space)) == 1
+    good = search(library, Query("the old tram"), space)
+    assert has_good_match(good)
+    assert (good[0].match.level != "weak", good[0].match.words, len(good)) == (True, ("old", "tram"), 10)
+
+
+def test_a_document_that_goes_takes_its_words_with_it(tmp_path, lib):
+    (tmp_path / "docs" / "twice.md").write_text("![A zeppelin](0.png)\n\nIt flew.\n")
+    update(lib, colours=Words())
+    assert found(lib, "zeppelin")[0] == "0"
+    (tmp_path / "docs" / "twice.md").unlink()
+    update(lib, colours=Words())
+    [first] = search(open_library(lib), Query("the old tram", top=1), Words().space())
+    assert (Path(first.image).stem, first.alt) == ("0", "The old tram")
+    results = search(open_library(lib), Query("zeppelin", anyway=True), Words().space())
+    assert not any(result.match.words for result in results)
+    [item] = open_library(lib).items([first.digest]).values()
+    assert len(item.said) == 2  # the alternative text and the sentence of the document that is left
+
+
+def test_scores_by_hand():
+    background = Background((0.1, 0.1), (0.2, 0.2))
+    cosines, said = np.array([0.4, 0.4, 0.4], np.float32), np.array([np.nan, 0.6, 0.0], np.float32)
+    whole, of_picture, of_text = deviations(cosines, said, np.array([0, 4, 0], np.float32), background)
+    from iconotext.library.match import PICTURE, SILENT, TEXT, WORDS
+
+    assert of_picture.tolist() == pytest.approx([3, 3, 3], abs=1e-5)
+    assert of_text[1:].tolist() == pytest.approx([2, -1], abs=1e-5)
+    assert whole.tolist() == pytest.approx(
+        [3, 3 * PICTURE + 2 * TEXT + 2 * WORDS + SILENT, 3 * PICTURE - TEXT + SILENT], abs=1e-5
+    )
+    assert in_cosines(whole, background)[0] == pytest.approx(0.4)
+    place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(Said("They ran.", 0.9),))
+    has = set(words_of([place]).split())
+    match = match_of(GOOD, 2.5, 1.0, "The dog's run in the SNOW", has)
+    assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
+    assert match.why == "picture, words: dog SNOW"
+    assert match_of(GOOD - 0.1, 0, 0, "cats", has).why == "nothing clear"
+    assert asked_words("the of") == ""
+
+
+def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
+    exif = Pillow.Exif()
+    exif.get_ifd(0x8769)[0x9003] = "2019:08:07 06:05:04"
+    paint(tmp_path / "photos" / "taken.jpg", exif=exif)
+    plain = paint(tmp_path / "photos" / "plain.jpg", (1, 2, 3))
+    os.utime(plain, (1e9, 1e9))
+    update(tmp_path / "lib", tmp_path / "photos", colours=Words())
+    results = search(open_library(tmp_path / "lib"), Query("a"), Words().space())
+    assert {Path(r.image).stem: r.as_json()["date"] for r in results} == {"taken": "2019-08-07T06:05:04", "plain": None}
+    assert found(tmp_path / "lib", "a", filters=make_filters(None, "2001", "2001")) == ["plain"]  # the file's time
+
+
+def test_a_library_of_the_last_version_is_told_what_to_do_and_brought_up_to_date(tmp_path, lib):
+    outdated(lib)
+    with pytest.raises(LibraryError, match=r"earlier version.*bring it up to date with: iconotext library add"):
+        search(open_library(lib), Query("tram"), Words().space())
+    report = update(lib, colours=Words())
+    assert (report.added, report.encoded, report.unchanged, report.documents) == (0, 0, 0, len(SUBJECTS))
+    assert found(lib, "The old violin")[0] == "4"
+    assert update(lib, colours=Words()).unchanged == 2 * len(SUBJECTS) + len(SUBJECTS)
+
+
+def test_something_is_taken_out_of_a_library_of_the_last_version(tmp_path, lib):
+    from iconotext.library.update import remove_from_library
+
+    outdated(lib)
+    assert remove_from_library(lib, [tmp_path / "photos"]).removed == len(SUBJECTS)
+    update(lib, colours=Words())
+    assert sorted(found(lib, "the old lake")) == [str(number) for number in range(len(SUBJECTS))]
+
+
+def outdated(lib: Path) -> None:
+    """Make a library what the last version would have left."""
+    table = open_library(lib).table
+    table.drop_index("words_idx")
+    table.drop_columns(["words", "said", "taken"])
+    settings = json.loads((lib / "library.json").read_text()) | {"format": 1}
+    del settings["background"]
+    (lib / "library.json").write_text(json.dumps(settings))
+    import sqlite3
+
+    with sqlite3.connect(lib / "ledger.sqlite") as ledger:  # what it was called how a file is looked at
+        ledger.execute("UPDATE files SET settings = replace(settings, '[2, ', '[')")
+
+
+def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_path):
+    library = create_library(tmp_path / "lib", LibrarySettings("m", "words", 64))
+    vectors = Words().texts(["x"] * 3)
+    for number, caption in enumerate(("A red tram", "A lake", "Some bread")):
+        place = Place(None, "/d.md", number, caption=caption, language="en")
+        library.insert(
+            [Item(f"{number}", (place,), datetime(2020, 1, 1), vectors[number], said=Words().texts([caption]))]
+        )
+    assert library.settings.background is None
+    assert found(tmp_path / "lib", "red tram")[0] == "d"
+    assert search(library, Query("red tram", top=1), Words().space())[0].caption == "A red tram"
+
+
+def test_all_words_beat_some_where_the_picture_is_a_little_farther():
+    some, all_ = (5.0, 4.2), 3.7
+    raised = with_every_word(np.array([*some, all_], np.float32), np.array([False, False, True]), 3)
+    assert raised.argmax() == 2
+
+
+class Silent(Words):
+    """Sentences lie nearer to brighter red, whatever they say; so a picture may be far ahead of one with their words."""
+
+    def texts(self, texts):
+        return unit(np.array([[1.0, *np.zeros(63)]] * len(texts), np.float32) + 1e-3)
+
+
+def test_no_weak_match_stands_above_one_with_every_word(tmp_path):
+    for number in range(12):
+        paint(tmp_path / "photos" / f"{number:08}.png", (20 * number, 100, 30))
+    paint(tmp_path / "photos" / "bread-crumbshot.png", (1, 100, 90))
+    update(tmp_path / "lib", tmp_path / "photos", colours=Silent())
+    library = open_library(tmp_path / "lib")
+    for text in ("crumbshot", "Crumbshot of the bread"):
+        results = search(library, Query(text, anyway=True, top=13), Silent().space())
+        levels = [LEVELS.index(result.match.level) for result in results]
+        assert Path(results[0].image).stem == "bread-crumbshot"
+        assert results[0].similarity < min(result.similarity for result in results[1:5])
+        assert levels == sorted(levels)
+        assert (levels[0] < 2, levels[1]) == (True, 2)
+
+
+def test_every_word_lifts_above_the_limit_and_keeps_the_order():
+    whole = np.array([-8, 1, 3, 6, 3], np.float32)
+    raised = with_every_word(whole, np.array([True, True, True, True, False]), 1)
+    assert raised.tolist() == [*sorted(raised[:4].tolist()), 3]
+    assert all(raised[:4] >= np.float32(GOOD))
+    assert raised[3] == pytest.approx(6, abs=0.1)
+    every = np.ones(5, bool)
+    assert all(with_every_word(whole, every, 3)[1:] > with_every_word(whole, every, 2)[1:])
+    assert match_of(-8, 0, 0, "a crumbshot", {"crumbshot"}).level == "good"
+    assert not has_every_word({"crumbshot"}, set())

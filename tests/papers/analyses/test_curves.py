@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.papers.analyses.curves import Curve, read_curve, write_curves
+
+HEAD = "epoch,step,learning_rate,train_loss,validation_loss,validation_auc,seconds\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def make(name, rows, head=HEAD):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_text(head + rows)
+        return tmp_path / name
+
+    return make
+
+
+def test_read(folder):
+    path = folder("dc", "1,10,1e-4,0.4,0.38,0.6,2.5\n2,20,1e-4,0.3,0.30,,5\n3,30,1e-4,0.2,0.25,0.8,7\n")
+    curve = read_curve(path)
+    assert (curve.name, curve.epochs, curve.objective) == ("dc", (1, 2, 3), (-0.38, -0.30, -0.25))
+    assert curve.auc[::2] == (0.6, 0.8)
+    assert math.isnan(curve.auc[1])
+    assert curve.as_dict()["auc"] == [0.6, None, 0.8]
+    assert read_curve(path / "log.csv").objective == curve.objective  # the file itself may be named, too
+
+
+def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last(folder):
+    curve = read_curve(folder("m", "1,1,1,1,0.4,0.5,1\n2,2,1,1,0.3,0.6,1\n2,2,1,1,0.2,0.7,1\n"))
+    assert (curve.epochs, curve.objective, curve.auc) == ((1, 2), (-0.4, -0.2), (0.5, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "message"),
+    [
+        ("", HEAD, "no epochs yet"),
+        ("1,2\n", "epoch,step\n", "column validation_loss is missing"),
+        ("1,10,1e-4,0.4,abc,0.6,2.5\n", HEAD, "line 2, column validation_loss: 'abc'"),
+        (",10,1e-4,0.4,0.1,0.6,2.5\n", HEAD, "line 2, column epoch: empty"),
+    ],
+)
+def test_a_log_that_is_none_is_named(folder, rows, head, message):
+    with pytest.raises(CorpusError, match=message):
+        read_curve(folder("m", rows, head))
+
+
+def test_a_folder_without_a_log(tmp_path):
+    with pytest.raises(CorpusError, match=r"log\.csv: cannot be read"):
+        read_curve(tmp_path)
+
+
+CURVES = [Curve(f"m$_{n}", (1, 2, 3), (-0.4, -0.3, -0.2), (0.5, math.nan, 0.7)) for n in range(6)]
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_drawn(tmp_path, suffix):
+    path = tmp_path / f"c{suffix}"
+    write_curves(CURVES, path)
+    data = path.read_bytes()
+    assert data[:4] in (b"<?xm", b"\x89PNG", b"%PDF")
+    if suffix == ".svg":
+        text = data.decode()
+        assert "m$_5" in text  # a name is no formula
+        assert text.count("objective (−loss, validation)") == 6
+        write_curves(CURVES, path, force=True)
+        assert path.read_bytes() == data  # the same again
+    with pytest.raises(OutputError, match="exists"):
+        write_curves(CURVES, path)
+
+
+def test_what_cannot_be_drawn(tmp_path):
+    with pytest.raises(OutputError, match="svg, png, pdf"):
+        write_curves(CURVES, tmp_path / "c.jpg")
+    with pytest.raises(SettingError, match="no curves"):
+        write_curves([], tmp_path / "c.svg")

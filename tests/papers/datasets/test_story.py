@@ -1,0 +1,587 @@
+"""Story-DII, Story-SIS and DII-Stress, out of trees in the layout of the Visual Storytelling Dataset."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from iconotext import read_corpus
+from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.corpus.builders.frame.report import dropped_path, report_path
+from iconotext.corpus.builders.pictures import named as named_pictures
+from iconotext.errors import CorpusError
+from iconotext.papers.datasets.dii_stress import DiiStressSettings, dii_stress_rows
+from iconotext.papers.datasets.stories.caption_pool import caption_pool
+from iconotext.papers.datasets.stories.story import Part, StorySettings
+from iconotext.papers.datasets.story_dii import Captions, story_dii_rows
+from iconotext.papers.datasets.story_sis import Told, story_sis_rows
+
+DII_FILE = "description-in-isolation.json"
+SIS_FILE = "story-in-sequence.json"
+
+
+def caption(album, photo, place, text=None, **more):
+    """An annotation of the tier DII, with the fields and in the list of one that are published."""
+    text = f"A photo {photo} of album {album}." if text is None else text
+    return [
+        {
+            "original_text": text,
+            "album_id": album,
+            "photo_flickr_id": photo,
+            "photo_order_in_story": place,
+            "worker_id": "W1",
+            "text": text.lower().replace(".", " ."),
+            "tier": "descriptions-in-isolation",
+        }
+        | more
+    ]
+
+
+def sentence(album, photo, place, story, text=None, **more):
+    """An annotation of the tier SIS."""
+    text = f"We saw {photo} in story {story}." if text is None else text
+    return [
+        {
+            "original_text": text,
+            "album_id": album,
+            "photo_flickr_id": photo,
+            "setting": "first-2-pick-and-tell",
+            "worker_id": "W1",
+            "story_id": story,
+            "tier": "story-in-sequence",
+            "worker_arranged_photo_order": place,
+            "text": text.lower(),
+            "storylet_id": f"{story}{place}",
+        }
+        | more
+    ]
+
+
+def told(album, photos, story):
+    return [sentence(album, photo, place, story) for place, photo in enumerate(photos)]
+
+
+def described(album, photos, versions=1):
+    """As published: one run of five after the other."""
+    return [
+        caption(album, photo, place, f"Version {version} of {photo}.")
+        for version in range(1, versions + 1)
+        for place, photo in enumerate(photos)
+    ]
+
+
+def vist(folder, kind, train, val=(), test=(), albums=(), inside=""):
+    """The three files of a tier, with all that the published ones have at their top."""
+    for split, entries in (("train", train), ("val", val), ("test", test)):
+        path = folder / inside / f"{split}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        value = {
+            "images": [{"id": "1", "album_id": "a", "datetaken": "2004-11-27 10:40:46", "license": "1"}],
+            "info": {"description": "VIST", "version": "1.0", "contributor": ["x"]},
+            "albums": [{"id": id, "title": title, "description": ""} for id, title in albums],
+            "type": "dii",
+            "annotations": list(entries),
+        }
+        path.write_text(json.dumps(value))
+    return folder
+
+
+def photos(folder, *names):
+    for number, name in enumerate(names):
+        path = folder / (name if "." in name.rpartition("/")[2] else f"{name}.jpg")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (number % 256, 99, 7)).save(path)
+
+
+DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
+"""What the builds of this module left out, by output: rule, item, reason."""
+
+
+def build(rows, source, output, *, given=None, images=None, seed=0, workers=1):
+    """The documents and the report of a build."""
+    told: list[tuple[str, str, str]] = []
+    DROPPED[output] = told
+
+    def listened(build):
+        tell = build.report.tell
+
+        def listening(*words):
+            told.append(words)
+            tell(*words)
+
+        build.report.tell = listening
+        yield from rows(build, source=source, settings=given or StorySettings(), images=images)
+
+    report = build_corpus("story", listened, output, sources=[source], seed=seed, workers=workers)
+    return list(read_corpus(output)), report
+
+
+def counts(report):
+    return {count.what: count.found for count in report.counts}
+
+
+FIVE = ["11", "12", "13", "14", "15"]
+OTHERS = ["21", "22", "23", "24", "25"]
+THIRD = ["31", "32", "33", "34", "35"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    """One album for each split; the pictures stand as people unpack them."""
+    vist(
+        tmp_path / "VIST",
+        DII_FILE,
+        described("a", FIVE, versions=3),
+        described("b", OTHERS),
+        described("c", THIRD),
+        albums=[("a", "A day  at the &amp; sea"), ("b", "Überfahrt"), ("x", None), ("c", "")],
+        inside="dii",
+    )
+    photos(tmp_path / "VIST/images", *(f"train_split.0/train/{name}" for name in FIVE[:3]), "train/14.PNG", "15.jpeg")
+    photos(tmp_path / "VIST/images/val", *OTHERS)
+    photos(tmp_path / "VIST/images/test", *THIRD)
+    return tmp_path / "VIST"
+
+
+def test_a_story_becomes_a_document(source, tmp_path):
+    documents, report = build(story_dii_rows, source, tmp_path / "out/dii.jsonl")
+    assert [document.id for document in documents] == ["dii-a-1", "dii-a-2", "dii-a-3", "dii-b-1", "dii-c-1"]
+    assert [document.split for document in documents] == ["train"] * 3 + ["validation", "test"]
+    second = documents[1]
+    assert [each.text for each in second.sentences] == [f"Version 2 of {photo}." for photo in FIVE]
+    assert [image.source for image in second.images] == [
+        "../VIST/images/train_split.0/train/11.jpg",
+        "../VIST/images/train_split.0/train/12.jpg",
+        "../VIST/images/train_split.0/train/13.jpg",
+        "../VIST/images/train/14.PNG",
+        "../VIST/images/15.jpeg",
+    ]
+    assert all(image.file.is_file() for image in second.images)
+    assert second.links == tuple((i, i) for i in range(5))
+    assert second.meta == {"album_id": "a", "version": 2, "title": "A day at the & sea"}
+    assert [document.title for document in documents] == ["A day at the & sea"] * 3 + ["Überfahrt", None]
+    assert counts(report) == {
+        "photographs that annotations name": 15,
+        "photographs that are there": 15,
+        "stories with 5 sentences: train": 3,
+        "stories with 5 sentences: validation": 1,
+        "stories with 5 sentences: test": 1,
+        "documents that show a photograph twice": 0,
+        "documents: train": 3,
+        "documents: validation": 1,
+        "documents: test": 1,
+        "different images": 15,
+        "sentences per document: median": 5,
+        "images per document: median": 5,
+        "links per 100 possible links": 20,
+    }
+    published = {count.what: (count.published, count.rounding) for count in report.counts if count.published}
+    assert published["documents: train"] == (22_000, 1000)
+    assert published["different images"] == (47_000, 1000)
+    assert published["links per 100 possible links"] == (20, 1)
+    assert DROPPED[tmp_path / "out/dii.jsonl"] == []
+
+
+def test_any_missing_or_broken_photograph_drops_the_story(source, tmp_path):
+    (source / "images/val/22.jpg").unlink()
+    (source / "images/val/25.jpg").unlink()
+    whole = (source / "images/test/33.jpg").read_bytes()
+    (source / "images/test/33.jpg").write_bytes(whole[: len(whole) // 2])
+    documents, report = build(story_dii_rows, source, tmp_path / "dii.jsonl")
+    assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3"}
+    missing, broken = DROPPED[tmp_path / "dii.jsonl"]
+    assert missing == ("story with a missing photograph", "dii-b-1", "22: not found; 25: not found")
+    assert broken[:2] == ("story with a photograph that cannot be read", "dii-c-1")
+    assert broken[2].startswith("33: ")
+    assert counts(report)["photographs that are there"] == 13
+    documents, _ = build(story_dii_rows, source, tmp_path / "unverified.jsonl", given=StorySettings(verify=False))
+    assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3", "dii-c-1"}
+
+
+def test_the_text_in_tokens_can_be_had(source, tmp_path):
+    documents, _ = build(story_dii_rows, source, tmp_path / "dii.jsonl", given=StorySettings(text="text"))
+    assert documents[0].sentences[0].text == "version 1 of 11 ."
+
+
+def test_photographs_elsewhere_and_files_beside_each_other(tmp_path):
+    vist(tmp_path / "json", DII_FILE, described("a", FIVE))
+    photos(tmp_path / "pictures/deep", *FIVE)
+    documents, _ = build(story_dii_rows, tmp_path / "json", tmp_path / "dii.jsonl", images=tmp_path / "pictures")
+    assert documents[0].images[0].source == "pictures/deep/11.jpg"
+
+
+def test_broken_annotations_are_told_and_the_others_used(tmp_path):
+    broken = [
+        "nothing",
+        [],
+        [7],
+        caption("a", "11", "first"),
+        caption("a", "11", -1),
+        caption("a", "11", True),
+        caption("a", None, 0),
+        caption(" ", "11", 0),
+        caption("a", "11", 0, original_text=None),
+        caption("a", "11", 5),
+        caption("z", "19", 0),
+    ]
+    loose = [annotation[0] | {"photo_order_in_story": str(i)} for i, annotation in enumerate(described(7, OTHERS))]
+    vist(tmp_path / "VIST", DII_FILE, [*broken, *described("a", FIVE), *loose])
+    photos(tmp_path / "VIST", *FIVE, *OTHERS)
+    documents, _ = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    assert [document.id for document in documents] == ["dii-a-1", "dii-7-1"]
+    found = DROPPED[tmp_path / "dii.jsonl"]
+    assert [(rule, item.removeprefix("train.description-in-isolation.json, ")) for rule, item, _ in found] == [
+        *(("annotation that cannot be read", f"annotation {i}") for i in range(9)),
+        ("caption without a place in a story", "photograph 11"),
+        ("story that is not whole", "dii-z-1"),
+    ]
+    assert found[8][2] == "original_text is no text"
+    assert found[10][2] == "1 of 5 captions"
+
+
+def test_hostile_texts_and_ids(tmp_path):
+    annotations = [
+        *described("a\ud800", ["\ud800", "../11", "x" * 5000, "\0", "11"]),
+        *(caption("b", photo, place, text) for place, (photo, text) in enumerate(zip(FIVE, "vw \tz", strict=True))),
+        *(caption("ü", photo, place, f"Ein\n<b> Bild&nbsp;\ud800 {place}") for place, photo in enumerate(FIVE)),
+    ]
+    vist(tmp_path / "VIST", DII_FILE, annotations)
+    photos(tmp_path / "VIST", *FIVE)
+    documents, _ = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    assert [document.id for document in documents] == ["dii-ü-1"]
+    assert documents[0].sentences[1].text == "Ein <b> Bild 1"
+    found = {rule: (item, reason) for rule, item, reason in DROPPED[tmp_path / "dii.jsonl"]}
+    assert found["story with an empty sentence"] == ("dii-b-1", "about 13, 14")
+
+
+def test_stories_in_sequence(tmp_path):
+    first = told("a", ["15", "11", "12", "13", "14"], "100")
+    again = told("a", ["11", "11", "12", "13", "14"], 101)
+    mixed = [sentence for pair in zip(first, reversed(again), strict=True) for sentence in pair]
+    annotations = [
+        *mixed,
+        *told("a", FIVE[:4], "102"),
+        *(sentence("a", photo, 3, "103") for photo in FIVE),
+        *told("a", FIVE[:3], "104"), *(sentence("b", photo, place, "104") for photo, place in (("14", 3), ("15", 4))),
+        sentence("a", "11", 0, "100"),
+    ]  # fmt: skip
+    vist(tmp_path / "VIST", SIS_FILE, annotations, told("c", FIVE, "100"), albums=[("a", "Fair")])
+    photos(tmp_path / "VIST/images/train", *FIVE)
+    documents, report = build(story_sis_rows, tmp_path / "VIST", tmp_path / "sis.jsonl")
+    assert [document.id for document in documents] == ["sis-100", "sis-101"]
+    assert [image.source.rpartition("/")[2] for image in documents[0].images] == [
+        "15.jpg", "11.jpg", "12.jpg", "13.jpg", "14.jpg",
+    ]  # fmt: skip
+    assert [each.text for each in documents[0].sentences][:2] == ["We saw 15 in story 100.", "We saw 11 in story 100."]
+    assert documents[0].meta == {"album_id": "a", "story_id": "100", "title": "Fair"}
+    assert documents[1].images[0].source == documents[1].images[1].source
+    assert counts(report)["documents that show a photograph twice"] == 1
+    rules = Counter((rule, item) for rule, item, _ in DROPPED[tmp_path / "sis.jsonl"])
+    assert rules == {
+        ("story that is not whole", "sis-102"): 1,
+        ("story with two sentences at one place", "sis-103"): 1,
+        ("story of several albums", "sis-104"): 1,
+        ("sentence of a story that is whole", "sis-100"): 1 + 5,
+    }
+
+
+def test_missing_files_are_named_with_where_to_get_them(tmp_path):
+    photos(tmp_path, *FIVE)
+    with pytest.raises(CorpusError, match=r"train.description-in-isolation.json.*DII-with-labels.*visionandlanguage"):
+        build(story_dii_rows, tmp_path, tmp_path / "dii.jsonl")
+    vist(tmp_path / "sis", SIS_FILE, told("a", FIVE, "1"))
+    (tmp_path / "sis/test.story-in-sequence.json").unlink()
+    with pytest.raises(
+        CorpusError, match=r"test.story-in-sequence.json is neither in it nor in a folder in it.*SIS-with-labels"
+    ):
+        build(story_sis_rows, tmp_path, tmp_path / "sis.jsonl")
+    with pytest.raises(CorpusError, match="no such file or folder"):
+        build(story_sis_rows, tmp_path / "gone", tmp_path / "sis.jsonl")
+
+
+def test_a_split_without_stories_is_told_and_three_are_an_error(tmp_path):
+    vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
+    photos(tmp_path / "VIST", *(f"{photo}.jpg" for photo in FIVE))
+    notes = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")[1].notes
+    assert [note for note in notes if "no annotation" in note] == [
+        f"{split}.description-in-isolation.json has no annotation that can be read" for split in ("val", "test")
+    ]
+    vist(tmp_path / "empty", DII_FILE, [])
+    with pytest.raises(CorpusError, match=r"train.description.*no annotation in them; .*DII-with-labels.*VIST"):
+        build(story_dii_rows, tmp_path / "empty", tmp_path / "empty.jsonl")
+
+
+def test_no_photograph_at_all_is_an_error(tmp_path):
+    vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
+    with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*images="):
+        build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    with pytest.raises(CorpusError, match="not a folder"):
+        build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl", images=tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"annotations": [[{"a"', "cut off, or not the JSON that is expected"),
+        ('{"images": []}', 'has no list "annotations"'),
+        ("[]", "not the JSON that is expected"),
+        ("", "not the JSON that is expected"),
+        ('{"notes": []}', 'has no list "annotations"'),
+    ],
+)
+def test_broken_files_are_named(source, tmp_path, text, message):
+    (source / "dii/val.description-in-isolation.json").write_text(text)
+    with pytest.raises(CorpusError, match=rf"val.description-in-isolation.json: .*{message}.*visionandlanguage"):
+        build(story_dii_rows, source, tmp_path / "dii.jsonl")
+    assert not (tmp_path / "dii.jsonl").exists()
+
+
+def parts_of(album, versions, order):
+    """Captions of an album, each once, in some order; the text says which it is."""
+    parts = [Part(album, f"{album}{place}", f"{version}", place) for version in range(versions) for place in range(5)]
+    order.shuffle(parts)
+    return parts
+
+
+@settings(max_examples=80, deadline=None)
+@given(versions=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=st.integers(0, 10**6))
+def test_captions_in_any_order_make_as_many_stories(versions, seed):
+    order = random.Random(seed)
+    parts = [part for album, count in enumerate(versions) for part in parts_of(str(album), count, order)]
+    order.shuffle(parts)
+    lost = []
+    stories = list(Captions().stories(parts, lambda *told: lost.append(told)))
+    assert lost == []
+    assert Counter(parts[0].album for _, parts, _ in stories) == {str(i): count for i, count in enumerate(versions)}
+    assert len({id for id, _, _ in stories}) == len(stories)
+    for id, members, meta in stories:
+        assert [part.place for part in members] == [0, 1, 2, 3, 4]
+        assert {part.album for part in members} == {id.split("-")[1]}
+        assert 1 <= meta["version"] <= versions[int(members[0].album)]
+    used = Counter(part for _, members, _ in stories for part in members)
+    assert used == Counter(parts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    runs=st.lists(st.tuples(st.sampled_from("ab"), st.sets(st.integers(0, 4), min_size=1)), max_size=8),
+    grouped=st.booleans(),
+)
+def test_whole_runs_stay_together(runs, grouped):
+    """As published: whole runs. Against an oracle that only knows runs, where no run lacks anything."""
+    whole = [(album, range(5)) for album, places in runs if len(places) > 2]
+    parts = [Part(album, f"{n}", f"{n}", place) for n, (album, places) in enumerate(whole) for place in places]
+    if grouped:  # all captions of one photograph together, album by album
+        parts.sort(key=lambda part: (part.album, part.place, int(part.text)))
+    stories = list(Captions().stories(parts, lambda *told: pytest.fail(f"{told}")))
+    texts = [[part.text for part in members] for _, members, _ in stories]
+    if not grouped:
+        assert texts == [[str(n)] * 5 for n in range(len(whole))]
+    assert len(texts) == len(whole)
+    assert [meta["version"] for _, members, meta in stories if members[0].album == "a"] == list(
+        range(1, sum(album == "a" for album, _ in whole) + 1)
+    ) or grouped
+
+
+def test_a_gap_in_a_run_costs_one_document():
+    """The fixed set is the same in all runs, so that a later caption may fill the gap."""
+    parts = [
+        Part("a", f"p{place}", str(run), place) for run in range(3) for place in range(5) if (run, place) != (0, 2)
+    ]
+    lost = []
+    stories = list(Captions().stories(parts, lambda *told: lost.append(told)))
+    assert [[part.text for part in members] for _, members, _ in stories] == [["1"] * 5, ["2"] * 5]
+    assert [meta["version"] for _, _, meta in stories] == [2, 3]
+    assert lost == [("story that is not whole", "dii-a-1", "4 of 5 captions")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(1, 5), max_size=6), seed=st.integers(0, 10**6))
+def test_sentences_in_any_order_make_the_same_stories(lengths, seed):
+    parts = [
+        Part("a", f"{story}{i}", "x", i, str(story)) for story, length in enumerate(lengths) for i in range(length)
+    ]
+    random.Random(seed).shuffle(parts)
+    lost = []
+    stories = list(Told().stories(parts, lambda *told: lost.append(told[1])))
+    whole = {f"sis-{story}" for story, length in enumerate(lengths) if length == 5}
+    assert {id for id, _, _ in stories} == whole
+    assert sorted(lost) == sorted({f"sis-{story}" for story in range(len(lengths))} - whole)
+    for id, members, _ in stories:
+        assert [part.photo for part in members] == [f"{id.removeprefix('sis-')}{i}" for i in range(5)]
+
+
+def many(folder, albums=12, versions=2):
+    """Albums in all three splits."""
+    parts = {"train": range(albums), "val": range(100, 100 + albums), "test": range(200, 200 + albums)}
+    names = {split: [[f"{album}0{i}" for i in range(5)] for album in numbers] for split, numbers in parts.items()}
+    vist(
+        folder,
+        DII_FILE,
+        *(
+            [
+                each
+                for album, five in zip(numbers, names[split], strict=True)
+                for each in described(album, five, versions)
+            ]
+            for split, numbers in parts.items()
+        ),
+    )
+    photos(folder / "images", *(name for fives in names.values() for five in fives for name in five))
+    return folder
+
+
+def test_stress_documents_keep_the_rule(tmp_path):
+    source = many(tmp_path / "VIST")
+    plain, _ = build(story_dii_rows, source, tmp_path / "dii.jsonl")
+    stress, report = build(dii_stress_rows, source, tmp_path / "stress.jsonl", given=DiiStressSettings())
+    assert [document.id for document in stress] == [document.id for document in plain]
+    owner = {s.text: (d.split, d.images[i].source) for d in plain for i, s in enumerate(d.sentences)}
+    orders = set()
+    for before, after in zip(plain, stress, strict=True):
+        assert after.images == before.images
+        assert after.split == before.split
+        assert len(after.sentences) == 50
+        texts = [sentence.text for sentence in after.sentences]
+        assert len(set(texts)) == 50
+        assert sorted(image for _, image in after.links) == [0, 1, 2, 3, 4]
+        for place, image in after.links:
+            assert texts[place] == before.sentences[image].text
+        own = {image.source for image in before.images}
+        for place in set(range(50)) - {place for place, _ in after.links}:
+            split, image = owner[texts[place]]
+            assert split == after.split
+            assert image not in own
+        orders.add(tuple(place for place, _ in sorted(after.links, key=lambda link: link[1])))
+    assert len(orders) == len(stress)  # sentences are in another order in each
+    found = counts(report)
+    assert found["links per 100 possible links"] == 2
+    assert found["sentences per document: median"] == 50
+    assert found["captions of documents whose very words are among the distractors"] == 0
+
+
+def test_dropped_stories_give_no_distractors(tmp_path):
+    source = many(tmp_path / "VIST", albums=3)
+    (source / "images/000.jpg").unlink()
+    documents, _ = build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings(distractors=10))
+    gone = {f"Version {version} of 00{i}." for version in (1, 2) for i in range(5)}
+    for document in documents:
+        assert not gone & {sentence.text for sentence in document.sentences}
+        assert len(document.sentences) == 15
+
+
+def test_too_few_captions_are_told(tmp_path):
+    source = many(tmp_path / "VIST", albums=2)
+    with pytest.raises(CorpusError, match=r"dii-0-1: 45 captions .* are needed, and there are 10.*distractors=10"):
+        build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings())
+    documents, _ = build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings(distractors=10))
+    assert {len(document.sentences) for document in documents} == {15}
+
+
+def test_the_seed_chooses_and_no_other_thing(tmp_path):
+    source = many(tmp_path / "VIST", albums=6)
+    given = DiiStressSettings(distractors=20)
+    bytes_of = {}
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        build(dii_stress_rows, source, tmp_path / f"{name}.jsonl", given=given, seed=seed)
+        bytes_of[name] = (tmp_path / f"{name}.jsonl").read_bytes()
+    assert bytes_of["a"] == bytes_of["b"] != bytes_of["c"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    captions=st.lists(st.tuples(st.text(max_size=4), st.sampled_from("abcdef")), max_size=25),
+    without=st.sets(st.sampled_from("abcdefg")),
+    count=st.integers(0, 12),
+    seed=st.integers(0, 99),
+)
+def test_the_pool_against_a_slow_oracle(tmp_path_factory, captions, without, count, seed):
+    path = tmp_path_factory.mktemp("pool") / "captions"
+    allowed = Counter(text for text, picture in captions if picture not in without)
+    with caption_pool(iter(captions), path) as pool:
+        assert len(pool) == len(captions)
+        if allowed.total() < count:
+            with pytest.raises(CorpusError, match=f"there are {allowed.total()}"):
+                pool.draw(random.Random(seed), count, without, "x")
+            return
+        drawn = pool.draw(random.Random(seed), count, without, "x")
+    assert len(drawn) == count
+    assert not Counter(drawn) - allowed
+
+
+def test_the_pool_draws_uniformly(tmp_path):
+    captions = [(str(i), str(i // 3)) for i in range(30)]
+    seen: Counter[str] = Counter()
+    with caption_pool(iter(captions), tmp_path / "captions") as pool:
+        for seed in range(3000):
+            seen.update(pool.draw(random.Random(seed), 9, {"0"}, "x"))
+    assert not {"0", "1", "2"} & seen.keys()
+    assert len(seen) == 27
+    assert all(abs(number - 1000) < 5 * 26 for number in seen.values())  # 26 is the standard deviation
+
+
+def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
+    source = many(tmp_path / "VIST", albums=10)
+    for workers in (1, 2):
+        build(
+            dii_stress_rows,
+            source,
+            tmp_path / f"{workers}.jsonl",
+            given=DiiStressSettings(distractors=30),
+            workers=workers,
+        )
+    for way in (Path, report_path, dropped_path):
+        assert way(tmp_path / "1.jsonl").read_bytes() == way(tmp_path / "2.jsonl").read_bytes()
+
+
+KILLED = """
+import os, signal, sys
+from functools import partial
+from pathlib import Path
+from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.corpus.builders.frame.report import dropped_path, report_path
+from iconotext.papers.datasets.stories.story import StorySettings
+from iconotext.papers.datasets.story_dii import story_dii_rows
+
+def killing(items, *, total, label):
+    for number, item in enumerate(items):
+        if label == "Pictures" and number == 100:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield item
+
+source, output = map(Path, sys.argv[1:])
+rows = partial(story_dii_rows, source=source, settings=StorySettings())
+build_corpus("story", rows, output, sources=[source], workers=1, watcher=killing)
+"""
+
+
+def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
+    source, output = many(tmp_path / "VIST", albums=10), tmp_path / "dii.jsonl"
+    (source / "images/10000.jpg").write_bytes(b"no picture")
+    build(story_dii_rows, source, tmp_path / "clean.jsonl")
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(output)], check=False)
+    assert killed.returncode == -9
+    assert not output.exists()
+    looked = []
+
+    def problem(path):
+        looked.append(path)
+        return None
+
+    monkeypatch.setattr(named_pictures, "picture_problem", problem)
+    photos(source / "images", "10000")  # was looked at before the kill, and is mended now: its name is the same
+    (source / "images/20004.jpg").rename(source / "20004.jpg")  # was looked at, and has another place now
+    build(story_dii_rows, source, output)
+    assert len(looked) == 150 - 128 + 1
+    written = output.read_text().replace("VIST/20004.jpg", "VIST/images/20004.jpg")
+    assert written == (tmp_path / "clean.jsonl").read_text()
+    assert not output.with_suffix(".building").exists()

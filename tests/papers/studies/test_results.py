@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.papers.studies import ANSWERS, create_study, export_votes, next_pair, study_results, vote
+from iconotext.papers.studies.contenders import best_images, chosen_queries
+from iconotext.papers.studies.contenders import contenders as contenders_of
+from iconotext.papers.studies.preference import preference
+from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of
+from tests.evaluate.test_pair_vectors import image, pair, stand_in
+from tests.papers.studies.studies import contenders
+
+__all__ = ["image"]
+
+
+def test_outcomes_are_seen_from_the_first_model():
+    assert [outcome_of(answer, swapped=False) for answer in ANSWERS] == ["better", "worse", "both good", "both bad"]
+    assert [outcome_of(answer, swapped=True) for answer in ANSWERS] == ["worse", "better", "both good", "both bad"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        (["better", "better", "worse"], "better"),
+        (["both bad"] * 3, "both bad"),
+        (["better", "worse", "both good"], "no majority"),
+        (["better", "worse"], "no majority"),
+        (["better", "better", "worse", "both good"], "no majority"),  # half is no majority
+        ([], "no majority"),
+    ],
+)
+def test_majority(votes, expected):
+    assert majority(votes) == expected
+
+
+@given(st.lists(st.sampled_from(OUTCOMES[:4]), max_size=7), st.randoms(use_true_random=False))
+def test_the_majority_does_not_depend_on_the_order_of_the_votes(votes, random):
+    turned = list(votes)
+    random.shuffle(turned)
+    assert majority(turned) == majority(votes)
+
+
+def judged(folder, wanted):
+    """A study whose pairs are judged as wanted: query to the outcomes of its votes, seen from the first model."""
+    path = folder / "study.sqlite"
+    pairs = [
+        replace(each, relations=("Story",) if n % 2 else ("Story", "Meta"))
+        for n, each in enumerate(contenders(folder, len(wanted)))
+    ]
+    create_study(path, pairs, first="cmcm", second="cmca", seed=3)
+    for rater in range(3):
+        while (shown := next_pair(path, f"r{rater}", now=rater)) is not None:
+            outcomes = wanted[int(shown.text.split()[1].rstrip("."))]
+            if rater >= len(outcomes):
+                break
+            first_is_a = shown.a.name.startswith("first")
+            answer = {"better": "a" if first_is_a else "b", "worse": "b" if first_is_a else "a"}
+            answer |= {"both good": "same", "both bad": "neither"}
+            vote(path, shown.number, f"r{rater}", answer[outcomes[rater]], now=10 + rater)
+    return path
+
+
+def test_the_table_by_hand(tmp_path):
+    path = judged(
+        tmp_path,
+        [
+            ["better", "better", "worse"],
+            ["better"] * 3,
+            ["worse", "worse", "both bad"],
+            ["both good", "both good", "better"],
+            ["better", "worse", "both bad"],
+            ["both bad"] * 3,
+        ],
+    )
+    found = study_results(path)
+    rows = {row.relation: row for row in found.rows}
+    assert set(rows) == {"Story", "Meta", "all"}
+    assert found.rows[-1].relation == "all"
+    everything = rows["all"]
+    assert everything.counts == {"better": 2, "worse": 1, "both good": 1, "both bad": 1, "no majority": 1}
+    assert (everything.pairs, everything.open, everything.identical) == (6, 0, 0)
+    assert everything.share("better") == pytest.approx(1 / 3)
+    assert rows["Story"].counts == everything.counts
+    # q0, q2, q4
+    assert rows["Meta"].counts == {"better": 1, "worse": 1, "both good": 0, "both bad": 0, "no majority": 1}
+    assert everything.preference == preference([1, 1, -1, 0, 0, 0])
+    assert (found.about.first, found.about.second, found.about.raters) == ("cmcm", "cmca", 3)
+    printed = found.as_dict()
+    assert printed["rows"][-1]["shares"]["worse"] == pytest.approx(1 / 6)
+    assert printed["rows"][-1]["preference"]["p_sign"] == 1
+
+
+def test_pairs_that_lack_votes_are_not_counted(tmp_path):
+    path = judged(tmp_path, [["better", "better", "better"], ["better", "better"]])
+    (*_, everything) = study_results(path).rows
+    assert everything.pairs + everything.open == 2
+    assert everything.open >= 1
+
+
+def test_a_study_without_votes_has_a_table_without_figures(tmp_path):
+    path = tmp_path / "s.sqlite"
+    create_study(path, [replace(each, relations=()) for each in contenders(tmp_path, 2)], first="x", second="y")
+    (row,) = study_results(path).rows
+    assert (row.relation, row.pairs, row.open, row.preference, row.share("better")) == ("all", 0, 2, None, None)
+    assert row.as_dict()["shares"] == dict.fromkeys(OUTCOMES)
+    with pytest.raises(SettingError, match="power"):
+        study_results(path, power=2)
+
+
+def test_the_csv_file_has_every_vote(tmp_path):
+    wanted = [["better", "better", "worse"], ["both good", "both bad", "worse"]]
+    path = judged(tmp_path, wanted)
+    assert export_votes(path, tmp_path / "votes.csv") == 6
+    with (tmp_path / "votes.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_query = {f"q{n}": Counter(row["outcome"] for row in rows if row["query"] == f"q{n}") for n in range(2)}
+    assert by_query == {f"q{n}": Counter(outcomes) for n, outcomes in enumerate(wanted)}
+    assert {(row["query"], row["relations"]) for row in rows} == {("q0", "Story; Meta"), ("q1", "Story")}
+    for row in rows:
+        assert outcome_of(row["answer"], swapped=row["a"] == "second") == row["outcome"]
+        assert row["first"].startswith("first")
+        assert row["answered_at"].startswith("1970-01-01T00:00:1")
+    with pytest.raises(OutputError, match="exists"):
+        export_votes(path, tmp_path / "votes.csv")
+    export_votes(path, tmp_path / "votes.csv", force=True)
+
+
+def test_texts_with_commas_quotes_and_line_ends_survive_the_csv(tmp_path):
+    path = tmp_path / "s.sqlite"
+    text = 'He said: "no, \n\nnever",\tand; left.'
+    create_study(path, [replace(contenders(tmp_path, 1)[0], text=text)], first="x", second="y", raters=1)
+    vote(path, next_pair(path, "ann").number, "ann", "same")
+    export_votes(path, tmp_path / "v.csv")
+    with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
+        assert next(csv.DictReader(file))["text"] == text
+
+
+def test_no_text_of_the_csv_is_a_formula(tmp_path):
+    path = tmp_path / "s.sqlite"
+    create_study(path, [replace(contenders(tmp_path, 1)[0], text="=1+1")], first="@x", second="-y", raters=1)
+    vote(path, next_pair(path, "ann").number, "ann", "same")
+    export_votes(path, tmp_path / "v.csv")
+    with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["text"] == "'=1+1"
+    assert not any(value.startswith(("=", "+", "-", "@")) for value in row.values())
+
+
+# From models to a study
+
+
+def test_the_best_image_of_each_query(monkeypatch):
+    from iconotext.evaluate import retrieval
+
+    monkeypatch.setattr(retrieval, "CELLS", 7)
+    similarities = np.random.default_rng(0).normal(size=(20, 6))
+    similarities[3] = 0
+    found = best_images(lambda q, i: similarities[np.ix_(q, i)], np.arange(20), np.array([1, 2, 5]))
+    assert found.tolist() == [[1, 2, 5][row[[1, 2, 5]].argmax()] for row in similarities]
+    assert found[3] == 1
+    assert best_images(lambda q, i: similarities[np.ix_(q, i)], np.arange(0), np.arange(6)).shape == (0,)
+
+
+def test_texts_are_drawn_for_each_relation(image):
+    from iconotext.evaluate.pair_vectors import pair_vectors
+
+    relations = [{"Story": n % 2 == 0, "Meta": n % 3 == 0, "Visible": None} for n in range(12)]
+    pairs = pair_vectors(stand_in(), [pair(f"d{n}", "A.", image(f"{n}.png"), each) for n, each in enumerate(relations)])
+    everything = chosen_queries(pairs)
+    assert everything == dict.fromkeys(range(12), ())
+    both = chosen_queries(pairs, relations=["Story", "Meta"])
+    assert both[0] == ("Story", "Meta")
+    assert both[2] == ("Story",)
+    assert both[3] == ("Meta",)
+    assert 1 not in both
+    few = chosen_queries(pairs, relations=["Story", "Meta"], count=3, seed=1)
+    assert few == chosen_queries(pairs, relations=["Story", "Meta"], count=3, seed=1)
+    assert Counter(name for names in few.values() for name in names) == {"Story": 3, "Meta": 3}
+    for wrong in ("Visible", "Action"):
+        with pytest.raises(CorpusError, match=f"no pair has the relation {wrong}"):
+            chosen_queries(pairs, relations=[wrong])
+
+
+def test_contenders_are_the_best_images_of_both_models(image):
+    from iconotext.evaluate.pair_vectors import pair_vectors
+
+    pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n}.png")) for n in range(4)])
+    right = np.eye(4)
+    found = contenders_of(
+        lambda q, i: right[np.ix_(q, i)], lambda q, i: -right[np.ix_(q, i)], pairs, {1: ("Story",), 3: ()}
+    )
+    assert [(each.query, each.text, each.first.name, each.relations) for each in found] == [
+        ("d1", "Text 1.", "1.png", ("Story",)), ("d3", "Text 3.", "3.png", ()),
+    ]  # fmt: skip
+    assert [each.second.name for each in found] == ["0.png", "0.png"]

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iconotext.errors import IconotextError, OutputError, SettingError, StudyError
+from iconotext.papers.studies import ANSWERS, create_study, next_pair, progress, study_results, vote
+from iconotext.papers.studies.study import transaction
+from tests.papers.studies.studies import contenders, picture, study
+
+
+def stored(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.execute("SELECT query, first, second, swapped, identical FROM pairs ORDER BY number"))
+
+
+# Making
+
+
+def test_order_and_sides_are_random_by_seed(tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    rows = []
+    for folder, seed in zip(folders, (0, 0, 1), strict=True):
+        rows.append(stored(study(folder, 30, seed=seed)))
+    assert rows[0] == rows[1] != rows[2]
+    assert [row[0] for row in rows[0]] != [f"q{n}" for n in range(30)]
+    assert sorted(row[0] for row in rows[0]) == sorted(f"q{n}" for n in range(30))
+    assert sum(row[3] for row in rows[0]) == 15  # half of the sides are swapped
+    assert (folders[0] / "study.sqlite").read_bytes() == (folders[1] / "study.sqlite").read_bytes()
+
+
+def test_a_is_the_first_models_image_unless_swapped(tmp_path):
+    path = study(tmp_path, 10)
+    swapped = {row[0]: row[3] for row in stored(path)}
+    for _ in range(10):
+        shown = next_pair(path, "ann")
+        n = shown.text.removeprefix("Text ").removesuffix(".")
+        names = (f"second{n}.png", f"first{n}.png") if swapped[f"q{n}"] else (f"first{n}.png", f"second{n}.png")
+        assert (shown.a, shown.b) == (tmp_path / names[0], tmp_path / names[1])
+        vote(path, shown.number, "ann", "a")
+
+
+def test_identical_pictures_are_kept_and_marked_whatever_their_names(tmp_path):
+    same = picture(tmp_path, "one.png", "bytes"), picture(tmp_path, "two.png", "bytes")
+    pairs = [*contenders(tmp_path, 1), replace(contenders(tmp_path, 1)[0], query="same", first=same[0], second=same[1])]
+    path = tmp_path / "s.sqlite"
+    assert create_study(path, pairs, first="x", second="y") == 1
+    marked = {row[0]: row[4] for row in stored(path)}
+    assert marked == {"q0": 0, "same": 1}
+    shown = [next_pair(path, "a b") for _ in range(1)]
+    vote(path, shown[0].number, "a b", "same")
+    shown.append(next_pair(path, "a b"))
+    assert sorted(each.identical for each in shown) == [False, True]
+
+
+def test_study_and_pictures_can_be_moved_together(tmp_path):
+    folder = tmp_path / "here" / "deep"
+    path = folder / "study.sqlite"
+    create_study(path, contenders(tmp_path / "here" / "img", 1), first="x", second="y")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    shown = next_pair(tmp_path / "there" / "deep" / "study.sqlite", "ann")
+    assert shown.a.is_file()
+    assert shown.b.is_file()
+
+
+def test_a_study_is_never_replaced(tmp_path):
+    path = study(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="may hold votes"):
+        create_study(path, contenders(tmp_path, 2), first="x", second="y")
+    assert path.read_bytes() == before
+    # What is left of a transaction would be taken for that of the new study.
+    (tmp_path / "new.sqlite-journal").write_text("left over")
+    with pytest.raises(OutputError, match="exists"):
+        create_study(tmp_path / "new.sqlite", contenders(tmp_path, 2), first="x", second="y")
+
+
+def test_what_makes_no_study(tmp_path):
+    path = tmp_path / "s.sqlite"
+    pairs = contenders(tmp_path, 2)
+    with pytest.raises(StudyError, match="at least one"):
+        create_study(path, [], first="x", second="y")
+    with pytest.raises(StudyError, match="two queries have this name"):
+        create_study(path, [*pairs, pairs[0]], first="x", second="y")
+    with pytest.raises(SettingError, match="raters is 0"):
+        create_study(path, pairs, first="x", second="y", raters=0)
+    pairs[1].second.unlink()
+    with pytest.raises(StudyError, match=r"'q1': the picture .*second1\.png is not there"):
+        create_study(path, pairs, first="x", second="y")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all, but long enough" * 100, None])
+def test_what_is_no_study_is_one_clear_error(tmp_path, content):
+    path = tmp_path / "s.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    for call in (lambda: next_pair(path, "ann"), lambda: progress(path), lambda: study_results(path)):
+        with pytest.raises(StudyError, match="study"):
+            call()
+    assert path.exists() == (content is not None)
+
+
+def test_another_database_is_no_study(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE votes (x)")
+        connection.commit()
+    with pytest.raises(StudyError, match="is not a study of iconotext"):
+        progress(path)
+
+
+def test_a_damaged_study_is_one_clear_error(tmp_path):
+    path = study(tmp_path, 40)
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StudyError, match="cannot be"):
+        next_pair(path, "ann")
+
+
+# Voting
+
+
+def test_a_rater_finds_the_same_pair_until_they_vote(tmp_path):
+    path = study(tmp_path)
+    first = next_pair(path, "ann")
+    assert next_pair(path, " ann ") == first  # after a reload; spaces around a name are nobody else's
+    vote(path, first.number, "ann", "same")
+    assert next_pair(path, "ann") != first
+
+
+def test_each_pair_gets_exactly_three_raters_and_nobody_judges_twice(tmp_path):
+    path = study(tmp_path, 5)
+    raters = ["ann", "ben", "cyd", "dan"]
+    given: list[tuple[int, str]] = []
+    waiting = list(raters)
+    while waiting:
+        for rater in list(waiting):
+            shown = next_pair(path, rater)
+            if shown is None:
+                waiting.remove(rater)
+            else:
+                given.append((shown.number, rater))
+                vote(path, shown.number, rater, "a")
+    assert len(set(given)) == len(given) == 15
+    assert set(Counter(number for number, _ in given).values()) == {3}
+    far = progress(path)
+    assert (far.pairs, far.complete, far.wanted, far.votes, far.reserved) == (5, 5, 15, 15, 0)
+    assert sum(far.of_rater.values()) == 15
+
+
+def test_begun_pairs_come_first(tmp_path):
+    path = study(tmp_path, 6)
+    first = next_pair(path, "ann")
+    vote(path, first.number, "ann", "a")
+    second = next_pair(path, "ann")
+    assert next_pair(path, "ben").number == first.number
+    assert next_pair(path, "cyd").number == first.number
+    assert next_pair(path, "dan").number == second.number
+
+
+def test_a_pair_that_was_left_goes_to_somebody_else_after_a_while(tmp_path):
+    path = study(tmp_path, 1, raters=1)
+    assert next_pair(path, "ann", now=0).number == 0
+    assert next_pair(path, "ben", now=1000) is None  # ann may be looking at it
+    assert progress(path).reserved == 1
+    assert next_pair(path, "ben", now=1800).number == 0
+    with pytest.raises(StudyError, match="given to somebody else"):
+        vote(path, 0, "ann", "a")
+    vote(path, 0, "ben", "b")
+    assert progress(path).of_rater == {"ben": 1}
+    assert next_pair(path, "ann", now=9000) is None
+
+
+def test_a_late_vote_counts_while_nobody_else_has_the_pair(tmp_path):
+    path = study(tmp_path, 1, raters=2)
+    next_pair(path, "ann", now=0)
+    assert next_pair(path, "ben", now=5000).number == 0  # there is room for both
+    vote(path, 0, "ann", "a", now=6000)
+    vote(path, 0, "ben", "a", now=6000)
+    assert progress(path).complete == 1
+
+
+def test_voting_twice(tmp_path):
+    path = study(tmp_path)
+    shown = next_pair(path, "ann")
+    vote(path, shown.number, "ann", "a", now=1)
+    vote(path, shown.number, "ann", "a", now=2)  # a form that was sent twice
+    assert progress(path).votes == 1
+    with pytest.raises(StudyError, match="judged pair"):
+        vote(path, shown.number, "ann", "b")
+    assert progress(path).votes == 1
+
+
+@pytest.mark.parametrize("answer", ["", "A", "c", "better", "a ", "a'; DROP TABLE votes; --", None, 1])
+def test_unknown_answers_are_refused(tmp_path, answer):
+    path = study(tmp_path)
+    shown = next_pair(path, "ann")
+    with pytest.raises(SettingError, match="a, b, same, neither"):
+        vote(path, shown.number, "ann", answer)
+    assert progress(path).votes == 0
+
+
+@pytest.mark.parametrize("number", [-1, 99, 2**63, 10**30])
+def test_pairs_that_were_not_given_are_refused(tmp_path, number):
+    path = study(tmp_path)
+    next_pair(path, "ann")
+    with pytest.raises(StudyError, match="is not with ann"):
+        vote(path, number, "ann", "a")
+    with pytest.raises(StudyError, match="is not with ben"):
+        vote(path, next_pair(path, "ann").number, "ben", "a")
+
+
+@pytest.mark.parametrize("rater", ["", "  ", "=cmd()", "-x", "@x", "a\x00b", "a;b", "x" * 101, "\ud800", "a'b"])
+def test_names_that_are_none_are_refused(tmp_path, rater):
+    path = study(tmp_path)
+    for call in (lambda: next_pair(path, rater), lambda: vote(path, 0, rater, "a")):
+        with pytest.raises(SettingError, match="rater"):
+            call()
+    assert progress(path).of_rater == {}
+
+
+def test_names_of_all_languages_are_good(tmp_path):
+    path = study(tmp_path)
+    for rater in ("Zoë", "李明", "ann.b@example.org", "7 of 9"):
+        next_pair(path, rater)
+    assert set(progress(path).of_rater) == {"Zoë", "李明", "ann.b@example.org", "7 of 9"}
+
+
+def judge(path: str, rater: str, answer: str) -> None:
+    while (shown := next_pair(Path(path), rater)) is not None:
+        vote(Path(path), shown.number, rater, answer)
+
+
+def test_processes_that_vote_at_once_lose_nothing_and_add_nothing(tmp_path):
+    path = study(tmp_path, 12)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=judge, args=(str(path), f"r{n}", "a")) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    for n in range(4):  # the last ones may have found nothing while others still looked
+        judge(str(path), f"r{n}", "a")
+    far = progress(path)
+    assert (far.votes, far.complete, far.reserved) == (36, 12, 0)
+    with closing(sqlite3.connect(path)) as connection:
+        counts = connection.execute("SELECT COUNT(*), COUNT(DISTINCT rater) FROM votes GROUP BY pair").fetchall()
+    assert counts == [(3, 3)] * 12
+
+
+def test_the_same_vote_from_many_threads_counts_once(tmp_path):
+    path = study(tmp_path)
+    shown = next_pair(path, "ann")
+    failed: list[str] = []
+
+    def send(answer):
+        try:
+            vote(path, shown.number, "ann", answer)
+        except IconotextError:
+            failed.append(answer)
+
+    threads = [threading.Thread(target=send, args=("ab"[n % 2],)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(failed) == 4  # one of the two answers came first
+    assert len(set(failed)) == 1
+    assert progress(path).votes == 1
+
+
+def test_what_fails_within_a_transaction_leaves_nothing(tmp_path, monkeypatch):
+    path = study(tmp_path)
+    before = path.read_bytes()
+    from iconotext.papers.studies import voting
+
+    monkeypatch.setattr(voting, "_ROOM", "DELETE FROM nothing")
+    with pytest.raises(StudyError, match="cannot be written"):
+        next_pair(path, "ann")
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.glob("study.sqlite*")] == ["study.sqlite"]  # one file
+
+
+def die(path: str) -> None:
+    with transaction(Path(path), writing=True) as connection:
+        connection.execute("DELETE FROM votes")
+        connection.execute("UPDATE pairs SET text = ''")
+        os._exit(9)
+
+
+def test_who_is_killed_while_voting_leaves_the_study_as_it_was(tmp_path):
+    path = study(tmp_path)
+    shown = next_pair(path, "ann")
+    vote(path, shown.number, "ann", "a")
+    worker = multiprocessing.get_context("spawn").Process(target=die, args=(str(path),))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 9
+    assert progress(path).votes == 1
+    assert next_pair(path, "ben").text == shown.text
+
+
+def test_the_answers_are_those_of_the_paper():
+    assert list(ANSWERS) == ["a", "b", "same", "neither"]

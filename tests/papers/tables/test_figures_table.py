@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iconotext.evaluate import Scored, evaluate
+from iconotext.papers.published import DENSITY, NEGATIVES, PUBLISHED
+from iconotext.papers.tables.figures_table import Cell, ResultsTable, Value, html, is_bold, markdown, results_table
+
+
+def test_published_figures_hold_together():
+    assert {name: (len(rows), len(next(iter(rows.values())))) for name, rows in PUBLISHED.items()} == {
+        "2": (8, 4), "3": (8, 2), "S1": (12, 4), "S2": (12, 4), "S3": (12, 2), "S4": (12, 2), "li2021/2": (4, 3),
+        "li2021/3": (9, 1), "li2021/4": (2, 1), "li2021/5": (7, 0), "li2021/bias": (2, 2),
+    }  # fmt: skip
+    assert set(NEGATIVES) == {name for name in PUBLISHED if "/" not in name}
+    for table in PUBLISHED.values():
+        for row in table.values():
+            for data_set, (area, p1, p5) in row.items():
+                assert 0 < p5 <= 100
+                assert 0 < p1 <= 100
+                assert 49 < area <= 100
+                assert data_set in DENSITY
+    # what does not depend on b is the same in both tables of the supplement, and in the paper
+    for paper, supplement in (("2", ("S1", "S2")), ("3", ("S3", "S4"))):
+        for name in ("Random", "Object detection"):
+            assert PUBLISHED[paper][name] == PUBLISHED[supplement[0]][name] == PUBLISHED[supplement[1]][name]
+    # single figures, read from the page
+    assert PUBLISHED["2"]["TK + ½k"]["MSCOCO"] == (99.0, 95.0, 81.1)
+    assert PUBLISHED["3"]["AP"]["RQA"] == (69.3, 47.3, 37.3)
+    assert PUBLISHED["S1"]["NoStruct + hard"]["DII-Stress"] == (51.9, 4.3, 3.1)
+    assert PUBLISHED["S2"]["AP + hard + ½k"]["Story-SIS"] == (67.4, 51.8, 37.8)
+    assert PUBLISHED["S3"]["DC"]["DIY"] == (59.5, 19.3, 15.2)
+    assert PUBLISHED["S4"]["AP + hard"]["DIY"] == (61.9, 24.4, 17.8)
+    assert PUBLISHED["li2021/2"]["Ours"]["Story-SIS"] == (70.2, 53.1, 39.8)
+    assert PUBLISHED["li2021/3"]["5 GRU+CNN, C+I+D"]["Story-DII"] == (84.0, 72.9, 58.0)
+    assert PUBLISHED["li2021/4"]["1 Transfer"]["Story-DII"] == (78.6, 66.5, 49.5)
+
+
+BOLD_AUC = {
+    "2": {
+        "MSCOCO": {"DC", "TK", "TK + ½k", "AP", "AP + ½k"},
+        "Story-DII": {"DC", "TK", "TK + ½k", "AP"},
+        "Story-SIS": {"DC", "TK", "AP"},
+        "DII-Stress": {"DC", "TK", "TK + ½k", "AP", "AP + ½k"},
+    },
+    "3": {"RQA": {"AP", "AP + ½k"}, "DIY": {"AP"}},
+}
+
+
+@pytest.mark.parametrize("name", ["2", "3"])
+def test_bold_auc_is_as_in_the_paper(name):
+    for data_set, bold in BOLD_AUC[name].items():
+        column = {row: figures[data_set][0] for row, figures in PUBLISHED[name].items()}
+        assert {row for row, value in column.items() if is_bold(value, max(column.values()))} == bold
+
+
+def ours():
+    good = Scored("a", np.array([[0.9, 0.1], [0.2, 0.8]], np.float32), ((0, 0), (1, 1)))
+    return evaluate([good, good._replace(id="b")])
+
+
+def test_markdown():
+    text = markdown(results_table({"AP": {"mine": ours()}, "Own": {"mine": ours()}}, PUBLISHED["3"], title="Table 3"))
+    lines = text.splitlines()
+    assert lines[0] == "**Table 3**"
+    assert lines[2].startswith("|  | mine (ours): AUC | mine (ours): p@1 / p@5 | RQA (published): AUC |")
+    rows = {line.split(" | ")[0].strip("| "): line for line in lines[4:]}
+    assert list(rows) == [*PUBLISHED["3"], "Own"]
+    assert "| **100.0** (100.0–100.0) | **100.0** (100.0–100.0) / **50.0** (50.0–50.0) | **69.3** |" in rows["AP"]
+    assert rows["DC"].startswith("| DC | – | – | 63.5 | 38.3 / 30.6 |")
+    assert rows["Own"].endswith("| – | – | – | – |")
+    assert len({line.count("|") for line in lines[2:]}) == 1
+
+
+def test_html_escapes_and_is_one_table():
+    table = ResultsTable(("<b>",), (("a & b", (Cell(Value(50.0), Value(1.0), None),)),), "x < y", ("note <i>",))
+    text = html(table)
+    assert "&lt;b&gt;" in text
+    assert "a &amp; b" in text
+    assert "<b>1.0</b> / –" in text
+    assert "note &lt;i&gt;" in text
+    from lxml import etree
+
+    etree.fromstring(f"<div>{text}</div>")
+
+
+def test_a_row_without_figures_and_a_pipe_in_a_name():
+    empty = evaluate([])
+    text = markdown(results_table({"a|b": {"c": empty}}))
+    assert "| a&#124;b | – | – |" in text
+    assert "ours" not in text  # nothing to tell apart

@@ -1,0 +1,450 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
+from iconotext.evaluate.results import read_results
+from iconotext.papers.published import PUBLISHED
+from iconotext.papers.tables import comparison as module
+from iconotext.papers.tables import pool, worker
+from iconotext.papers.tables.baselines import score_object_detection
+from iconotext.papers.tables.comparison import reproduce
+from iconotext.papers.tables.pool import job_environment, run_jobs
+from iconotext.papers.tables.rows import OWN_KEYS, chosen_rows, table_rows
+from iconotext.papers.tables.worker import Job
+from tests.train.synthetic import write_synthetic
+
+SMALL = [
+    "features.image=features.npy",
+    "dim=8",
+    "text.word_dim=4",
+    "training.epochs=2",
+    "training.batch=12",
+    "training.learning_rate=0.01",
+]
+
+
+class Seen:
+    """Keeps what it is told."""
+
+    def __init__(self, stop_after: int | None = None):
+        self.told: list[tuple[str, object]] = []
+        self.stop_after = stop_after
+
+    def started(self, key):
+        self.told.append((key, "started"))
+
+    def step(self, key, epoch, step, steps, loss):
+        pass
+
+    def epoch(self, key, row):
+        self.told.append((key, row["epoch"]))
+        if row["epoch"] == self.stop_after:
+            raise KeyboardInterrupt
+
+    def ended(self, key, problem):
+        self.told.append((key, problem))
+
+
+# The rows
+
+
+@pytest.mark.parametrize("table", PUBLISHED)
+def test_every_published_row_has_its_own_key_and_recipe(table):
+    rows = table_rows(table)
+    assert [row.name for row in rows] == list(PUBLISHED[table])
+    assert len({row.key for row in rows}) == len(rows)
+    baselines = {"li2021/2": ["object-detection"]}.get(table, [] if "/" in table else ["random", "object-detection"])
+    assert [row.key for row in rows if row.recipe is None] == baselines
+    for row in rows[len(baselines) :]:
+        assert row.recipe is not None
+        assert row.recipe.name == row.key
+
+
+# Similarity, k and negatives of each row by hand, from §3 and §4 of the paper and §3 of the supplement.
+@pytest.mark.parametrize(
+    ("table", "b", "tokens"),
+    [("2", 10, 20), ("3", 10, 50), ("S1", 20, 20), ("S2", 30, 20), ("S3", 20, 50), ("S4", 30, 50)],
+)
+def test_rows_are_trained_as_the_paper_says(table, b, tokens):
+    kinds = {"NoStruct": "single-pair", "DC": "dense", "TK": "top-k", "AP": "assignment"}
+    for row in table_rows(table)[2:]:
+        recipe = row.recipe
+        assert recipe is not None
+        hard = "hard" in row.name if table.startswith("S") else row.name != "NoStruct"
+        assert recipe.similarity.kind == kinds[row.name.split(" ")[0]]
+        assert recipe.similarity.k == ("half" if "½k" in row.name else "min")
+        assert recipe.similarity.links == "at-most"
+        assert (recipe.objective.kind, recipe.objective.margin, recipe.objective.mean_epochs) == ("hinge", 0.2, 0)
+        assert recipe.objective.negatives == ("hardest" if hard else "mean")
+        assert (recipe.objective.b, recipe.training.batch) == (b, b + 1)
+        assert (recipe.text.kind, recipe.text.word_dim, recipe.text.max_tokens) == ("gru", 300, tokens)
+        assert (recipe.text.dropout, recipe.image.dropout, recipe.dim) == (0.4, 0.4, 1024)
+        assert (recipe.text.dropout_at, recipe.image.dropout_at) == ("output", "output")
+        training = recipe.training
+        assert (training.epochs, training.learning_rate, training.weight_decay) == (50, 1e-4, 0)
+        assert (training.schedule, training.patience, training.factor) == ("plateau", 3, 5)
+        assert (training.warmup, training.plateau_below, training.average) == (0, None, 1)
+
+
+def test_settings_for_all_rows():
+    rows = table_rows("3", ["training.learning_rate=1e-3", "text.max_tokens=30", "training.batch=32", "dim=64"])
+    for row in rows[2:]:
+        assert (row.recipe.training.learning_rate, row.recipe.text.max_tokens) == (1e-3, 30)
+        assert (row.recipe.training.batch, row.recipe.objective.b, row.recipe.dim) == (32, 10, 64)
+
+
+def test_mean_epochs_are_for_rows_with_hard_negatives():
+    rows = {row.key: row.recipe for row in table_rows("2", ["objective.mean_epochs=3"]) if row.recipe}
+    assert rows["nostruct"].objective.mean_epochs == 0
+    assert {recipe.objective.mean_epochs for key, recipe in rows.items() if key != "nostruct"} == {3}
+
+
+@pytest.mark.parametrize("key", OWN_KEYS)
+def test_what_the_table_compares_cannot_be_set(key):
+    with pytest.raises(SettingError, match=f"{key}: each row of table 2 has its own"):
+        table_rows("2", [f" {key} =half"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["features.text=minilm"], 'text.kind = "gru" does not go with features.text = "minilm"'),
+        (["image.kind=network"], 'does not go with features.image = "efficientnet-lite0"'),
+        (["objective.learn_scale=true"], "the hinge has no scale"),
+        (["training.epoch=3"], "There are batch, epochs"),
+        (["training.epochs=none"], "training.epochs"),
+        (["nonsense"], "give key=value"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_told(overrides, said):
+    with pytest.raises(SettingError, match=said):
+        table_rows("2", overrides)
+
+
+def test_tables_and_rows_that_do_not_exist():
+    with pytest.raises(SettingError, match="there are 2, 3, S1, S2, S3, S4"):
+        table_rows("1")
+    with pytest.raises(SettingError, match=r"only=ap2: no such row; there are random \(Random\), .*assignment-half"):
+        chosen_rows(table_rows("2"), ["ap2"])
+    rows = chosen_rows(table_rows("S1"), ["TK + HARD + ½K", "assignment", " random"])
+    assert [row.key for row in rows] == ["random", "top-k-half-hard", "assignment"]
+    assert chosen_rows(rows, []) == rows
+
+
+# Processes
+
+
+def fake(monkeypatch, code):
+    """Processes that run some Python instead of training."""
+    head = "import json, sys, os, time, signal; job = json.loads(sys.stdin.readline())\n"
+    monkeypatch.setattr(pool, "COMMAND", (sys.executable, "-S", "-c", head + code))
+
+
+def jobs_of(tmp_path, *keys):
+    return [(key, Job("", [], "", str(tmp_path / key), "", {"key": key})) for key in keys]
+
+
+def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path, monkeypatch):
+    fake(monkeypatch, "time.sleep(0.05); print(json.dumps({'step': [1, 2, 3, 0.5]}), flush=True)")
+    watch = Seen()
+    assert run_jobs(jobs_of(tmp_path, *"abcde"), at_once=2, logs=tmp_path / "logs", watch=watch) == {}
+    running = most = 0
+    for _, what in watch.told:
+        running += 1 if what == "started" else -1
+        most = max(most, running)
+    assert most == 2
+    assert [key for key, what in watch.told if what == "started"] == list("abcde")
+    assert not list((tmp_path / "logs").iterdir())
+
+
+def test_one_that_fails_does_not_stop_the_others(tmp_path, monkeypatch):
+    fake(
+        monkeypatch,
+        "key = job['about']['key']\n"
+        "print('a warning', file=sys.stderr, flush=True)\n"
+        "if key == 'told': print(json.dumps({'error': 'no memory'}), flush=True); sys.exit(1)\n"
+        "if key == 'raised': raise ValueError('what is this')\n"
+        "if key == 'killed': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if key == 'silent': os._exit(7)\n",
+    )
+    keys = ["told", "good", "raised", "killed", "silent"]
+    watch = Seen()
+    failed = run_jobs(jobs_of(tmp_path, *keys), at_once=1, logs=tmp_path / "logs", watch=watch)
+    assert set(failed) == {"told", "raised", "killed", "silent"}
+    assert failed["told"] == "no memory"
+    assert "ValueError: what is this" in failed["raised"]
+    assert "signal 9" in failed["killed"]
+    assert "status 7: a warning" in failed["silent"]
+    assert {path.name for path in (tmp_path / "logs").iterdir()} == {"raised.txt", "killed.txt", "silent.txt"}
+    assert [(key, what) for key, what in watch.told if what != "started"] == [(key, failed.get(key)) for key in keys]
+
+
+def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "PATIENCE", 0.1 - 2)
+    fake(
+        monkeypatch,
+        "print(json.dumps({'epoch': {'epoch': 1}}), flush=True)\n"
+        "open(job['folder'], 'w').write(str(os.getpid()))\n"
+        "if job['about']['key'] == 'stubborn': time.sleep(60)\n"
+        "sys.stdin.read()\n",  # a good one ends with its standard input
+    )
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs_of(tmp_path, "good", "stubborn"), at_once=2, logs=tmp_path / "logs", watch=Seen(stop_after=1))
+    assert time.monotonic() - started < 20
+    for key in ("good", "stubborn"):
+        if (tmp_path / key).exists() and (pid := (tmp_path / key).read_text()):
+            with pytest.raises(ProcessLookupError):
+                os.kill(int(pid), 0)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_worker_ends_with_whoever_started_it(ignored):
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignored else ""  # as nohup and & do
+    code += (
+        "import sys, time; from iconotext.papers.tables.worker import end_with\n"
+        "try:\n    end_with(sys.stdin); print('ready', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt: print('stopped', flush=True); import os; os._exit(130)\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert worker.stdout.readline() == "ready\n"
+    said, _ = worker.communicate(timeout=20)
+    assert (said, worker.returncode) == ("stopped\n", 130)
+
+
+def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
+    for name in pool.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pool, "usable_cores", lambda: 8)
+    assert {job_environment(3)[name] for name in pool.THREADS} == {"2"}
+    assert job_environment(20)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
+    assert {job_environment(1)[name] for name in pool.THREADS} == {"1"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    assert job_environment(2)["OMP_NUM_THREADS"] == "4"
+    assert pool.default_jobs() == 4
+
+
+def test_the_worker_tells_errors(tmp_path):
+    job = Job('name = "x"\ndim = -1\n', [], str(tmp_path), str(tmp_path / "m"), str(tmp_path / "r"), {})
+    failed = run_jobs([("x", job)], at_once=1, logs=tmp_path / "logs", watch=Seen())
+    assert failed["x"].startswith("recipe: dim: ")
+    assert not list((tmp_path / "logs").iterdir())
+
+
+# The whole
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Training happens here, not in processes of its own; keys in the set fail."""
+    failing: set[str] = set()
+
+    def run(jobs, *, at_once, logs, watch):
+        failed = {}
+        for key, job in jobs:
+            watch.started(key)
+
+            def send(message, key=key):
+                if "epoch" in message:
+                    watch.epoch(key, message["epoch"])
+
+            if key in failing:
+                failed[key] = "out of luck"
+            else:
+                worker.work(job, send)
+            watch.ended(key, failed.get(key))
+        return failed
+
+    monkeypatch.setattr(module, "run_jobs", run)
+    return failing
+
+
+def contents(folder: Path) -> dict[str, float]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_whole_table(corpus, tmp_path, in_process):
+    in_process.add("assignment")
+    folder = tmp_path / "out"
+    done = reproduce("2", corpus, folder, watch=Seen(), overrides=SMALL, dataset="MSCOCO")
+    assert done.failed == {"assignment": "out of luck"}
+    table = (folder / "table.md").read_text().replace("\\_", "_")
+    rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| ")}
+    assert list(rows)[1:] == list(PUBLISHED["2"])
+    assert "MSCOCO (published)" in table
+    assert "Story" not in table
+    assert "98.9" in rows["DC"]
+    assert rows["DC"].count("(") == 3  # AUC, p@1 and p@5 of ours, each with its interval
+    assert rows["AP"].split("|")[2:4] == [" – ", " – "]
+    assert "AP failed: out of luck" in table
+    assert "Object detection: not possible here: object detection needs picture files" in table
+    assert f"in all rows: {', '.join(SMALL)}" in table
+    page = (folder / "table.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert '<img src="curves.svg"' in page
+    assert (folder / "curves.svg").read_text().count("<!-- TK") == 2 or "TK" in (folder / "curves.svg").read_text()
+    results = json.loads((folder / "results.json").read_text())
+    assert results == done.results
+    assert [row["model"] for row in results["rows"]] == [
+        "random", "nostruct", "dense", "top-k", "top-k-half", "assignment-half"
+    ]  # fmt: skip
+    dense = results["rows"][2]
+    assert dense["published"] == {"MSCOCO": [98.9, 93.6, 80.1]}
+    assert (dense["epochs"], dense["documents"], dense["undefined"]) == (2, 12, 0)
+    assert dense["seconds"] > 0
+    kept = read_results(folder / "results/dense.parquet")
+    assert kept.model == "dense"
+    assert kept.evaluation.means["auc"] == pytest.approx(dense["auc"])
+    own = json.loads((folder / "models/dense/metrics.json").read_text())["test"]
+    assert own["auc"] == pytest.approx(dense["auc"], abs=1e-6)
+
+    # What is done is not done again; what failed is.
+    before = contents(folder / "models") | contents(folder / "results") | contents(folder / "prepared")
+    in_process.clear()
+    watch = Seen()
+    done = reproduce("2", corpus, folder, watch=watch, overrides=SMALL[::-1], dataset="MSCOCO")
+    assert {key for key, _ in watch.told} == {"assignment"}
+    assert done.failed == {}
+    after = contents(folder)
+    assert {path: after[path] for path in before} == before
+    assert "failed" not in (folder / "table.md").read_text()
+
+
+def test_some_rows_only_and_all_published_columns(corpus, tmp_path, in_process):
+    watch = Seen()
+    done = reproduce("S3", corpus, tmp_path, watch=watch, overrides=SMALL, only=["nostruct-hard", "random"])
+    assert {key for key, _ in watch.told} == {"nostruct-hard"}
+    assert [row["row"] for row in done.results["rows"]] == ["Random", "NoStruct + hard"]
+    table = (tmp_path / "table.md").read_text()
+    assert "| RQA (published): AUC |" in table
+    assert "DIY (published)" in table
+    assert "corpus (ours)" in table
+    assert "object detection" not in table.lower().split("in percent")[1]
+    # Rows of an earlier call stay in the table.
+    done = reproduce("S3", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])
+    assert [row["row"] for row in done.results["rows"]] == ["Random", "NoStruct + hard", "DC"]
+
+
+def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, monkeypatch):
+    import numpy as np
+
+    from iconotext.evaluate import backbones
+    from iconotext.features.backbone import ImageFeatures
+
+    class Image:
+        name, dim = "fake", 2
+        classes = tuple(f"thing{number}" for number in range(20))
+
+        def encode(self, files):
+            probabilities = np.full((len(files), 20), 0.01, np.float32)
+            probabilities[:, 3] = 0.5
+            return ImageFeatures(
+                np.zeros((len(files), 2), np.float32), probabilities=probabilities, problems=(None,) * len(files)
+            )
+
+    def encode(texts):
+        return np.array([[len(text) % 3 + 1, len(text) % 5] for text in texts], np.float32)
+
+    asked = []
+
+    def load(image, text, **more):
+        asked.append((image, text, more["word_vectors"]))
+        return Image(), encode
+
+    monkeypatch.setattr(backbones, "load_backbones", load)
+    monkeypatch.setattr(
+        "iconotext.papers.analyses.object_detection._usable", lambda document: range(len(document.images))
+    )
+    only = ["object-detection", "random"]
+    done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=only)
+    names = [row["row"] for row in done.results["rows"]]
+    assert names == ["Random", "Object detection", "Object detection, K by validation"]
+    assert all(1 <= row["k"] <= 20 for row in done.results["rows"][1:])
+    table = (tmp_path / "table.md").read_text()
+    assert "is best on the test documents, which flatters it, as in the paper; K = " in table
+    assert asked == [(None, None, None)]  # a table of features has no classifier, words are no backbone
+    reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=only)
+    assert len(asked) == 1
+
+
+def test_other_features_for_object_detection(corpus, tmp_path, monkeypatch):
+    asked = []
+
+    def load(image, text, **more):
+        asked.append((image, text))
+        raise FeatureError("a has no classifier")
+
+    monkeypatch.setattr("iconotext.evaluate.backbones.load_backbones", load)
+    recipe = table_rows("2", ["features.text=t", "text.kind=projection", "features.image=a"])[-1].recipe
+    assert score_object_detection(corpus, recipe, tmp_path, print) == "a has no classifier"
+    assert asked == [("a", "t")]
+
+
+def test_what_a_folder_was_made_from(tmp_path, in_process):
+    corpus = write_synthetic(tmp_path / "c", 20)
+    folder = tmp_path / "out"
+
+    def again(table="2", corpus=corpus, overrides=SMALL, **more):
+        return reproduce(table, corpus, folder, watch=Seen(), overrides=overrides, only=["random"], **more)
+
+    again()
+    with pytest.raises(SettingError, match="was made with table 2, not 3; name another folder"):
+        again("3")
+    with pytest.raises(SettingError, match=r"was made with set .*dim=8.*, not nothing"):
+        again(overrides=[])
+    with pytest.raises(SettingError, match="was made with corpus"):
+        again(corpus=write_synthetic(tmp_path / "other", 20))
+    with pytest.raises(SettingError, match="dataset=RQA: table 2 has MSCOCO, Story-DII"):
+        again(dataset="RQA")
+    again()
+    os.utime(corpus, (1, 1))
+    with pytest.raises(SettingError, match="has changed since"):
+        again()
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    (strange / "table.md").write_text("my own")
+    with pytest.raises(OutputError, match=r"holds a table\.md that is not ours"):
+        reproduce("2", corpus, strange, watch=Seen(), overrides=SMALL)
+    assert (strange / "table.md").read_text() == "my own"
+
+
+def test_without_links_in_the_test_split_there_is_nothing_to_show(tmp_path):
+    for number, more in enumerate(({"splits": False}, {"links": False})):
+        corpus = write_synthetic(tmp_path / str(number), 20, **more)
+        with pytest.raises(CorpusError, match="no test documents with gold links"):
+            reproduce("2", corpus, tmp_path / f"out{number}", watch=Seen(), overrides=SMALL)
+
+
+def test_processes_train_are_interrupted_and_go_on(corpus, tmp_path):
+    overrides = [*SMALL, "training.epochs=30"]
+    calls = {"overrides": overrides, "only": ["nostruct", "dense"]}
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("2", corpus, tmp_path, watch=Seen(stop_after=2), jobs=1, **calls)
+    assert not (tmp_path / "table.md").exists()
+    watch = Seen()
+    done = reproduce("2", corpus, tmp_path, watch=watch, jobs=2, **calls)
+    assert done.failed == {}
+    told = [what for key, what in watch.told if key == "nostruct"]
+    assert told[0] == "started"
+    assert told[1] > 1  # it went on
+    assert told[-2:] == [30, None]
+    assert {row["model"] for row in done.results["rows"]} == {"nostruct", "dense"}
+    assert not list((tmp_path / "logs").iterdir())
+
+
+def test_a_model_of_other_settings_is_not_taken_for_ours(corpus, tmp_path, in_process):
+    reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])
+    recipe = tmp_path / "models/dense/recipe.toml"
+    recipe.write_text(recipe.read_text().replace("margin = 0.2", "margin = 0.3"))
+    with pytest.raises(SettingError, match=r"another recipe, which differs in objective\.margin"):
+        reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])

@@ -1,0 +1,414 @@
+"""The comparisons of Li 2021, and tables over several seeds."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.results import read_results
+from iconotext.papers.published import PUBLISHED
+from iconotext.papers.published.li2021 import EXPLAINED_BY_SPREAD
+from iconotext.papers.tables import bias
+from iconotext.papers.tables.comparison import reproduce
+from iconotext.papers.tables.rows import LI_OWN_KEYS, reference_row, table_name, table_rows
+from iconotext.papers.tables.runs import Arrays, runs_of
+from iconotext.recipe import load_recipe
+from iconotext.train.prepared import open_prepared
+from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
+from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
+from tests.train.synthetic import write_synthetic
+
+__all__ = ["in_process"]
+
+# The synthetic corpus has a table of features, and so no regions.
+SMALL = [*SMALL_HESSEL, "text.heads=2", "text.layers=1", "training.warmup_steps=1"]
+SMALL += ["*:image.kind=projection", "*:image.layers=3", "*:image.concepts=true"]
+
+
+def again(table, corpus, folder, **more):
+    return reproduce(table, corpus, folder, watch=Seen(), overrides=SMALL, **more)
+
+
+# The rows
+
+
+def test_published_figures_that_stand_in_two_places_agree():
+    ours = PUBLISHED["li2021/2"]["Ours"]["Story-DII"]
+    assert PUBLISHED["li2021/3"]["1 Ours, C+I+D"]["Story-DII"] == ours
+    assert PUBLISHED["li2021/4"]["2 Unsupervised"]["Story-DII"] == ours
+    assert PUBLISHED["li2021/bias"]["Ours"]["Story-DII"] == ours
+    hessel = PUBLISHED["2"]["Object detection"]
+    for dataset, figures in PUBLISHED["li2021/2"]["Object detection"].items():
+        assert figures == hessel[dataset]
+    assert all(cells == {} for cells in PUBLISHED["li2021/5"].values())
+    for before, after in EXPLAINED_BY_SPREAD.values():
+        assert before > after
+
+
+def test_names_of_tables():
+    assert [table_name(name) for name in ("2", "hessel2019/S1", "li2021/bias")] == ["2", "S1", "li2021/bias"]
+    for wrong in ("li2021/1", "hessel2019/li2021/2", "hessel2019/", "../2", ""):
+        with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4, li2021/2"):
+            table_name(wrong)
+
+
+# What each row of Table 3 is made of, by hand: (weights C, I, D), image encoder reads regions, concepts, Transformers.
+@pytest.mark.parametrize(
+    ("key", "weights", "regions", "concepts", "layers"),
+    [
+        ("transformer", (1, 1, 1), True, True, True),
+        ("without-concepts", (1, 1, 1), True, False, True),
+        ("without-transformer", (1, 1, 1), True, True, False),
+        ("without-both", (1, 1, 1), True, False, False),
+        ("gru-cnn", (1, 1, 1), False, None, None),
+        ("cross-intra", (1, 1, 0), True, True, True),
+        ("cross-sub", (1, 0, 1), True, True, True),
+        ("intra-sub", (0, 1, 1), True, True, True),
+        ("cross", (1, 0, 0), True, True, True),
+    ],
+)
+def test_rows_of_the_ablation(key, weights, regions, concepts, layers):
+    rows = {row.key: row.recipe for row in table_rows("li2021/3")}
+    recipe = rows[key]
+    objective = recipe.objective
+    assert tuple(map(bool, (objective.cross_document, objective.intra_document, objective.sub_document))) == tuple(
+        map(bool, weights)
+    )
+    assert (recipe.image.kind == "regions") == regions
+    if regions:
+        assert (recipe.image.concepts, recipe.image.layers > 0) == (concepts, layers)
+    assert next(iter(rows)) == reference_row(table_rows("li2021/3")).key == "transformer"
+
+
+def test_rows_of_the_other_comparisons():
+    assert [(row.key, row.share) for row in table_rows("li2021/5")] == [
+        ("supervised-20", 0.2), ("supervised-40", 0.4), ("supervised-60", 0.6), ("supervised-80", 0.8),
+        ("supervised-100", 1.0), ("mullink", None), ("transformer", None),
+    ]  # fmt: skip
+    for row in table_rows("li2021/5"):
+        assert (row.recipe.similarity.kind == "labelled-pairs") == (row.share is not None)
+        if row.share is not None:
+            assert row.recipe.training.labelled == row.share
+    assert [(row.key, row.transferred) for row in table_rows("li2021/4")] == [
+        ("supervised-transformer", True), ("transformer", False),
+    ]  # fmt: skip
+    assert [row.key for row in table_rows("li2021/2")] == ["object-detection", "nostruct", "mullink", "transformer"]
+    assert reference_row(table_rows("2")).key == "nostruct"
+
+
+def test_settings_for_one_row_count_before_those_for_all():
+    overrides = ["supervised*:dim=16", "dim=8", "mullink : training.epochs = 7", "*:training.batch=12"]
+    rows = {row.key: row.recipe for row in table_rows("li2021/5", overrides)}
+    assert {key: recipe.dim for key, recipe in rows.items() if recipe.dim != 8} == dict.fromkeys(
+        [f"supervised-{share}" for share in (20, 40, 60, 80, 100)], 16
+    )
+    assert [key for key, recipe in rows.items() if recipe.training.epochs == 7] == ["mullink"]
+    assert {recipe.training.batch for recipe in rows.values()} == {12}
+    assert rows["mullink"].name == "mullink"
+
+
+@pytest.mark.parametrize("key", LI_OWN_KEYS)
+def test_what_a_table_compares_cannot_be_set_for_all(key):
+    with pytest.raises(SettingError, match=f"{key}: each row of table li2021/3 has its own"):
+        table_rows("li2021/3", [f"{key}=1"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["transformers:dim=8"], "no row is called transformers; there are nostruct, mullink, transformer"),
+        (["object-detection:dim=8"], "no row is called object-detection"),
+        (["transformer:name=x"], "name: each row"),
+        (["transformer:dim"], "give key=value"),
+        (["transformer:no.such=1"], "no such key"),
+        (["transformer:dim=-1"], "--set transformer:dim=-1|dim: "),
+        (["a:b:dim=1"], "no row is called a:b"),
+    ],
+)
+def test_settings_that_are_wrong(overrides, said):
+    with pytest.raises(SettingError, match=said):
+        table_rows("li2021/2", overrides)
+
+
+def test_what_only_regions_have_is_for_rows_that_read_them(tmp_path):
+    file = tmp_path / "regions.tsv"
+    overrides = [f"features.image={file}", "image.max_regions=9", "training.max_regions=5"]
+    rows = {row.key: row.recipe for row in table_rows("li2021/3", overrides)}
+    for key, recipe in rows.items():
+        reads = key != "gru-cnn"
+        assert recipe.features.image == (str(file) if reads else "efficientnet-lite0")
+        assert (recipe.image.max_regions, recipe.training.max_regions) == ((9, 5) if reads else (None, None))
+    one = {row.key: row.recipe for row in table_rows("li2021/3", ["transformer:image.layers=1"])}
+    assert (one["transformer"].image.layers, one["without-transformer"].image.layers) == (1, 0)
+
+
+def test_mean_epochs_are_for_rows_with_hard_negatives():
+    rows = {row.key: row.recipe for row in table_rows("li2021/2", ["objective.mean_epochs=3"]) if row.recipe}
+    for key, recipe in rows.items():
+        hardest = load_recipe(f"li2021/{key}").objective.negatives == "hardest"
+        assert recipe.objective.mean_epochs == (3 if hardest else 0)
+
+
+# Runs and what they share
+
+
+def test_runs_have_names_and_seeds_of_their_own():
+    row = table_rows("2", ["seed=5"])[2]
+    runs = runs_of(row, 3)
+    assert [(run.key, run.seed, run.recipe.seed, run.recipe.name) for run in runs] == [
+        ("nostruct", 5, 5, "nostruct"), ("nostruct-seed6", 6, 6, "nostruct-seed6"),
+        ("nostruct-seed7", 7, 7, "nostruct-seed7"),
+    ]  # fmt: skip
+    assert runs[0].recipe == row.recipe
+    assert runs_of(table_rows("2")[0], 3) == ()
+
+
+def test_rows_share_a_prepared_corpus_where_they_read_the_same(tmp_path):
+    corpus = write_synthetic(tmp_path / "c", 20)
+    alike = [row for row in table_rows("2", SMALL_HESSEL) if row.recipe]
+    arrays = Arrays(alike, lambda row: corpus, tmp_path, None)
+    assert {arrays.of(run).folder for row in alike for run in runs_of(row, 2)} == {tmp_path / "prepared"}
+    other = [row for row in table_rows("2", [*SMALL_HESSEL, "dense:text.max_tokens=3"]) if row.recipe]
+    arrays = Arrays(other, lambda row: corpus, tmp_path / "two", None)
+    folders = {row.key: arrays.of(runs_of(row, 1)[0]).folder for row in other}
+    assert len(arrays.keys) == 2
+    assert folders["dense"] != folders["top-k"] == folders["nostruct"]
+    assert {folder.parent for folder in folders.values()} == {tmp_path / "two" / "prepared"}
+    assert len(open_prepared(folders["dense"]).words) < len(open_prepared(folders["top-k"]).words)
+
+
+def test_seeds_that_choose_the_validation_documents_have_arrays_of_their_own(tmp_path):
+    corpus = write_synthetic(tmp_path / "c", 40, splits=False)
+    rows = [row for row in table_rows("2", SMALL_HESSEL) if row.recipe]
+    arrays = Arrays(rows, lambda row: corpus, tmp_path, None)
+    first, second = (arrays.of(run) for run in runs_of(rows[0], 2))
+    assert (first.folder.name, second.folder.name) == ("prepared", "prepared-seed1")
+    assert first.documents("validation").tolist() != second.documents("validation").tolist()
+    assert arrays.of(runs_of(rows[1], 2)[1]).folder == second.folder
+
+
+# Several seeds
+
+
+def test_a_table_over_seeds(corpus, tmp_path, in_process):
+    only = ["nostruct", "dense"]
+    single = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)
+    assert "seeds" not in json.dumps(single.results)
+    before = contents(tmp_path / "models")
+    watch = Seen()
+    done = reproduce("2", corpus, tmp_path, watch=watch, overrides=SMALL_HESSEL, only=only, seeds=3)
+    assert {key for key, _ in watch.told} == {f"{key}-seed{seed}" for key in only for seed in (1, 2)}
+    after = contents(tmp_path / "models")
+    assert {path: after[path] for path in before} == before  # seed 0 was there
+    rows = {row["model"]: row for row in done.results["rows"]}
+    assert [each["seed"] for each in rows["dense"]["seeds"]] == [0, 1, 2]
+    assert rows["dense"]["seeds"][0]["auc"] == single.results["rows"][-1]["auc"]
+    kept = [read_results(tmp_path / f"results/{each['model']}.parquet").evaluation for each in rows["dense"]["seeds"]]
+    values = [each.means["auc"] for each in kept]
+    assert rows["dense"]["auc"] == pytest.approx(np.mean(values))
+    assert rows["dense"]["spread"]["auc"] == pytest.approx(np.std(values, ddof=1))
+    found = rows["dense"]["difference"]
+    assert found["to"] == "NoStruct"
+    assert rows["nostruct"]["difference"] is None
+    assert found["auc"]["difference"] == pytest.approx(rows["dense"]["auc"] - rows["nostruct"]["auc"])
+    assert found["auc"]["seeds"] == 3
+    assert 0 <= found["auc"]["same_sign"] <= 3
+    assert found["auc"]["interval"][0] <= found["auc"]["difference"] <= found["auc"]["interval"][1]
+    table = (tmp_path / "table.md").read_text()
+    assert "of the means over 3 seeds" in table
+    assert re.search(r"\| DC \| 3 \| ± \d+\.\d \| [+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\), \d of 3 \|", table)
+    assert (tmp_path / "table.html").read_text().count("<table") == 2
+    # Fewer seeds again: the table of those.
+    done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)
+    assert done.results == single.results
+
+
+def test_a_seed_that_fails_is_told_and_tried_again(corpus, tmp_path, in_process):
+    in_process.add("dense-seed1")
+    call = {"overrides": SMALL_HESSEL, "only": ["nostruct", "dense"], "seeds": 2}
+    done = reproduce("2", corpus, tmp_path, watch=Seen(), **call)
+    assert done.failed == {"dense-seed1": "out of luck"}
+    table = (tmp_path / "table.md").read_text()
+    assert "DC, seed 1 failed: out of luck" in table
+    assert "Fewer seeds than 2: DC (1)." in table
+    assert done.results["rows"][-1]["difference"]["auc"]["seeds"] == 1
+    in_process.clear()
+    watch = Seen()
+    done = reproduce("2", corpus, tmp_path, watch=watch, **call)
+    assert {key for key, _ in watch.told} == {"dense-seed1"}
+    assert done.results["rows"][-1]["difference"]["auc"]["seeds"] == 2
+    assert "Fewer" not in (tmp_path / "table.md").read_text()
+
+
+def test_killed_in_a_seed_it_goes_on_there(corpus, tmp_path, in_process):
+    call = {"overrides": SMALL_HESSEL, "only": ["dense"], "seeds": 2}
+
+    class Killed(Seen):
+        def epoch(self, key, row):
+            super().epoch(key, row)
+            if (key, row["epoch"]) == ("dense-seed1", 1):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("2", corpus, tmp_path / "killed", watch=Killed(), **call)
+    watch = Seen()
+    done = reproduce("2", corpus, tmp_path / "killed", watch=watch, **call)
+    assert [what for key, what in watch.told if key == "dense-seed1"][1:] != [1, 2, None]  # not from the beginning
+    assert not [key for key, _ in watch.told if key == "dense"]
+    whole = reproduce("2", corpus, tmp_path / "whole", watch=Seen(), **call)
+    for one, other in zip(done.results["rows"][0]["seeds"], whole.results["rows"][0]["seeds"], strict=True):
+        assert one["auc"] == other["auc"]
+
+
+def test_seeds_of_other_documents_are_not_averaged(corpus, tmp_path, in_process):
+    call = {"overrides": SMALL_HESSEL, "only": ["dense"]}
+    reproduce("2", corpus, tmp_path, watch=Seen(), seeds=2, **call)
+    other = write_synthetic(tmp_path / "other", 30)
+    reproduce("2", other, tmp_path / "out", watch=Seen(), **call)
+    (tmp_path / "results/dense-seed1.parquet").write_bytes((tmp_path / "out/results/dense.parquet").read_bytes())
+    with pytest.raises(CorpusError, match="different documents"):
+        reproduce("2", corpus, tmp_path, watch=Seen(), seeds=2, **call)
+
+
+# The comparisons
+
+
+def test_the_growing_share_of_labels(corpus, tmp_path, in_process):
+    done = again("li2021/5", corpus, tmp_path, seeds=2)
+    assert [row["row"] for row in done.results["rows"]] == list(PUBLISHED["li2021/5"])
+    found = done.results["overtaking"]
+    assert set(found) == {"MulLink", "Ours"}
+    by_name = {row["row"]: row for row in done.results["rows"]}
+    shares = {share: by_name[f"Supervised, {round(100 * share)} %"]["auc"] for share in (0.2, 0.4, 0.6, 0.8, 1.0)}
+    level = by_name["Ours"]["auc"]
+    better = [s for s in shares if all(value > level for other, value in shares.items() if other >= s)]
+    assert found["Ours"]["auc"]["from"] == (min(better) if better else None)
+    assert found["Ours"]["published"] == 0.4
+    for name in ("table.md", "table.html"):
+        text = (tmp_path / name).read_text()
+        assert "shares.svg" in text
+        assert "Labels that the supervised model needs" in text
+        assert "more than 40 %" in text
+    for name in ("shares.svg", "shares.png"):
+        assert (tmp_path / name).stat().st_size > 5000
+    recipe = (tmp_path / "models/supervised-40-seed1/recipe.toml").read_text()
+    assert "labelled = 0.4" in recipe
+    assert "seed = 1" in recipe
+
+
+def test_a_share_alone_and_no_published_figures(corpus, tmp_path, in_process):
+    done = again("li2021/5", corpus, tmp_path, only=["supervised-20"])
+    assert done.results["overtaking"] == {}
+    assert [row["row"] for row in done.results["rows"]] == ["Supervised, 20 %"]
+    with pytest.raises(SettingError, match="table li2021/5 has no published figures"):
+        again("li2021/5", corpus, tmp_path, dataset="MSCOCO")
+
+
+def test_transfer_from_another_corpus(tmp_path, in_process):
+    target, source = write_synthetic(tmp_path / "target", 30), write_synthetic(tmp_path / "source", 40, seed=2)
+    lines = source.read_text().replace(" here", " yonder").splitlines(keepends=True)
+    source.write_text("".join(lines))  # a word that the target has not, and one that it lacks
+    done = again("li2021/4", target, tmp_path / "out", source=source)
+    transfer, own = done.results["rows"]
+    assert (transfer["row"], own["row"]) == ("1 Transfer", "2 Unsupervised")
+    assert transfer["trained_on"] == source.name
+    assert done.results["from"] == str(source)
+    assert transfer["documents"] == own["documents"] == 6  # the target's test documents
+    assert transfer["difference"]["to"] == "2 Unsupervised"
+    folder = tmp_path / "out/models/supervised-transformer"
+    words = (folder / "vocabulary.txt").read_text()
+    assert "yonder" in words
+    assert "here" not in words.split()
+    assert not (folder / "applied").exists()
+    assert not (folder / ".applied.lock").exists()
+    assert f"is trained on the gold links of {source} and" in (tmp_path / "out/table.md").read_text().replace(
+        "\\_", "_"
+    )
+
+    # The same figures as the model, loaded from its folder, gives for the documents.
+    from iconotext.corpus.store import read_corpus
+    from iconotext.evaluate import Scored, evaluate
+    from iconotext.pipeline import Linker, LinkSettings
+
+    settings = LinkSettings(evidence=("picture",), image=str(target.parent / "features.npy"))
+    linker = Linker.load(str(folder), settings)
+    documents = [document for document in read_corpus(target) if document.split == "test"]
+    found = evaluate(Scored(each.id, linker.link(each).similarity, each.links) for each in documents)
+    assert found.means["auc"] == pytest.approx(transfer["auc"], abs=1e-3)
+
+
+def test_what_transfer_needs(tmp_path, corpus, in_process):
+    with pytest.raises(SettingError, match="name that one with from="):
+        again("li2021/4", corpus, tmp_path)
+    with pytest.raises(SettingError, match=r"from=\.\.\. is for li2021/4"):
+        again("li2021/3", corpus, tmp_path, source=corpus)
+    with pytest.raises(SettingError, match="is the corpus of the table"):
+        again("li2021/4", corpus, tmp_path, source=corpus.parent / "." / corpus.name)
+    with pytest.raises(CorpusError, match="no such file"):
+        again("li2021/4", corpus, tmp_path, source=tmp_path / "nothing.jsonl")
+    unlinked = write_synthetic(tmp_path / "u", 30, links=False)
+    with pytest.raises(CorpusError, match="1 Transfer: labelled-pairs need two or more train documents"):
+        again("li2021/4", corpus, tmp_path / "out", source=unlinked)
+    linked = write_synthetic(tmp_path / "l", 30)
+    with pytest.raises(SettingError, match="was made with from"):
+        again("li2021/4", corpus, tmp_path / "out", source=linked)
+
+
+def test_bias(tmp_path, in_process, monkeypatch):
+    corpus = write_synthetic(tmp_path / "c", 60)
+    vectors = tmp_path / "v.txt"
+    rng = np.random.default_rng(0)
+    words = [*(f"thing{number}" for number in range(12)), *(f"word{number}" for number in range(5))]
+    vectors.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in rng.normal(size=4))}\n" for word in words))
+    overrides = [*SMALL, f"text.word_vectors={vectors}"]
+    watch = Seen()
+    done = reproduce("li2021/bias", corpus, tmp_path / "out", watch=watch, overrides=overrides, seeds=2)
+    bias, explained = done.results["bias"], done.results["explained"]
+    assert bias["documents"] == 60
+    assert bias["golds"] == 180
+    assert bias["evaluation"]["count"] == 360  # two other images for each of three gold ones
+    assert 0 <= explained["before"] <= 1
+    assert explained["difference"] == pytest.approx(explained["after"] - explained["before"])
+    assert (explained["documents"], explained["seeds"]) == (12, 2)
+    assert explained["published"] == {"Story-DII": [42, 26], "Story-SIS": [23, 12]}
+    assert done.results == json.loads((tmp_path / "out/results.json").read_text())
+    table = (tmp_path / "out/table.md").read_text()
+    assert "| Story-SIS (published) | 23 | 12 | −11.0 |" in table
+    assert "Kolmogorov–Smirnov test: D = " in table
+    assert "mean word vectors of v.txt" in table
+    assert "Spread of images by features.npy" in table
+    assert (tmp_path / "out/distances.png").is_file()
+    page = (tmp_path / "out/table.html").read_text()
+    assert '<img src="distances.svg"' in page
+    done = reproduce("li2021/bias", corpus, tmp_path / "out", watch=watch, overrides=overrides, dataset="Story-DII")
+    assert "Story-SIS" not in (tmp_path / "out/table.md").read_text()
+    alone = reproduce("li2021/bias", corpus, tmp_path / "one", watch=watch, overrides=overrides, only=["mullink"])
+    assert alone.results["explained"] is None
+    assert alone.results["bias"] == bias
+
+
+def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch):
+    corpus = write_synthetic(tmp_path / "c", 20)
+    monkeypatch.setattr(bias, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32))
+    done = again("li2021/bias", corpus, tmp_path / "out")
+    assert done.results["explained"] is None
+    assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()
+
+
+def test_object_detection_stands_in_table_2(corpus, tmp_path, in_process):
+    done = again("li2021/2", corpus, tmp_path, only=["object-detection", "mullink"], dataset="Story-DII")
+    assert [row["row"] for row in done.results["rows"]] == ["MulLink"]
+    assert "object detection needs picture files" in done.results["notes"][0]
+    assert "82.9" in (tmp_path / "table.md").read_text()
+
+
+def test_the_ablation_says_which_data_set_it_is_of(corpus, tmp_path, in_process):
+    done = again("li2021/3", corpus, tmp_path, only=["gru-cnn", "transformer"])
+    text = (tmp_path / "table.md").read_text()
+    assert "The caption of the published table says SIS" in text
+    assert done.results["rows"][1]["difference"]["to"] == "1 Ours, C+I+D"
+    assert len({row["model"] for row in done.results["rows"]}) == 2
