@@ -132,7 +132,7 @@ def read_rows(path: Path) -> dict[str, int]:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
-        raise CorpusError(f"{path}: an object of rows is needed: {where} {problem['msg']}") from error
+        raise CorpusError(f"{path}: an object of rows is needed, field {where}: {problem['msg']}") from error
     except ValueError as error:  # bad JSON, bad UTF-8
         raise CorpusError(f"{path}: {error}") from error
 
