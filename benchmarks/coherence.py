@@ -40,7 +40,7 @@ def main() -> None:
     cache = FeatureCache()
     model = load_relation_model(cache=cache)
     pooled = cached_image(load_image_backbone(), cache).encode([photo.file for photo in photos]).pooled
-    odds = model.text_logits(texts) + model.picture_offsets(pooled)
+    odds = model.text_logits(texts) + model.image_offsets(pooled)
     probabilities = 1 / (1 + np.exp(-odds.astype(np.float64)))
     labels: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
     for relation in CLUE:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-SENTENCES, PICTURES, SIDE = 5, 3000, 128
+SENTENCES, IMAGES, SIDE = 5, 3000, 128
 
 WORDS = (
     "a man woman dog cat red blue green on the of in with sitting standing table street train two some near large "
@@ -65,10 +65,10 @@ def main() -> int:
 
 def measure_check(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make corpora one after the other and check each with the command."""
-    make_pictures(folder / "img")
+    make_images(folder / "img")
     path = folder / "corpus.jsonl"
     kinds: dict[str, Callable[[int], list[str]]] = {
-        "pictures": five_pictures,
+        "pictures": five_images,
         "addresses": lambda i: [f"https://host{i % 97}.example/{10 * i + j:09}.jpg" for j in range(10)],
         "missing": lambda i: [f"gone/{i % 97}/{10 * i + j:09}.jpg" for j in range(10)],
     }
@@ -77,15 +77,15 @@ def measure_check(folder: Path, documents: int) -> Iterator[tuple[str, dict[str,
         yield kind, measured(documents, "corpus", "check", str(path))
 
 
-def five_pictures(i: int) -> list[str]:
+def five_images(i: int) -> list[str]:
     """Those of a document."""
-    return [f"img/{(i % (PICTURES // 5)) * 5 + j:06}.jpg" for j in range(5)]
+    return [f"img/{(i % (IMAGES // 5)) * 5 + j:06}.jpg" for j in range(5)]
 
 
 def measure_stats(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Count a corpus with the command."""
     path = folder / "corpus.jsonl"
-    write_documents(path, documents, five_pictures)
+    write_documents(path, documents, five_images)
     yield "pictures", measured(documents, "corpus", "stats", str(path))
 
 
@@ -127,7 +127,7 @@ def measure_folder(folder: Path, documents: int) -> Iterator[tuple[str, dict[str
     """Pages in folders of a thousand; pictures are shared, so that documents hang together."""
     source = folder / "pages"
     source.mkdir()
-    make_pictures(source / "img")
+    make_images(source / "img")
     draw = random.Random(0)
     for i in range(documents // 100):
         place = source / f"part{i // 1000:04}"
@@ -136,7 +136,7 @@ def measure_folder(folder: Path, documents: int) -> Iterator[tuple[str, dict[str
         for paragraph in range(10):
             parts.append(" ".join(text.capitalize() for text in captions_of(draw)))
             if paragraph % 4 == 0:
-                parts.append(f"![A picture](../img/{draw.randrange(PICTURES):06}.jpg)")
+                parts.append(f"![A picture](../img/{draw.randrange(IMAGES):06}.jpg)")
         (place / f"page{i:08}.md").write_text("\n\n".join(parts) + "\n")
     yield "Markdown", built(folder / "corpus.jsonl", "folder", "--source", str(source), "--validation", "0")
 
@@ -154,11 +154,11 @@ def built(output: Path, *command: str) -> dict[str, Any]:
     return values
 
 
-def make_pictures(folder: Path) -> None:
+def make_images(folder: Path) -> None:
     """Small pictures, all different."""
     folder.mkdir()
     draw = np.random.default_rng(0)
-    for i in range(PICTURES):
+    for i in range(IMAGES):
         blocks = draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)
         pixels = np.kron(blocks, np.ones((SIDE // 8, SIDE // 8, 1), np.uint8))
         Image.fromarray(pixels).save(folder / f"{i:06}.jpg", quality=80)
@@ -173,7 +173,7 @@ def write_documents(path: Path, documents: int, images: Callable[[int], list[str
         for i in range(documents):
             row = {
                 "id": f"document-{i:08}",
-                "split": ("train", "train", "validation", "test")[i % (PICTURES // 5) % 4],
+                "split": ("train", "train", "validation", "test")[i % (IMAGES // 5) % 4],
                 "sentences": draw.choices(pool, k=SENTENCES),
                 "images": images(i),
                 "links": [[j, j] for j in range(SENTENCES)],

@@ -33,7 +33,7 @@ from iconotext.evaluate.intervals import bootstrap_intervals
 from iconotext.features import ImageBackbone
 from iconotext.features.backbone import Picture
 from iconotext.links.explanation import explain_links
-from iconotext.links.occlusion import coverable_picture
+from iconotext.links.occlusion import coverable_image
 from iconotext.links.word_spans import without
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.types import Document, Image, Link, Sentence
@@ -130,7 +130,7 @@ def measure(
     assert backbone is not None
     pictures = [image.file or b"" for image in document.images]
     for window in WINDOWS:
-        coverable = [coverable_picture(f, partial(seen, backbone, space), window=window) for f in pictures]
+        coverable = [coverable_image(f, partial(seen, backbone, space), window=window) for f in pictures]
         explained = explain_links(links, looked.texts, dict(enumerate(vectors)), space.sentences, coverable.__getitem__)
         for n, explanation in enumerate(explained):
             if window == WINDOWS[0]:

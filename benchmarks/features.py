@@ -88,7 +88,7 @@ def measure(files: Sequence[Path], count: int, many: int) -> Iterator[tuple[str,
     yield "encode : bare network", against_bare(some)
     yield "ours : its package", against_library(some[:64])
     yield "ours : sentence-transf.", against_sentence_transformers(sentences)
-    yield "cache : encode, pictures", cache_pictures(some)
+    yield "cache : encode, pictures", cache_images(some)
     yield "cache : encode, texts", cache_sentences(sentences)
 
 
@@ -163,7 +163,7 @@ def against_sentence_transformers(sentences: list[str]) -> dict[str, float]:
     )
 
 
-def cache_pictures(files: Sequence[Path]) -> dict[str, float]:
+def cache_images(files: Sequence[Path]) -> dict[str, float]:
     backbone = EfficientNetBackbone()
     with tempfile.TemporaryDirectory() as folder:
         cached = cached_image(backbone, FeatureCache(Path(folder) / "features.sqlite"))

@@ -106,7 +106,7 @@ def main() -> None:
     limits = [limit(foreign(halves[0], space), weights, share) for share in (0.1, 0.01)]
     print("fitted: PICTURE, TEXT, WORDS, SILENT = {:.2f}, {:.2f}, {:.2f}, {:.2f}".format(*weights))
     print("        GOOD, STRONG = {:.2f}, {:.2f}\n".format(*limits))
-    print(f"shipped: {match.PICTURE, match.TEXT, match.WORDS, match.SILENT}, {match.GOOD, match.STRONG}\n")
+    print(f"shipped: {match.IMAGE, match.TEXT, match.WORDS, match.SILENT}, {match.GOOD, match.STRONG}\n")
     fits = {
         kind: fit([a for n, a in fitting.items() if "itself" not in n and "20" not in n], kind)
         for kind in ("picture text", "picture words")

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from lxml import html as lxml_html
 
-from iconotext.errors import IconotextError, PictureError
+from iconotext.errors import IconotextError, ImageError
 from iconotext.images import decode
 from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
@@ -148,7 +148,7 @@ def as_page(path: Path, root: Path, target: Path) -> str:
                     shutil.copyfile(found, target / name)
                     image.set("src", name)
                 break
-            except PictureError:
+            except ImageError:
                 continue
     page: str = lxml_html.tostring(tree, encoding="unicode", doctype="<!DOCTYPE html>")
     return page.replace("</head>", '<meta charset="utf-8"><style>img{max-width:100%;max-height:8in}</style></head>', 1)

@@ -15,11 +15,11 @@ from PIL import Image
 
 from iconotext.worker import close_worker
 
-MakePicture = Callable[..., Path]
+MakeImage = Callable[..., Path]
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> MakePicture:
+def picture(tmp_path: Path) -> MakeImage:
     """Write a picture of noise, different for every seed: ``picture("img/a.png", seed=1)``."""
 
     def make(name: str = "a.png", *, seed: int = 0, size: tuple[int, int] = (80, 72)) -> Path:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from skimage import data as photographs
 
 from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, read_all
-from iconotext.errors import FeatureError, OutputError, PictureError, SettingError
-from iconotext.links.occlusion import coverable_picture
+from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
+from iconotext.links.occlusion import coverable_image
 from iconotext.links.word_spans import without
 from iconotext.read import Failure
 
@@ -216,7 +216,7 @@ def test_without_what_carries_a_link_less_is_left_than_without_anything_else(lin
         texts = [without(looked.texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in rows]
         scores = space.sentences(texts) @ images[n]
         more_words.append(scores[2:].mean() - scores[1])
-        shown = coverable_picture(captioned.images[n].file, lambda files: space.images(linker.image.encode(files)))
+        shown = coverable_image(captioned.images[n].file, lambda files: space.images(linker.image.encode(files)))
         rows = taken([weight for *_, weight in link.explanation.regions], 1 / 4, rng)
         scores = shown.vectors(rows) @ sentences[n]
         more_cells.append(scores[2:].mean() - scores[1])
@@ -299,7 +299,7 @@ def test_a_picture_that_went_away_is_told(linker, photos, tmp_path):
     path.write_bytes((photos / "IMG_2.png").read_bytes())
     linked = linker.link(Document("one", (Sentence("The tabby cat sat up."),), (Image("cat.png", path),)))
     path.unlink()
-    with pytest.raises(PictureError, match=r"cat\.png"):
+    with pytest.raises(ImageError, match=r"cat\.png"):
         linker.explain(linked)
 
 

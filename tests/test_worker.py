@@ -14,8 +14,8 @@ import docx
 import pytest
 
 from iconotext import worker
-from iconotext.errors import DocumentError, HostileDocumentError, PictureError
-from iconotext.images.file import picture_kind
+from iconotext.errors import DocumentError, HostileDocumentError, ImageError
+from iconotext.images.file import image_kind
 from iconotext.read import read
 from iconotext.worker import LimitError, apart
 from tests.read.pdf_writer import Sheet, write_pdf
@@ -31,8 +31,8 @@ def test_results_and_errors_come_through():
     with pytest.raises(ZeroDivisionError) as error:  # a mistake of ours is not swallowed, and says where it was made
         apart(divmod, PLENTY, 60, 1, 0)
     assert any("Traceback" in note for note in error.value.__notes__)
-    with pytest.raises(PictureError, match="empty"):
-        apart(picture_kind, PLENTY, 60, b"")
+    with pytest.raises(ImageError, match="empty"):
+        apart(image_kind, PLENTY, 60, b"")
 
 
 @needs_limits

@@ -4,7 +4,7 @@
     ├── DocumentError          a document cannot be read
     │   ├── UnknownFormatError     no reader for this kind of file
     │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
-    ├── PictureError           a picture cannot be read; never stops a document
+    ├── ImageError           a picture cannot be read; never stops a document
     │   ├── OutsideError           its address leads out of the allowed folder
     │   └── UnreachableError       a server did not answer, or would not just now
     ├── CorpusError            a corpus file breaks the format
@@ -36,15 +36,15 @@ class HostileDocumentError(DocumentError):
     """A document passes a limit on size, nesting or unpacking."""
 
 
-class PictureError(IconotextError):
+class ImageError(IconotextError):
     """A picture cannot be read. The document keeps it with its ``problem``."""
 
 
-class OutsideError(PictureError):
+class OutsideError(ImageError):
     """The address of a picture leads out of the folder it may come from."""
 
 
-class UnreachableError(PictureError):
+class UnreachableError(ImageError):
     """A server did not answer, or was busy; another time there may be a picture."""
 
 

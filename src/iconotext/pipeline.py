@@ -249,7 +249,7 @@ class Linker:
 
         Raises:
             SettingError: The linker does not look at pictures: its ``evidence`` lacks ``picture``.
-            PictureError: A linked picture is not there any more.
+            ImageError: A linked picture is not there any more.
         """
         if "picture" not in self.settings.evidence:
             raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")
@@ -308,7 +308,7 @@ class Linker:
         """An image of which parts can be taken away; None where only its features are known."""
         from iconotext.embed.region_backbone import RegionBackbone
         from iconotext.features.backbone import ImageFeatures
-        from iconotext.links.occlusion import coverable_picture
+        from iconotext.links.occlusion import coverable_image
         from iconotext.links.removal import coverable_regions
 
         _, backbone = self.uncached
@@ -323,7 +323,7 @@ class Linker:
             return coverable_regions(regions, without)
         if self.table is not None or backbone is None:
             return None
-        return coverable_picture(
+        return coverable_image(
             looked.document.images[image].file or b"", lambda files: space.images(backbone.encode(files))
         )
 

@@ -55,7 +55,7 @@ def test_everything_that_is_wrong_is_listed(tmp_path, picture):
         ("line 1", "images.1"), ("line 1", "images.2"), ("line 2", "id"), ("line 3", None),
         ("line 4", "blocks"), ("line 4", "links"), ("line 4", "links"), ("line 4", "images.0"), ("line 5", "images.0"),
     ]  # fmt: skip
-    assert found(path, decode_pictures=False) == [
+    assert found(path, decode_images=False) == [
         ("line 1", "images.1"), ("line 2", "id"), ("line 3", None),
         ("line 4", "blocks"), ("line 4", "links"), ("line 4", "links"), ("line 4", "images.0"),
     ]  # fmt: skip

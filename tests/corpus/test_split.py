@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.image_keys import ImageKeys
 from iconotext.corpus.split import Shares, assign_splits
 from iconotext.errors import CorpusError, SettingError
 from iconotext.types import Document, Image
@@ -66,7 +66,7 @@ def test_shares_must_leave_something(shares):
 
 
 def test_pictures_inside_documents_and_lost_ones_are_known_too(tmp_path):
-    keys = PictureKeys()
+    keys = ImageKeys()
     file = tmp_path / "a.png"
     file.write_bytes(b"x")
     assert keys.of(Image("inside", file=b"x")) == keys.of(Image("a.png", file=file)) != keys.of(Image("y", file=b"y"))

@@ -85,10 +85,10 @@ def test_many_texts_are_read_some_at_a_time_and_come_out_as_one_by_one():
 
 def test_pictures_add_by_hand():
     model = RelationModel("m", weights(), TwoNumbers())
-    np.testing.assert_allclose(model.picture_offsets(np.array([[1, 0, 1]], np.float32)), [[0 + 4 + 1, 1 + 5]])
-    assert model.picture_offsets(np.zeros((0, 3), np.float32)).shape == (0, 2)
+    np.testing.assert_allclose(model.image_offsets(np.array([[1, 0, 1]], np.float32)), [[0 + 4 + 1, 1 + 5]])
+    assert model.image_offsets(np.zeros((0, 3), np.float32)).shape == (0, 2)
     with pytest.raises(ShapeError, match=r"\(1, 4\).*\(pictures, 3\)"):
-        model.picture_offsets(np.zeros((1, 4), np.float32))
+        model.image_offsets(np.zeros((1, 4), np.float32))
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -109,7 +109,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert (model.relations, model.backbones) == (made.relations, made.backbones)
     assert model.name.startswith("mine-")
     assert load_relation_model(tmp_path / "mine").name == model.name
-    np.testing.assert_allclose(model.picture_offsets(np.eye(3, dtype=np.float32))[1], [3, 3])
+    np.testing.assert_allclose(model.image_offsets(np.eye(3, dtype=np.float32))[1], [3, 3])
     first = (tmp_path / "mine/weights.safetensors").read_bytes()
     save_relation_model(tmp_path / "mine", made)
     assert (tmp_path / "mine/weights.safetensors").read_bytes() == first

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached_text, share_space
 from iconotext.features.backbone import blank_features
 from iconotext.images import decode
@@ -43,7 +43,7 @@ class CountingImage:
         for row, file in enumerate(files):
             try:
                 decode(file)
-            except PictureError as error:
+            except ImageError as error:
                 problems.append(str(error))
                 continue
             problems.append(None)

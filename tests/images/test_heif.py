@@ -8,7 +8,7 @@ import pillow_heif
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.types import Image
 from tests.images.test_images import near, photo
@@ -58,7 +58,7 @@ def test_more_than_eight_bits():
 
 def test_the_limits_of_pictures_hold():
     data = encoded(photo())
-    with pytest.raises(PictureError, match="96 × 80 are more than 7,679 pixels"):
+    with pytest.raises(ImageError, match="96 × 80 are more than 7,679 pixels"):
         decode(data, max_pixels=96 * 80 - 1)
     assert inspect([Image("a", data)], min_side=90)[0].problem == "smaller than 90 px (96 × 80): an icon or a spacer"
 
@@ -76,7 +76,7 @@ def test_damaged_ones_give_a_picture_or_one_of_our_errors():
     for mutant in mutants:
         try:
             assert decode(mutant).mode == "RGB"
-        except PictureError as error:
+        except ImageError as error:
             refused += 1
             assert "\n" not in str(error)
     assert refused > 20

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from PIL import features as pillow_features
 
 from iconotext import images
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.types import Image
 
@@ -178,7 +178,7 @@ def test_cut_off_at_every_tenth(kind):
     noise = np.random.default_rng(0).integers(0, 256, (80, 96, 3), np.uint8)
     data = encoded(Pillow.fromarray(noise), kind)
     for tenth in range(10):
-        with pytest.raises(PictureError) as error:
+        with pytest.raises(ImageError) as error:
             decode(data[: len(data) * tenth // 10])
         assert "\n" not in str(error.value)
 
@@ -186,9 +186,9 @@ def test_cut_off_at_every_tenth(kind):
 def test_message_of_a_file_says_where_and_of_bytes_does_not(tmp_path):
     file = tmp_path / "cut.png"
     file.write_bytes(encoded(photo())[:-100])
-    with pytest.raises(PictureError, match=r"cut\.png: cut off or damaged: save or download it again"):
+    with pytest.raises(ImageError, match=r"cut\.png: cut off or damaged: save or download it again"):
         decode(file)
-    with pytest.raises(PictureError, match=r"^cut off or damaged"):
+    with pytest.raises(ImageError, match=r"^cut off or damaged"):
         decode(file.read_bytes())
 
 
@@ -208,19 +208,19 @@ def test_message_of_a_file_says_where_and_of_bytes_does_not(tmp_path):
     ],
 )
 def test_what_is_no_picture_is_named(data, message, tmp_path):
-    with pytest.raises(PictureError, match=message):
+    with pytest.raises(ImageError, match=message):
         decode(data)
     (tmp_path / "f").write_bytes(data)
-    with pytest.raises(PictureError, match=message):
+    with pytest.raises(ImageError, match=message):
         decode(tmp_path / "f")
 
 
 def test_missing_files_and_folders(tmp_path):
-    with pytest.raises(PictureError, match="file not found"):
+    with pytest.raises(ImageError, match="file not found"):
         decode(tmp_path / "none.png")
-    with pytest.raises(PictureError, match="cannot be read: Is a directory"):
+    with pytest.raises(ImageError, match="cannot be read: Is a directory"):
         decode(tmp_path)
-    with pytest.raises(PictureError, match="cannot be read"):
+    with pytest.raises(ImageError, match="cannot be read"):
         decode(Path("a\0b"))
 
 
@@ -231,14 +231,14 @@ def png_header(width, height):
 
 @pytest.mark.parametrize("size", [(10_001, 10_000), (12_000, 12_000), (60_000, 60_000), (2**31 - 1, 2**31 - 1)])
 def test_bombs_are_refused_by_their_header(size):
-    with pytest.raises(PictureError, match="pixels"):
+    with pytest.raises(ImageError, match="pixels"):
         decode(png_header(*size))
     assert "pixels" in inspect([Image("bomb", png_header(*size))])[0].problem
 
 
 def test_bomb_limit_is_a_setting():
     decode(encoded(photo()), max_pixels=96 * 80)
-    with pytest.raises(PictureError, match="96 × 80 are more than 7,679 pixels: scale it down"):
+    with pytest.raises(ImageError, match="96 × 80 are more than 7,679 pixels: scale it down"):
         decode(encoded(photo()), max_pixels=96 * 80 - 1)
 
 
@@ -249,7 +249,7 @@ def test_huge_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
         file.write_bytes(encoded(photo()))
         os.truncate(file, 2**32)  # holes: no disk holds them
     assert problems([Image("x", file) for file in files]) == ["4,096 MiB are more than 512: scale it down"] * 2
-    with pytest.raises(PictureError, match=r"a\.png: 4,096 MiB are more than 512"):
+    with pytest.raises(ImageError, match=r"a\.png: 4,096 MiB are more than 512"):
         decode(files[0])
 
 
@@ -265,12 +265,12 @@ NOTE = b"\xff\xfe\x00\x04"  # and its two bytes
 
 @pytest.mark.parametrize("between", [b"", NOTE + b"\xff\xd9", b"\xff\x01", b"\xff" * 9, NOTE[:3] + b"\x03 " + bytes(9)])
 def test_jpegs_of_endless_scans_are_refused(between):
-    with pytest.raises(PictureError, match=r"^a JPEG of more than 100 scans, which no program makes: save it again$"):
+    with pytest.raises(ImageError, match=r"^a JPEG of more than 100 scans, which no program makes: save it again$"):
         decode(of_scans(20_000, between))
 
 
 def test_jpegs_of_endless_parts_are_refused():
-    with pytest.raises(PictureError, match="a JPEG of more than 10,000 parts"):
+    with pytest.raises(ImageError, match="a JPEG of more than 10,000 parts"):
         decode(of_scans(1, (NOTE + b"..") * 20_000))
 
 
@@ -293,7 +293,7 @@ def test_a_png_of_endless_parts_is_refused(before):
     data = encoded(photo())
     at = data.index(before) - 4
     texts = chunk(b"tEXt", b"k\0v") * 200_000
-    with pytest.raises(PictureError, match="of more and smaller parts than any program makes"):
+    with pytest.raises(ImageError, match="of more and smaller parts than any program makes"):
         decode(data[:at] + texts + data[at:])
 
 
@@ -311,14 +311,14 @@ def test_pictures_of_many_parts_are_read(tmp_path):
 def test_zero_size():
     bitmap = bytearray(encoded(photo(), "BMP"))
     bitmap[18:26] = bytes(8)  # width and height
-    with pytest.raises(PictureError, match="damaged"):
+    with pytest.raises(ImageError, match="damaged"):
         decode(bytes(bitmap))
 
 
 def decoded_or_refused(data):
     try:
         return decode(data, max_pixels=1_000_000).mode == "RGB"
-    except PictureError as error:
+    except ImageError as error:
         return "\n" not in str(error)
 
 
@@ -346,7 +346,7 @@ def test_warning_filters_are_as_before_even_with_many_threads():
     def try_one(i):
         try:
             decode(data[i % 3])
-        except PictureError:
+        except ImageError:
             return False
         return True
 
@@ -422,7 +422,7 @@ def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
     (tmp_path / "b.png").symlink_to("a.png")
     (tmp_path / "c").mkdir()
     looked: dict[tuple[Path, int], str] = {}
-    monkeypatch.setattr(images, "picture_kind", lambda file: looked.setdefault((file, len(looked)), "plain"))
+    monkeypatch.setattr(images, "image_kind", lambda file: looked.setdefault((file, len(looked)), "plain"))
     monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("nothing to compare it with"))
     names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
     found = inspect([Image(name, tmp_path / name) for name in names])

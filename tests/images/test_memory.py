@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.features.decoding import pixel_batches
 from iconotext.images import decode, inspect, raster
 from iconotext.images.raster import rows_to_rgb, within_memory
@@ -71,7 +71,7 @@ def avif(width, height):
 @pytest.mark.parametrize("made", [lossless_webp, avif])
 def test_formats_that_take_much_memory_have_a_lower_limit(made):
     with pytest.raises(
-        PictureError, match=r"9999 × 9999 pixels take 1,\d\d\d MiB to decode, more than 576: scale it down"
+        ImageError, match=r"9999 × 9999 pixels take 1,\d\d\d MiB to decode, more than 576: scale it down"
     ):
         decode(made(9999, 9999), at_least=256)
 
@@ -86,7 +86,7 @@ def tiled_tiff(side, tile):
 
 
 def test_a_tiff_that_says_it_is_small():
-    with pytest.raises(PictureError, match="pixels take 858 MiB to decode"):
+    with pytest.raises(ImageError, match="pixels take 858 MiB to decode"):
         decode(tiled_tiff(100, 30_000))
 
 
@@ -108,7 +108,7 @@ def test_the_first_of_several_jpegs_in_a_file_is_as_any_other(monkeypatch):
     assert picture.size == (400, 300)
     assert near(picture, (390, 290), (0, 0, 255))
     monkeypatch.setattr(raster, "MAX_DECODED", 20_000_000)  # pixels before and after: 15 MB; coefficients: 12 MB
-    with pytest.raises(PictureError, match="1600 × 1200 pixels take 26 MiB"):
+    with pytest.raises(ImageError, match="1600 × 1200 pixels take 26 MiB"):
         decode(data)
 
 
@@ -116,7 +116,7 @@ def test_the_first_of_several_jpegs_in_a_file_is_as_any_other(monkeypatch):
 def test_very_large_pictures_are_shrunk_by_whole_numbers(kind, monkeypatch):
     monkeypatch.setattr(raster, "MAX_RESULT", 2_000)
     if kind == "TIFF":  # in this process, which knows of the lower limit
-        monkeypatch.setattr(import_module("iconotext.images"), "picture_kind", lambda file: "plain")
+        monkeypatch.setattr(import_module("iconotext.images"), "image_kind", lambda file: "plain")
     picture = decode(encoded(photo(), kind))
     assert picture.size == (48, 40)  # 7,680 pixels at a half are 1,920
     assert near(picture, (40, 30), (0, 0, 255))
@@ -127,7 +127,7 @@ def test_very_large_pictures_are_shrunk_by_whole_numbers(kind, monkeypatch):
 
 def test_jpeg_2000_is_decoded_at_a_lower_resolution(monkeypatch):
     monkeypatch.setattr(raster, "MAX_DECODED", 2 * 96 * 80 * 20 // 3)
-    monkeypatch.setattr(import_module("iconotext.images"), "picture_kind", lambda file: "plain")
+    monkeypatch.setattr(import_module("iconotext.images"), "image_kind", lambda file: "plain")
     picture = decode(encoded(photo(), "JPEG2000"))
     assert picture.size == (48, 40)
     assert near(picture, (40, 30), (0, 0, 255))
@@ -186,7 +186,7 @@ def test_all_threads_together_keep_to_the_limit(monkeypatch):
         thread.join(30)
     assert most == 2
     assert raster._free == 100
-    with pytest.raises(PictureError, match="to decode"), within_memory(101, (5, 5)):
+    with pytest.raises(ImageError, match="to decode"), within_memory(101, (5, 5)):
         pass
 
 
@@ -225,7 +225,7 @@ def test_raw_files_of_cameras_are_named(name, tmp_path):
     file = tmp_path / name
     file.write_bytes(RAW[name])
     message = rf"a camera's raw file \({name[2:].upper()}\), which iconotext does not develop: export it as JPEG"
-    with pytest.raises(PictureError, match=message):
+    with pytest.raises(ImageError, match=message):
         decode(file)
     (tmp_path / "b.nef").write_bytes(encoded(photo(), "JPEG"))
     assert decode(tmp_path / "b.nef").size == (96, 80)  # whatever its name says
@@ -241,5 +241,5 @@ def test_raw_files_that_look_like_tiff(tags, kind):
 
 def test_raw_files_in_documents_have_no_name():
     for name in ("a.CR2", "a.raf", "a.orf", "a.rw2"):
-        with pytest.raises(PictureError, match=f"raw file .{name[2:].upper()}"):
+        with pytest.raises(ImageError, match=f"raw file .{name[2:].upper()}"):
             decode(RAW[name])

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.types import Image
 
@@ -104,10 +104,10 @@ def test_entities():
     assert decode(own + b"</svg>").getpixel((900, 300)) == RED  # as older programs write them
     for system in ('SYSTEM "file:///etc/passwd"', 'PUBLIC "x" "http://127.0.0.1:9/"'):
         data = b"<!DOCTYPE svg [<!ENTITY x " + system.encode() + b">]>" + svg(SQUARE + "<text>&x;</text>")
-        with pytest.raises(PictureError):
+        with pytest.raises(ImageError):
             decode(data)
     laughs = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
-    with pytest.raises(PictureError, match="damaged SVG"):
+    with pytest.raises(ImageError, match="damaged SVG"):
         decode(f'<!DOCTYPE svg [<!ENTITY a0 "ha">{laughs}]>'.encode() + svg(SQUARE + "<text>&a9;</text>"))
 
 
@@ -134,7 +134,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_what_would_take_for_ever_is_refused(bomb, monkeypatch):
     monkeypatch.setattr(import_module("iconotext.images"), "SVG_SECONDS", 1.0)
-    with pytest.raises(PictureError) as error:
+    with pytest.raises(ImageError) as error:
         decode(svg(BOMBS[bomb]))
     assert "\n" not in str(error.value)
     monkeypatch.undo()
@@ -150,5 +150,5 @@ def test_what_is_no_svg():
         (svg("<rect width='0' height='9'/>"), "nothing to be seen"),
         (b"<svg>" + b" " * (20 * 2**20), "more than 20 MiB"),
     ]:
-        with pytest.raises(PictureError, match=message):
+        with pytest.raises(ImageError, match=message):
             decode(data)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
 from iconotext.library.encode import Encoder
@@ -52,7 +52,7 @@ class Colours:
             try:
                 rows.append(np.asarray(decode(file), np.float32).mean((0, 1)))
                 problems.append(None)
-            except PictureError as error:
+            except ImageError as error:
                 rows.append(np.zeros(3, np.float32))
                 problems.append(str(error))
         pooled = np.array(rows, np.float32).reshape(-1, 3)
@@ -70,7 +70,7 @@ class Relations:
         stories = [2.0 if {"once", "then"} & set(text.lower().split()) else -2.0 for text in texts]
         return np.array([[0.0, story] for story in stories], np.float32)
 
-    def picture_offsets(self, pooled: Any) -> Any:
+    def image_offsets(self, pooled: Any) -> Any:
         return np.stack([np.zeros(len(pooled)), pooled[:, 2] / 255], axis=1).astype(np.float32)
 
 

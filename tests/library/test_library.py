@@ -17,7 +17,7 @@ from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.library.describe import describe
 from iconotext.library.encode import Encoder, default_pooled
-from iconotext.library.files import picture_date
+from iconotext.library.files import image_date
 from iconotext.library.items import Place, Said, places_from, places_text
 from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.search import Query, search
@@ -381,7 +381,7 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
     asked = []
 
     class Told(Relations):
-        def picture_offsets(self, pooled):
+        def image_offsets(self, pooled):
             asked.append(pooled.shape[1])
             return np.zeros((len(pooled), 2), np.float32)
 
@@ -626,15 +626,15 @@ def test_dates_are_those_of_the_camera_else_of_the_file(tmp_path):
     exif = Pillow.Exif()
     exif.get_ifd(0x8769)[0x9003] = "2019:08:07 06:05:04"
     taken = paint(tmp_path / "taken.jpg", exif=exif)
-    assert picture_date(taken, otherwise=taken) == (datetime(2019, 8, 7, 6, 5, 4), True)
+    assert image_date(taken, otherwise=taken) == (datetime(2019, 8, 7, 6, 5, 4), True)
     plain = paint(tmp_path / "plain.jpg")
     os.utime(plain, (1e9, 1e9))
-    assert picture_date(plain, otherwise=plain) == (datetime.fromtimestamp(1e9), False)
+    assert image_date(plain, otherwise=plain) == (datetime.fromtimestamp(1e9), False)
     exif.get_ifd(0x8769)[0x9003] = "0000:00:00 00:00:00"
     unset = paint(tmp_path / "unset.jpg", exif=exif)
     os.utime(unset, (1e9, 1e9))
-    assert picture_date(unset.read_bytes(), otherwise=unset) == (datetime.fromtimestamp(1e9), False)
-    assert picture_date(b"", otherwise=tmp_path / "nothing") == (None, False)
+    assert image_date(unset.read_bytes(), otherwise=unset) == (datetime.fromtimestamp(1e9), False)
+    assert image_date(b"", otherwise=tmp_path / "nothing") == (None, False)
 
 
 def test_vectors_are_stored_as_they_are(photos, lib):

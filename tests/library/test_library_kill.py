@@ -19,7 +19,7 @@ from tests.library.library_fakes import Colours, content, paint, update
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill so")
 
-PICTURES = 12
+IMAGES = 12
 BATCH = 4
 
 WRITER = """
@@ -71,7 +71,7 @@ def writer(lib: Path, photos: Path, what: str = "never", nth: int = 1, delay: fl
 
 @pytest.fixture
 def photos(tmp_path) -> Path:
-    for number in range(PICTURES):
+    for number in range(IMAGES):
         paint(tmp_path / "photos" / f"{number:02}.png", (20 * number, 255 - 20 * number, 40))
     return tmp_path / "photos"
 
@@ -99,7 +99,7 @@ def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, 
             search(open_library(lib), Query("green"), Colours().space())
     colours = Colours()
     report = update(lib, photos, colours=colours)
-    assert len(colours.looked) == report.encoded == report.added == PICTURES - stored
+    assert len(colours.looked) == report.encoded == report.added == IMAGES - stored
     update(tmp_path / "whole", photos)
     assert content(lib) == content(tmp_path / "whole")
 
@@ -125,7 +125,7 @@ def test_a_picture_deleted_after_a_kill_goes(tmp_path, photos):
     for picture in photos.glob("0[0-3].png"):
         picture.unlink()
     assert update(lib, photos).removed == 4
-    assert len(content(lib)) == PICTURES - 4
+    assert len(content(lib)) == IMAGES - 4
 
 
 def test_a_library_is_searched_while_it_is_written_and_killed_at_any_time(tmp_path, photos):
@@ -159,4 +159,4 @@ def test_a_library_is_searched_while_it_is_written_and_killed_at_any_time(tmp_pa
     assert counts[-1] >= 5
     assert refused
     update(lib, photos)
-    assert len(content(lib)) == PICTURES + 1
+    assert len(content(lib)) == IMAGES + 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.errors import LibraryError, PictureError, SettingError
+from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.filters import Filters, make_filters
 from iconotext.library.items import Item, Place
 from iconotext.library.relations import LEAST, WEIGHT, probabilities, refined, relation_scale
@@ -148,7 +148,7 @@ def test_search_by_picture_and_by_both(tmp_path, lib):
     assert found(lib, "green", picture=like)[0] == "yellow.png"  # half way between red and green
     assert found(lib, "green", picture=like.read_bytes(), top=1) == ["yellow.png"]
     like.write_text("no picture")
-    with pytest.raises(PictureError, match=r"like\.jpg"):
+    with pytest.raises(ImageError, match=r"like\.jpg"):
         found(lib, None, picture=like)
 
 

@@ -149,13 +149,13 @@ def test_a_document_that_goes_takes_its_words_with_it(tmp_path, lib):
 def test_scores_by_hand():
     background = Background((0.1, 0.1), (0.2, 0.2))
     cosines, said = np.array([0.4, 0.4, 0.4], np.float32), np.array([np.nan, 0.6, 0.0], np.float32)
-    whole, of_picture, of_text = deviations(cosines, said, np.array([0, 4, 0], np.float32), background)
-    from iconotext.library.match import PICTURE, SILENT, TEXT, WORDS
+    whole, of_image, of_text = deviations(cosines, said, np.array([0, 4, 0], np.float32), background)
+    from iconotext.library.match import IMAGE, SILENT, TEXT, WORDS
 
-    assert of_picture.tolist() == pytest.approx([3, 3, 3], abs=1e-5)
+    assert of_image.tolist() == pytest.approx([3, 3, 3], abs=1e-5)
     assert of_text[1:].tolist() == pytest.approx([2, -1], abs=1e-5)
     assert whole.tolist() == pytest.approx(
-        [3, 3 * PICTURE + 2 * TEXT + 2 * WORDS + SILENT, 3 * PICTURE - TEXT + SILENT], abs=1e-5
+        [3, 3 * IMAGE + 2 * TEXT + 2 * WORDS + SILENT, 3 * IMAGE - TEXT + SILENT], abs=1e-5
     )
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
     place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(Said("They ran.", 0.9),))

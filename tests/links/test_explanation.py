@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.embed.document_space import bridge_space, shared_space
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.features.concepts import centred
 from iconotext.features.regions import GRID
 from iconotext.links import explanation
 from iconotext.links.explanation import Coverable, explain_links
-from iconotext.links.occlusion import LONGER, SHORTER, coverable_picture, grid_windows
+from iconotext.links.occlusion import LONGER, SHORTER, coverable_image, grid_windows
 from iconotext.links.word_spans import without, word_spans
 from iconotext.types import Link
 from tests.links.texts import encode
@@ -198,7 +198,7 @@ def seen(file: bytes, masks) -> list[np.ndarray]:
         pictures.extend(np.asarray(Pillow.open(io.BytesIO(bytes(f)))) for f in files)
         return np.zeros((len(files), 2), np.float32)
 
-    coverable_picture(file, look).vectors(np.array(masks, bool))
+    coverable_image(file, look).vectors(np.array(masks, bool))
     return pictures
 
 
@@ -225,12 +225,12 @@ def test_cells_cover_pictures_of_every_shape(size):
 
 
 def test_a_picture_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(PictureError, match=r"gone\.png"):
-        coverable_picture(Path(tmp_path / "gone.png"), lambda files: np.zeros((len(files), 2), np.float32))
+    with pytest.raises(ImageError, match=r"gone\.png"):
+        coverable_image(Path(tmp_path / "gone.png"), lambda files: np.zeros((len(files), 2), np.float32))
 
 
 def test_boxes_and_trials_are_those_of_the_grid():
-    shown = coverable_picture(encoded(np.zeros((9, 9, 3))), lambda files: np.zeros((len(files), 2), np.float32))
+    shown = coverable_image(encoded(np.zeros((9, 9, 3))), lambda files: np.zeros((len(files), 2), np.float32))
     assert shown.boxes.shape == (GRID**2, 4)
     np.testing.assert_allclose(shown.boxes[7], [1 / 6, 1 / 6, 2 / 6, 2 / 6])
     assert shown.trials.shape == (25, GRID**2)

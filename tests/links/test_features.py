@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from iconotext.links.caption import caption_features, texts_of
+from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
-from iconotext.links.picture import picture_features
 from iconotext.links.words import WordIndex, file_words, names, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, workshop
@@ -81,9 +81,9 @@ def test_sentence_vectors_save_nothing_but_time() -> None:
 
 def test_a_wider_encoder_changes_nothing() -> None:
     similarity = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-    for name, column in picture_features(similarity).items():
-        np.testing.assert_allclose(picture_features(3 * similarity + 1)[name], column, atol=1e-4)
-    assert not picture_features(np.full((3, 2), 0.2, np.float32))["picture.z"].any()
+    for name, column in image_features(similarity).items():
+        np.testing.assert_allclose(image_features(3 * similarity + 1)[name], column, atol=1e-4)
+    assert not image_features(np.full((3, 2), 0.2, np.float32))["picture.z"].any()
 
 
 def test_layout_by_hand() -> None:

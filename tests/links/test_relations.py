@@ -22,7 +22,7 @@ class Fixed:
         self.asked.append(list(texts))
         return np.array([[len(text), -1] for text in texts], np.float32)
 
-    def picture_offsets(self, pooled):
+    def image_offsets(self, pooled):
         return np.stack([pooled[:, 0], np.zeros(len(pooled))], axis=1).astype(np.float32)
 
 

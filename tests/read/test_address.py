@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image as PillowImage
 
-from iconotext.errors import OutsideError, PictureError
+from iconotext.errors import ImageError, OutsideError
 from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
 
@@ -50,7 +50,7 @@ def test_relative_and_site_addresses(site):
     ],
 )
 def test_outside_the_folder_is_refused(site, address):
-    with pytest.raises(PictureError):
+    with pytest.raises(ImageError):
         opened(address, site)
 
 
@@ -70,7 +70,7 @@ def test_absolute_addresses(site, tmp_path):
             opened(address, site)
     assert opened(secret.as_uri(), site, allow_outside=True) == secret
     assert opened(str(secret), site, allow_outside=True) == secret
-    with pytest.raises(PictureError, match="not found"):
+    with pytest.raises(ImageError, match="not found"):
         opened(str(secret), site)  # a site path, and never the root of the machine
 
 
@@ -79,7 +79,7 @@ def test_symbolic_links_do_not_lead_out(site, tmp_path):
     with pytest.raises(OutsideError):
         opened("link.png", site)
     (site.parent / "loop.png").symlink_to(site.parent / "loop.png")
-    with pytest.raises(PictureError):
+    with pytest.raises(ImageError):
         opened("loop.png", site)
 
 
@@ -87,7 +87,7 @@ def test_symbolic_links_do_not_lead_out(site, tmp_path):
     "address", ["gone.png", "/gone.png", "a\x00b.png", "x" * 5000, "javascript:alert(1)", "ftp://x.example/a.png", ""]
 )
 def test_addresses_that_lead_nowhere(site, address):
-    with pytest.raises(PictureError):
+    with pytest.raises(ImageError):
         opened(address, site)
 
 
@@ -101,7 +101,7 @@ def test_an_address_longer_than_any_path_is_not_looked_up(site, monkeypatch):
 
     monkeypatch.setattr(Path, "resolve", recording)
     for address in ("a/" * 2_100 + "x.png", "/" + "a/" * 2_100 + "x.png", "//" + "a/" * 2_100 + "x.png"):
-        with pytest.raises(PictureError, match=r"an address of 4,20\d characters: more than 4,096 are not looked up"):
+        with pytest.raises(ImageError, match=r"an address of 4,20\d characters: more than 4,096 are not looked up"):
             opened(address, site)
     assert looked_up == []
 
@@ -140,7 +140,7 @@ def test_inline_pictures(site):
     PillowImage.new("RGB", (70, 70), "red").save(buffer, "PNG")
     address = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
     assert opened(address, site) == buffer.getvalue()
-    with pytest.raises(PictureError, match="broken data"):
+    with pytest.raises(ImageError, match="broken data"):
         opened("data:image/png;base64,@@@", site)
     site.write_text(f"Text.\n\n![x]({address})")
     assert [(i.source, i.problem) for i in read(site).images] == [("data:image/png;base64,...", None)]
@@ -148,7 +148,7 @@ def test_inline_pictures(site):
 
 def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
-        with pytest.raises(PictureError, match="fetch=True"):
+        with pytest.raises(ImageError, match="fetch=True"):
             opened(address, site)
 
 
@@ -168,7 +168,7 @@ def test_what_a_site_serves_is_found_without_its_root_being_named(tmp_path, pict
     assert opened("img/a.png", bundle) == bundle.parent / "img" / "a.png"  # its own goes first
     docusaurus = tmp_path / "site" / "docs" / "intro.md"
     assert opened("/img/a.png", docusaurus) == tmp_path / "site" / served / "img" / "a.png"
-    with pytest.raises(PictureError, match="beside the document"):
+    with pytest.raises(ImageError, match="beside the document"):
         opened("img/a.png", docusaurus)  # there, as in a browser, it starts from the page
 
 
@@ -185,7 +185,7 @@ def test_a_site_is_not_left(tmp_path, picture):
         "link.png",
         "/link.png",
     ):
-        with pytest.raises(PictureError):
+        with pytest.raises(ImageError):
             opened(address, page)
     with pytest.raises(OutsideError):
         opened("img/a.png", page, root=page.parent)  # the folder that was named is not left either

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.read import fetch as module
 from iconotext.read.fetch import fetch, public_address
 
@@ -70,35 +70,35 @@ def test_fetch_follows_redirects(server):
 @pytest.mark.usefixtures("loopback_is_public")
 @pytest.mark.parametrize(("path", "message"), [("/loop", "redirects"), ("/gone", "404"), ("/inside", "neither http")])
 def test_what_is_not_fetched(server, path, message):
-    with pytest.raises(PictureError, match=message):
+    with pytest.raises(ImageError, match=message):
         fetch(server + path)
 
 
 @pytest.mark.usefixtures("loopback_is_public")
 def test_limits(server, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 10**6)
-    with pytest.raises(PictureError, match="larger than"):
+    with pytest.raises(ImageError, match="larger than"):
         fetch(f"{server}/endless")
     monkeypatch.setattr(module, "MAX_BYTES", 10**12)
     monkeypatch.setattr(module, "MAX_SECONDS", 0.3)
-    with pytest.raises(PictureError, match="longer than"):
+    with pytest.raises(ImageError, match="longer than"):
         fetch(f"{server}/endless")
 
 
 def test_private_hosts_are_refused(server):
     port = server.rpartition(":")[2]
     for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254", "0.0.0.0"):
-        with pytest.raises(PictureError, match="not fetched"):
+        with pytest.raises(ImageError, match="not fetched"):
             fetch(f"http://{host}:{port}/picture")
     for address in ("http://host.example:99999/", "http:///a.png", "http://[broken/"):
-        with pytest.raises(PictureError, match="not fetched"):
+        with pytest.raises(ImageError, match="not fetched"):
             fetch(address)
 
 
 def test_one_private_answer_is_enough_to_refuse(monkeypatch):
     answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, 80)) for ip in ("93.184.215.14", "192.168.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers)
-    with pytest.raises(PictureError, match="not a public"):
+    with pytest.raises(ImageError, match="not a public"):
         public_address("two-faced.example", 80)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers[:1])
     assert public_address("good.example", 80) == "93.184.215.14"

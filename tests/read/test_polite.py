@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from iconotext.errors import PictureError, UnreachableError
+from iconotext.errors import ImageError, UnreachableError
 from iconotext.read.polite import Manners, Pace, PoliteFetcher
 from tests.read.web import Time, Web, serving
 
@@ -65,7 +65,7 @@ def test_requests_to_a_host_are_apart_and_other_hosts_need_not_wait(web):
 )
 def test_what_is_refused_for_good_is_asked_once(web, page, message):
     address = web.put("a.example/p", **page)
-    with pytest.raises(PictureError, match=message) as raised:
+    with pytest.raises(ImageError, match=message) as raised:
         fetcher(web, max_bytes=10**6).fetch(address)
     assert not isinstance(raised.value, UnreachableError)
     assert web.asked["a.example/p"] == (6 if "redirects" in message else 1)
@@ -79,10 +79,10 @@ def test_kinds_that_may_be_a_picture(web, kind):
 def test_private_addresses_are_refused_without_a_request(web):
     polite = PoliteFetcher(clock=Time().clock, sleep=Time().sleep)
     for host in ("127.0.0.1", "localhost", "10.0.0.1"):
-        with pytest.raises(PictureError, match="not a public address"):
+        with pytest.raises(ImageError, match="not a public address"):
             polite.fetch(f"http://{host}:{web.port}/p.png")
     for address in ("ftp://a.example/x", "http://[broken/", "http://a.example:99999/x", "nothing", "http://"):
-        with pytest.raises(PictureError, match="not fetched"):
+        with pytest.raises(ImageError, match="not fetched"):
             polite.fetch(address)
     assert not web.asked
 
@@ -95,7 +95,7 @@ def test_robots_are_respected(web):
     assert polite.fetch(web.address("a.example/yes.png")) == b"x"
     assert polite.fetch(web.address("a.example/yes.png")) == b"x"
     assert time.slept == [1.0, 7.0]  # what the delay is, is known only after the first request
-    with pytest.raises(PictureError, match=r"robots\.txt of a\.example forbids it"):
+    with pytest.raises(ImageError, match=r"robots\.txt of a\.example forbids it"):
         polite.fetch(web.address("a.example/no/p.png"))
     assert web.asked["a.example/no/p.png"] == 0
     assert web.asked["a.example/robots.txt"] == 1
@@ -106,14 +106,14 @@ def test_robots_are_respected(web):
 def test_the_robots_of_the_host_that_a_redirect_leads_to_count_too(web):
     web.put("b.example/robots.txt", b"User-agent: iconotext\nDisallow: /", kind="text/plain")
     address = web.put("a.example/p", statuses=(301,), headers={"Location": web.address("b.example/p.png")})
-    with pytest.raises(PictureError, match=r"robots\.txt of b\.example"):
+    with pytest.raises(ImageError, match=r"robots\.txt of b\.example"):
         fetcher(web).fetch(address)
 
 
 def test_robots_that_have_moved(web):
     web.put("b.example/r.txt", b"User-agent: *\nDisallow: /", kind="text/plain")
     web.put("a.example/robots.txt", statuses=(301,), headers={"Location": web.address("b.example/r.txt")})
-    with pytest.raises(PictureError, match="forbids"):
+    with pytest.raises(ImageError, match="forbids"):
         fetcher(web).fetch(web.address("a.example/p.png"))
 
 
@@ -148,7 +148,7 @@ def test_of_a_robots_file_of_any_length_the_beginning_counts(web):
     web.put("a.example/yes.png", b"x")
     polite = fetcher(web, max_bytes=1000)
     assert polite.fetch(web.address("a.example/yes.png")) == b"x"
-    with pytest.raises(PictureError, match="forbids it"):
+    with pytest.raises(ImageError, match="forbids it"):
         polite.fetch(web.address("a.example/no/p.png"))
 
 
@@ -156,7 +156,7 @@ def test_robots_that_may_not_be_had_are_asked_for_once(web):
     web.put("a.example/robots.txt", statuses=(302,), headers={"Location": "http://127.0.0.1:1/robots.txt"})
     polite = fetcher(web)
     for name in ("p", "q"):
-        with pytest.raises(PictureError, match=r"not a public address \(its robots\.txt\)") as raised:
+        with pytest.raises(ImageError, match=r"not a public address \(its robots\.txt\)") as raised:
             polite.fetch(web.address(f"a.example/{name}.png"))
         assert not isinstance(raised.value, UnreachableError)
     assert web.asked == {"a.example/robots.txt": 1}

@@ -13,7 +13,7 @@ from iconotext.recipe.relations import RelationSettings, is_relation_recipe, loa
 from iconotext.train.relations import training
 from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
 from iconotext.train.relations.folder import is_trained
-from iconotext.train.relations.pictures import from_labels, from_texts
+from iconotext.train.relations.images import from_labels, from_texts
 from iconotext.train.relations.text import calibration, calibration_error, cross_calibrated
 from iconotext.train.relations.training import train_relations
 from iconotext.types import Image
@@ -150,7 +150,7 @@ def test_training_twice_gives_the_same_model_that_has_learned(tmp_path):
     model = load_relation_model(tmp_path / "one")
     lovely, plain = model.text_logits(["a lovely hat", "a plain hat"])
     assert lovely[1] > plain[1]
-    assert not model.picture_offsets(np.ones((2, 1280), np.float32)).any()
+    assert not model.image_offsets(np.ones((2, 1280), np.float32)).any()
     assert not (tmp_path / "one/.lock").exists()
     assert metrics["splits"] == {"train": 0, "validation": 0, "test": 0, "none": 40}
 
@@ -288,9 +288,9 @@ def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
     told = json.loads((tmp_path / "m/metrics.json").read_text())["pictures"]
     assert (told["learned_from"], told["count"]) == ("labels", 12)
     assert told["held_out"]["Subjective"]["pairs"] == 12
-    assert told["held_out"]["Subjective"]["text_and_picture"] == 1
+    assert told["held_out"]["Subjective"]["text_and_image"] == 1
     assert told["kept"]["Subjective"]
-    assert load_relation_model(tmp_path / "m").picture_offsets(np.ones((1, 1280), np.float32)).any()
+    assert load_relation_model(tmp_path / "m").image_offsets(np.ones((1, 1280), np.float32)).any()
 
 
 def test_pictures_with_texts_are_learned_from_where_labels_lack(tmp_path, picture):
@@ -316,7 +316,7 @@ def test_offsets_from_labels_find_what_the_text_does_not_say():
     side = from_labels(pooled, answers, text, np.arange(2000) % 4, RelationSettings(picture_strength=1.0))
     assert side.kept == (True,)
     assert side.held_out[0].pairs == 2000
-    assert side.held_out[0].text_and_picture > side.held_out[0].text + 0.1
+    assert side.held_out[0].text_and_image > side.held_out[0].text + 0.1
     np.testing.assert_allclose(side.weight[:, 0], [0, 0, 0, 2, 0], atol=0.25)
     assert side.bias[0] == pytest.approx(-1, abs=0.2)
 
@@ -334,7 +334,7 @@ def test_offsets_that_make_unseen_pictures_worse_are_dropped():
     side = from_labels(pooled, answers, text, np.arange(60) % 3, RelationSettings(picture_strength=10.0))
     assert side.kept == (False, True, False)
     assert side.held_out[0].text == 1
-    assert side.held_out[0].text_and_picture < 1
+    assert side.held_out[0].text_and_image < 1
     assert side.held_out[2] == (9, None, None)
     assert not side.weight[:, [0, 2]].any()
     assert not side.bias[[0, 2]].any()
@@ -351,7 +351,7 @@ def test_held_out_pictures_are_judged_by_what_other_parts_say():
     assert tuple(side.held_out[0]) == pytest.approx((80, 1, 0.5))  # with the picture every no stands before every yes
     assert list(side.kept) == [False]
     alone = from_labels(pooled, answers, np.zeros((80, 1), np.float32), np.zeros(80, np.int64), RelationSettings())
-    assert alone.held_out[0].text == alone.held_out[0].text_and_picture  # nothing to learn from
+    assert alone.held_out[0].text == alone.held_out[0].text_and_image  # nothing to learn from
 
 
 def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there_is_nothing():

@@ -85,7 +85,7 @@ def bias(
     with known_errors(download=download):
         from iconotext.evaluate.drawing import check_figure
         from iconotext.papers.analyses.bias import measure, negative_distances, write_distances
-        from iconotext.papers.analyses.document_pictures import document_pictures, some_linked
+        from iconotext.papers.analyses.document_images import document_images, some_linked
 
         settings = make_settings(BiasSettings, parse_settings(set_ or [], BiasSettings)[0])
         figure = output or (None if as_json else Path("distances.svg"))
@@ -94,7 +94,7 @@ def bias(
         chosen = select(corpus, split)
         documents = some_linked(of_split(corpus, chosen.split), settings.documents, seed=settings.seed)
         shown = progress(documents, total=len(documents), label="Encoding")
-        pictures = list(document_pictures(shown, _image(settings)))
+        pictures = list(document_images(shown, _image(settings)))
         if len(pictures) < len(documents):
             left_out = len(documents) - len(pictures)
             complain(f"{left_out} of {counted(len(documents), 'document')} left out, because no picture can be read")

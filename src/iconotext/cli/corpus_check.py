@@ -59,7 +59,7 @@ def check(
         processes, wrong = workers or os.cpu_count() or 1, False
         for path in paths:
             watch = partial(_watched, documents=total(path))
-            checked = check_corpus(path, decode_pictures=pictures, workers=processes, watch=watch)
+            checked = check_corpus(path, decode_images=pictures, workers=processes, watch=watch)
             if json:
                 say_json(_checked_json(checked))
             else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from iconotext.features import ImageBackbone
     from iconotext.types import Document, FloatMatrix
 
-PICTURES = 256
+IMAGES = 256
 """Pictures that are encoded before their features are used."""
 
 
@@ -25,9 +25,9 @@ def encoded(encoder: ImageBackbone, files: Sequence[Path], label: str) -> Iterat
     """
     from iconotext.errors import CorpusError
 
-    starts = range(0, len(files), PICTURES)
+    starts = range(0, len(files), IMAGES)
     for start in progress(starts, total=len(starts), label=label):
-        some = files[start : start + PICTURES]
+        some = files[start : start + IMAGES]
         features = encoder.encode(some)
         for file, problem in zip(some, features.problems, strict=True):
             if problem is not None:

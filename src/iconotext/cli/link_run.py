@@ -66,7 +66,7 @@ class Run:
         self._given = {path for path, folder in self.found if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
-        self._pictures: list[Problem] = []
+        self._images: list[Problem] = []
         self._unchanged = 0
         self._told = False
         self._only: LinkedDocument | None = None
@@ -82,7 +82,7 @@ class Run:
         from iconotext.report.problems import Problem
 
         documents = [Problem(str(each.path), "document", _without_path(each)) for each in self._failures]
-        return documents + self._pictures
+        return documents + self._images
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, with a word now and then on how far they are."""
@@ -103,7 +103,7 @@ class Run:
         self._counts.append(counts)
         self._unchanged += linked is None
         where = str(path or counts.name)
-        self._pictures += [Problem(where, picture, why) for picture, why in counts.problems]
+        self._images += [Problem(where, picture, why) for picture, why in counts.problems]
         logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
 
     def show_table(self) -> None:

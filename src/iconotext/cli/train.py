@@ -134,7 +134,7 @@ def train_relation_model(
         )
     for name, found in metrics["pictures"].get("held_out", {}).items():
         say(
-            f"{name}: with its picture {_precision(found['text_and_picture'])}, without "
+            f"{name}: with its picture {_precision(found['text_and_image'])}, without "
             f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
             + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
         )

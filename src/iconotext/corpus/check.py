@@ -22,11 +22,11 @@ import numpy as np
 from iconotext.corpus.check_part import CODES, PartSummary, summarise
 from iconotext.corpus.digest_table import DigestTable
 from iconotext.corpus.document_row import Pictures, Whereabouts
+from iconotext.corpus.image_keys import content_key
 from iconotext.corpus.in_order import in_order
-from iconotext.corpus.picture_keys import content_key
 from iconotext.corpus.row import Part, Problem, Record, Row
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
-from iconotext.errors import CorpusError, PictureError
+from iconotext.errors import CorpusError, ImageError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.images import decode
 
@@ -76,7 +76,7 @@ class CheckedCorpus:
 def check_corpus(
     path: Path,
     *,
-    decode_pictures: bool = True,
+    decode_images: bool = True,
     workers: int = 1,
     watch: Callable[[Iterable[PartSummary]], Iterable[PartSummary]] | None = None,
 ) -> CheckedCorpus:
@@ -89,7 +89,7 @@ def check_corpus(
 
     Args:
         path: The corpus.
-        decode_pictures: False: only look whether the files are there.
+        decode_images: False: only look whether the files are there.
         workers: Processes that read a large corpus. A script that has several must have its own beginning under
             ``if __name__ == "__main__"``.
         watch: Passes on what it gets, a number of documents each time, and shows somebody that it comes.
@@ -97,7 +97,7 @@ def check_corpus(
     Raises:
         CorpusError: Nothing of it can be read.
     """
-    check = _Check(path, decode_pictures)
+    check = _Check(path, decode_images)
     summaries = check.summaries(workers)
     try:
         for summary in summaries if watch is None else watch(summaries):
@@ -114,15 +114,15 @@ def check_corpus(
 class _Check:
     """What is remembered from part to part."""
 
-    def __init__(self, path: Path, decode_pictures: bool) -> None:
+    def __init__(self, path: Path, decode_images: bool) -> None:
         self._path = path
         self._name = format_of(path)
         self._format = FORMATS[self._name]
         self._folder = corpus_folder(path)
-        self._pictures = Pictures(self._folder, files=self._format.files)
+        self._images = Pictures(self._folder, files=self._format.files)
         there = (self._folder / TABLE_FILE).is_file() or (self._folder / ROWS_FILE).is_file()
         self._table: FeatureTable | None = load_feature_table(self._folder / TABLE_FILE) if there else None
-        self._decode = decode_pictures
+        self._decode = decode_images
         self._pool = ThreadPoolExecutor(thread_name_prefix="iconotext-check")
         self._part: _Part | None = None
         self._words: dict[str, int] = {}  # beginnings of places, by their number in the tables
@@ -187,7 +187,7 @@ class _Check:
         if self._format.has_ids:
             found += self._repeated(part, places)
         slots, new = self._sources.put(part.sources)
-        found += self._new_pictures(part, new)
+        found += self._new_images(part, new)
         found += self._leaks(part, slots, places)
         self.add([problem for *_, problem in sorted(found, key=lambda each: each[:3])])
 
@@ -209,7 +209,7 @@ class _Check:
             first = self._place(int(self._ids.values[slots[i]]))
             yield int(part.documents[i]), 1, 0, repeated_id(place, row.id, first)
 
-    def _new_pictures(self, part: _Part, new: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, Problem]]:
+    def _new_images(self, part: _Part, new: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, Problem]]:
         """Pictures that come for the first time and have something wrong with them."""
         where = part.sources & np.uint64(3)
         self._elsewhere += int((new & (where == Whereabouts.WEB)).sum())
@@ -225,7 +225,7 @@ class _Check:
             if problem is not None:
                 yield part.told(i, 2, problem)
         for i in lost.tolist():
-            yield part.told(i, 2, self._pictures.find(part.source(i))[1] or "not found")
+            yield part.told(i, 2, self._images.find(part.source(i))[1] or "not found")
 
     def _problem(self, picture: tuple[str, int]) -> str | None:
         """What is wrong with a picture or its features."""
@@ -235,7 +235,7 @@ class _Check:
                 decode(self._folder / source, at_least=1)
             elif self._table is not None:
                 self._table.rows([source])
-        except (CorpusError, PictureError) as error:
+        except (CorpusError, ImageError) as error:
             return str(error)
         return None
 

@@ -99,13 +99,13 @@ class _Known:
 
     def __init__(self, pictures: Pictures) -> None:
         self.codes: dict[str, int] = {}
-        self._pictures = pictures
+        self._images = pictures
 
     def look(self, source: str) -> int:
         """Digest and whereabouts of an image."""
         if len(self.codes) >= KNOWN:
             self.codes.clear()
-        code = digest_of(source) & ~3 | self._pictures.whereabouts(source)
+        code = digest_of(source) & ~3 | self._images.whereabouts(source)
         self.codes[source] = code
         return code
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iconotext.corpus.connected import connected, grouped
-from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.image_keys import ImageKeys
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError, SettingError
 from iconotext.types import Document
@@ -54,7 +54,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
     Raises:
         CorpusError: There is no group of documents that is small enough for validation or test.
     """
-    keys = PictureKeys()
+    keys = ImageKeys()
     groups = connected([keys.of(image) for image in document.images] for document in documents)
     return grouped_splits(groups, shares, seed=seed)
 

@@ -76,7 +76,7 @@ class RelationWeights:
 class RelationModel:
     """Says how probable each relation is between texts and pictures.
 
-    P(relation | text, picture) is the logistic function of ``text_logits`` + ``picture_offsets``.
+    P(relation | text, picture) is the logistic function of ``text_logits`` + ``image_offsets``.
 
     Attributes:
         name: Equal for equal weights: what the folder is called, and a digest of its weights.
@@ -117,7 +117,7 @@ class RelationModel:
             logits[start : start + len(some)] = np.clip(calibrated, -LIMIT, LIMIT)
         return logits
 
-    def picture_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
+    def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """(M, R) what M pictures add to the log-odds; 0 for a relation on which pictures have no say.
 
         Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.image_keys import ImageKeys
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS
 from iconotext.types import Document, Image
@@ -113,7 +113,7 @@ def pair_vectors(space: SearchSpace, documents: Iterable[Document]) -> PairVecto
         CorpusError: No pair is left.
     """
     left_out: list[LeftOut] = []
-    keys = PictureKeys()
+    keys = ImageKeys()
     numbers: dict[bytes, int] = {}
     pictures: list[Image] = []
     problems: list[str | None] = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from iconotext.types import FloatMatrix, Image
 
-PICTURES = 256
+IMAGES = 256
 """Pictures that are encoded before they are written, about what is lost when a run is killed."""
 
 TEXTS = 2048
@@ -223,8 +223,8 @@ def _arrays(row: RegionRow) -> list[NDArray[Any]]:
 
 def _digests(files: Sequence[Picture], pool: ThreadPoolExecutor) -> Iterator[tuple[int, list[bytes | None]]]:
     """Where some files start, and their digests, None for one that cannot be read."""
-    for start in range(0, len(files), PICTURES):
-        yield start, list(pool.map(_digest, files[start : start + PICTURES]))
+    for start in range(0, len(files), IMAGES):
+        yield start, list(pool.map(_digest, files[start : start + IMAGES]))
 
 
 def _digest(file: Picture) -> bytes | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.features.backbone import ImageFeatures, Picture
 from iconotext.features.cores import on_cores, usable_cores
 from iconotext.images import decode
@@ -57,11 +57,11 @@ def pixel_batches(
         threads: Threads that decode, by default one a core.
     """
 
-    def ready(file: Picture) -> P | PictureError:
+    def ready(file: Picture) -> P | ImageError:
         return _prepared(file, prepare, at_least)
 
     pool = ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="iconotext-decode")
-    waiting: deque[tuple[int, Future[P | PictureError]]] = deque()
+    waiting: deque[tuple[int, Future[P | ImageError]]] = deque()
     to_do = iter(enumerate(files))
     try:
         while True:
@@ -82,17 +82,17 @@ def pixel_batch(
     return _gather((row, _prepared(file, prepare, at_least)) for row, file in files)
 
 
-def _prepared(file: Picture, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | PictureError:
+def _prepared(file: Picture, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | ImageError:
     try:
         return prepare(decode(file, at_least=at_least))
-    except PictureError as error:
+    except ImageError as error:
         return error
 
 
-def _gather(results: Iterable[tuple[int, P | PictureError]]) -> PixelBatch[P]:
+def _gather(results: Iterable[tuple[int, P | ImageError]]) -> PixelBatch[P]:
     batch: PixelBatch[P] = PixelBatch([], [], {})
     for row, result in results:
-        if isinstance(result, PictureError):
+        if isinstance(result, ImageError):
             batch.problems[row] = str(result)
         else:
             batch.rows.append(row)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
-from iconotext.images.file import decode_picture, decode_pixels, picture_kind, picture_size
+from iconotext.errors import ImageError
+from iconotext.images.file import decode_image, decode_pixels, image_kind, image_size
 from iconotext.images.kind import Kind
 from iconotext.types import Image
 from iconotext.worker import LimitError, apart
@@ -53,18 +53,18 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         scaled to 8 bits, EXIF rotation applied where it can be read, SVG drawn ``svg.LONGER_SIDE`` pixels long.
 
     Raises:
-        PictureError: No such file, not a picture, damaged, or too large. For bytes the message names no place.
+        ImageError: No such file, not a picture, damaged, or too large. For bytes the message names no place.
     """
     try:
-        kind = picture_kind(file)
+        kind = image_kind(file)
         if kind == "plain":
-            return decode_picture(file, kind, at_least, max_pixels)
+            return decode_image(file, kind, at_least, max_pixels)
         size, pixels = _here_or_apart(kind, decode_pixels, file, at_least, max_pixels)
         return Pillow.frombytes("RGB", size, pixels)
-    except PictureError as error:
+    except ImageError as error:
         if isinstance(file, bytes):
             raise
-        raise PictureError(f"{file}: {error}") from error
+        raise ImageError(f"{file}: {error}") from error
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
@@ -103,8 +103,8 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
     if file is None:
         return "file not found"
     try:
-        width, height = _here_or_apart(picture_kind(file), picture_size, file, max_pixels)
-    except PictureError as error:
+        width, height = _here_or_apart(image_kind(file), image_size, file, max_pixels)
+    except ImageError as error:
         return str(error)
     if min(width, height) < min_side:
         return f"{_ICON} {min_side} px ({width} × {height}): an icon or a spacer"
@@ -149,7 +149,7 @@ def _here_or_apart(kind: Kind, function: Callable[..., Result], file: Path | byt
     """Call a function of ``picture_file`` here, or, for kinds whose memory no header tells, in the other process.
 
     Raises:
-        PictureError: Of the function, or it took too much memory or time there.
+        ImageError: Of the function, or it took too much memory or time there.
     """
     if kind == "plain":
         return function(file, kind, *arguments)
@@ -158,4 +158,4 @@ def _here_or_apart(kind: Kind, function: Callable[..., Result], file: Path | byt
         return apart(function, MAX_APART, seconds, file, kind, *arguments)
     except LimitError as error:
         limits = f"{MAX_APART / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
-        raise PictureError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error
+        raise ImageError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error

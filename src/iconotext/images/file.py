@@ -16,7 +16,7 @@ from PIL import UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images.heif import decode_heif, heif_size
 from iconotext.images.jpeg_scans import check_scans
 from iconotext.images.kind import HEAD, Kind, kind_of, named, raw_format
@@ -34,30 +34,30 @@ MAX_READS = 100_000
 _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only cameras' raw files have so
 
 
-def picture_kind(file: Path | bytes) -> Kind:
+def image_kind(file: Path | bytes) -> Kind:
     """How a file is to be decoded.
 
     Raises:
-        PictureError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
+        ImageError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
     """
     with _told(), _stream(file) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
         head = stream.read(HEAD)
     if size > MAX_BYTES:
-        raise PictureError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
+        raise ImageError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
     if not head:
-        raise PictureError(f"empty: the {'picture' if isinstance(file, bytes) else 'file'} has 0 bytes")
+        raise ImageError(f"empty: the {'picture' if isinstance(file, bytes) else 'file'} has 0 bytes")
     if raw := raw_format(head, file):
-        raise PictureError(_raw(raw))
+        raise ImageError(_raw(raw))
     return kind_of(head)
 
 
-def picture_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, int]:
+def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, int]:
     """Width and height, from the header alone.
 
     Raises:
-        PictureError: Not a picture, damaged, or more than ``max_pixels``.
+        ImageError: Not a picture, damaged, or more than ``max_pixels``.
     """
     with _told():
         if kind == "SVG":
@@ -72,11 +72,11 @@ def picture_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, 
             return picture.size
 
 
-def decode_picture(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
+def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
     """RGB; see ``images.decode``.
 
     Raises:
-        PictureError: Not a picture, damaged, or too large. It names no place.
+        ImageError: Not a picture, damaged, or too large. It names no place.
     """
     with _told():
         if kind == "SVG":
@@ -95,8 +95,8 @@ def decode_picture(file: Path | bytes, kind: Kind, at_least: int | None, max_pix
 def decode_pixels(
     file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
-    """What ``decode_picture`` gives, in a form that can go from one process to another: size, and 3 bytes a pixel."""
-    picture = decode_picture(file, kind, at_least, max_pixels)
+    """What ``decode_image`` gives, in a form that can go from one process to another: size, and 3 bytes a pixel."""
+    picture = decode_image(file, kind, at_least, max_pixels)
     return picture.size, picture.tobytes()
 
 
@@ -109,13 +109,13 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
         try:
             picture = Pillow.open(stream, formats=FORMATS)
         except UnidentifiedImageError as error:
-            raise PictureError(named(head)) from error
+            raise ImageError(named(head)) from error
         if picture.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
             stream.left = math.inf
         with picture:
             tags: Any = getattr(picture, "tag_v2", {})
             if _DNG in tags or (_INNER in tags and tags.get(_SUBFILE) == 1):
-                raise PictureError(_raw("DNG" if _DNG in tags else "NEF, ARW or the like"))
+                raise ImageError(_raw("DNG" if _DNG in tags else "NEF, ARW or the like"))
             _check_size(picture.size, max_pixels)
             yield picture
 
@@ -128,7 +128,7 @@ class _Stream(io.BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         self.left -= 1
         if self.left < 0:
-            raise PictureError("of more and smaller parts than any program makes: save it again")
+            raise ImageError("of more and smaller parts than any program makes: save it again")
         return super().read(size)
 
 
@@ -140,7 +140,7 @@ def _stream(file: Path | bytes) -> Iterator[_Stream]:
         stream.left = MAX_READS + stream.seek(0, io.SEEK_END) / 64
         stream.seek(0)
     except ValueError as error:  # a NUL in the path
-        raise PictureError(f"cannot be read: {_one_line(error)}") from error
+        raise ImageError(f"cannot be read: {_one_line(error)}") from error
     with stream:
         yield stream
 
@@ -155,27 +155,27 @@ def _contents(file: Path | bytes) -> bytes:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Make a ``PictureError`` of whatever a file raises, without the place, which the caller knows."""
+    """Make a ``ImageError`` of whatever a file raises, without the place, which the caller knows."""
     try:
         yield
-    except (PictureError, MemoryError):
+    except (ImageError, MemoryError):
         raise
     except FileNotFoundError as error:
-        raise PictureError("file not found") from error
+        raise ImageError("file not found") from error
     except Pillow.DecompressionBombError as error:
-        raise PictureError("too many pixels to decode: scale it down") from error
+        raise ImageError("too many pixels to decode: scale it down") from error
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise PictureError(f"cannot be read: {error.strerror or _one_line(error)}") from error
-        raise PictureError("cut off or damaged: save or download it again") from error
+            raise ImageError(f"cannot be read: {error.strerror or _one_line(error)}") from error
+        raise ImageError("cut off or damaged: save or download it again") from error
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
     if width * height > max_pixels:
-        raise PictureError(f"{width} × {height} are more than {max_pixels:,} pixels: scale it down")
+        raise ImageError(f"{width} × {height} are more than {max_pixels:,} pixels: scale it down")
     if width < 1 or height < 1:
-        raise PictureError(f"damaged: a size of {width} × {height}")
+        raise ImageError(f"damaged: a size of {width} × {height}")
 
 
 def _raw(kind: str) -> str:
@@ -193,7 +193,7 @@ _loud: warnings.catch_warnings[None] | None = None
 
 @contextmanager
 def pillow_silenced() -> Iterator[None]:
-    """No warnings from Pillow: what matters in them becomes a ``PictureError``.
+    """No warnings from Pillow: what matters in them becomes a ``ImageError``.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and pictures are decoded on several threads:
     the first thread to come in puts the filter there, the last one to leave takes it away.

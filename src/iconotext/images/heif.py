@@ -34,7 +34,7 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
         at_least: As for ``decode``.
 
     Raises:
-        PictureError: It takes more memory than there may be.
+        ImageError: It takes more memory than there may be.
         Exception: Nearly any, on damaged files.
     """
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 
 MAX_SCANS = 100
 """Encoders make about a dozen."""
@@ -30,7 +30,7 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
         progressive: Without, a first scan of all components is the only one, and the file is read no further.
 
     Raises:
-        PictureError: More than ``MAX_SCANS``, or more than ``MAX_PARTS``.
+        ImageError: More than ``MAX_SCANS``, or more than ``MAX_PARTS``.
     """
     scans, at = 0, 2
     chunk, start = b"", 0
@@ -54,7 +54,7 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
         if kind == _SCAN:
             scans += 1
             if scans > MAX_SCANS:
-                raise PictureError(f"a JPEG of more than {MAX_SCANS} scans, which no program makes: save it again")
+                raise ImageError(f"a JPEG of more than {MAX_SCANS} scans, which no program makes: save it again")
             if not progressive and inside == components:
                 return
-    raise PictureError(f"a JPEG of more than {MAX_PARTS:,} parts, which no program makes: save it again")
+    raise ImageError(f"a JPEG of more than {MAX_PARTS:,} parts, which no program makes: save it again")

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image as Pillow
 from PIL.ImageFile import ImageFile
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 
 MAX_DECODED = 576 * 2**20
 """Bytes that the pictures being decoded may take in this process, those of all threads together."""
@@ -51,7 +51,7 @@ def upright_rgb(picture: ImageFile, at_least: int | None, encoded_size: int) -> 
         encoded_size: Bytes of the file, which some formats keep in memory.
 
     Raises:
-        PictureError: It takes more memory than there may be.
+        ImageError: It takes more memory than there may be.
     """
     full = size = picture.size
     needed = full[0] * full[1] * _PER_PIXEL.get(picture.format or "", _bytes_per_pixel(picture.mode))
@@ -216,11 +216,11 @@ def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
     """Wait until there is so much left of ``MAX_DECODED``, and keep it while the block runs.
 
     Raises:
-        PictureError: It is more than there will ever be.
+        ImageError: It is more than there will ever be.
     """
     global _free
     if needed > MAX_DECODED:
-        raise PictureError(
+        raise ImageError(
             f"{size[0]} × {size[1]} pixels take {needed / 2**20:,.0f} MiB to decode,"
             f" more than {MAX_DECODED / 2**20:,.0f}: scale it down, or save it as JPEG"
         )

@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 from PIL import Image as Pillow
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 
 LONGER_SIDE = 1024
 """Pixels of the longer side of what is drawn, however small or large the drawing says it is."""
@@ -37,7 +37,7 @@ def svg_size(data: bytes) -> tuple[int, int]:
     """Width and height in pixels that a drawing says it has; without, those of its ``viewBox``.
 
     Raises:
-        PictureError: It is no well-formed SVG, or larger than ``MAX_BYTES``.
+        ImageError: It is no well-formed SVG, or larger than ``MAX_BYTES``.
     """
     root = _parsed(data)
     box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
@@ -55,7 +55,7 @@ def render_svg(data: bytes) -> Pillow.Image:
     """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in DejaVu Sans.
 
     Raises:
-        PictureError: It is no well-formed SVG, larger than ``MAX_BYTES``, or there is nothing to be seen in it.
+        ImageError: It is no well-formed SVG, larger than ``MAX_BYTES``, or there is nothing to be seen in it.
     """
     from resvg_py import svg_to_bytes
 
@@ -81,17 +81,17 @@ def render_svg(data: bytes) -> Pillow.Image:
             monospace_family=font,
         )
     except ValueError as error:
-        raise PictureError(f"an SVG that cannot be drawn ({error}): convert it to PNG") from error
+        raise ImageError(f"an SVG that cannot be drawn ({error}): convert it to PNG") from error
     with Pillow.open(io.BytesIO(drawn), formats=["PNG"]) as picture:
         rgba = picture.convert("RGBA")
     if rgba.getchannel("A").getextrema() == (0, 0):
-        raise PictureError("an SVG with nothing to be seen in it")
+        raise ImageError("an SVG with nothing to be seen in it")
     return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
 
 
 def _parsed(data: bytes) -> Element:
     if len(data) > MAX_BYTES:
-        raise PictureError(f"an SVG of more than {MAX_BYTES / 2**20:.0f} MiB: convert it to PNG")
+        raise ImageError(f"an SVG of more than {MAX_BYTES / 2**20:.0f} MiB: convert it to PNG")
     # Entities of its own are usual in drawings of some programs; libxml2 limits by how much they may grow.
     parser = etree.XMLParser(
         resolve_entities="internal",  # type: ignore[arg-type]  # the stubs are older
@@ -105,9 +105,9 @@ def _parsed(data: bytes) -> Element:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise PictureError(f"a damaged SVG ({reason}): save or download it again") from error
+        raise ImageError(f"a damaged SVG ({reason}): save or download it again") from error
     if root.tag != "{http://www.w3.org/2000/svg}svg":
-        raise PictureError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")
+        raise ImageError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")
     return root
 
 

@@ -17,7 +17,7 @@ from iconotext.features.cores import usable_cores
 from iconotext.images import inspect
 from iconotext.library.commit import Change, commit, with_places
 from iconotext.library.encode import Encoder
-from iconotext.library.files import Found, digest_of, file_state, picture_date
+from iconotext.library.files import Found, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, Said, clean
 from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.report import Report
@@ -59,7 +59,7 @@ def add_files(
             named = [file for file in some if _has_text_name(file, report)]
             old = {file: ledger.get(str(file.path)) for file in named}
             pictures = [file for file in named if file.kind == "picture"]
-            changes = pool.map(lambda file, old=old: _picture(file, old[file], encoder, report), pictures)
+            changes = pool.map(lambda file, old=old: _image(file, old[file], encoder, report), pictures)
             waiting = [change for change in changes if change is not None]
             due = time.monotonic() + SECONDS
             for file in named:
@@ -148,7 +148,7 @@ def _has_text_name(file: Found, report: Report) -> bool:
     return False
 
 
-def _picture(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> Change | None:
+def _image(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> Change | None:
     """What has changed about a picture's file; None if nothing has."""
     path, settings = str(file.path), encoder.looked_at(file)
     state = file_state(file.path) or ""
@@ -168,7 +168,7 @@ def _picture(file: Found, old: Entry | None, encoder: Encoder, report: Report) -
         problem = image.problem.removeprefix(f"{path}: ")
         report.left_out.append((path, problem))
         return Change(path, old, Entry(path, state, settings, (), problem))
-    arrival = Arrival(digest, file.path, [Place(file=path)], *picture_date(file.path, otherwise=file.path))
+    arrival = Arrival(digest, file.path, [Place(file=path)], *image_date(file.path, otherwise=file.path))
     return Change(path, old, Entry(path, state, settings, (digest,)), [arrival])
 
 
@@ -249,7 +249,7 @@ def _arrivals(linked: LinkedDocument, path: Path, first: int, report: Report) ->
         except OSError as error:
             report.left_out.append((f"{path}: {place.source}", f"cannot be read: {error.strerror or error}"))
             continue
-        date = picture_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
+        date = image_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
         inside = image.file if isinstance(image.file, bytes) else None
         found.append(Arrival(digest, image.file, [place], *date, inside=inside))
     return found

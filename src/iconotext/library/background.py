@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SENTENCES = 160
 """Made-up sentences."""
 
-PICTURES = 2000
+IMAGES = 2000
 """Pictures of a large library that are looked at; any two thousand give the same to the second digit."""
 
 
@@ -32,7 +32,7 @@ def made_up_sentences(space: SearchSpace) -> FloatMatrix:
 def measure_background(library: Library, space: SearchSpace) -> Background:
     """The cosines of made-up sentences with what a library holds."""
     sentences = made_up_sentences(space)
-    some = library.some(PICTURES)
+    some = library.some(IMAGES)
     pictures = np.stack([item.vector for item in some])
     said = [item.said for item in some if item.said is not None]
     text = _of(sentences @ np.vstack(said).T) if said else (0.0, 1.0)

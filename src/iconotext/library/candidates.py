@@ -88,7 +88,7 @@ def find_candidates(
     near += library.near(relevance.keys() - digests, vector)
     relevance |= library.matching(words, len(digests), where=one_of("digest", sorted(digests)))
     background = library.settings.background or measure_background(library, space)
-    whole, of_picture, of_text = deviations(
+    whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
         np.array([np.nan if each.said is None else (each.said @ vector).max() for each in near], np.float32),
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
@@ -98,5 +98,5 @@ def find_candidates(
     whole = with_every_word(whole, np.array([has_every_word(each, wanted) for each in has]), len(wanted))
     scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
-    matches = [match_of(float(whole[i]), float(of_picture[i]), float(of_text[i]), sentence, has[i]) for i in order]
+    matches = [match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), sentence, has[i]) for i in order]
     return Candidates([near[i] for i in order], scores[order], matches)

@@ -49,8 +49,8 @@ def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, pictures: FloatMat
     """
     weight, dim = layer.weight.detach().cpu().numpy(), texts.shape[1]  # (R, 2 dim)
     of_texts = texts @ weight[:, :dim].T + layer.bias.detach().cpu().numpy()
-    of_pictures = pictures @ weight[:, dim:].T
-    odds = of_texts[:, None] + of_pictures[None]
+    of_images = pictures @ weight[:, dim:].T
+    odds = of_texts[:, None] + of_images[None]
     return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
 
 

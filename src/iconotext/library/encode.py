@@ -91,7 +91,7 @@ class Encoder:
         else:
             vectors, _ = space.pictures(pictures)
             features = self.pooled.encode(pictures)
-        return Encoded(vectors, self.relation_model.picture_offsets(features.pooled), features.problems)
+        return Encoded(vectors, self.relation_model.image_offsets(features.pooled), features.problems)
 
 
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:

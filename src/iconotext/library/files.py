@@ -17,7 +17,7 @@ from iconotext.images.file import FORMATS, pillow_silenced
 from iconotext.images.kind import RAW
 from iconotext.read import SUFFIXES
 
-PICTURES = frozenset(
+IMAGES = frozenset(
     {
         ".jpg",
         ".jpeg",
@@ -108,7 +108,7 @@ def _within(root: Path, leave_out: Path, unread: list[tuple[Path, str]]) -> Iter
 def file_kind(path: Path) -> Literal["picture", "document"] | None:
     """What a file is by its suffix; None for neither."""
     suffix = path.suffix.lower()
-    return "picture" if suffix in PICTURES else "document" if suffix in SUFFIXES else None
+    return "picture" if suffix in IMAGES else "document" if suffix in SUFFIXES else None
 
 
 def file_state(path: Path) -> str | None:
@@ -132,7 +132,7 @@ def digest_of(picture: Path | bytes) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
 
-def picture_date(picture: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
+def image_date(picture: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
     """When a picture was taken, in whole seconds of local time: what the camera wrote, else the time of a file.
 
     And whether it is what the camera wrote.

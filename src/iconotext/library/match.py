@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iconotext.library.items import Place
     from iconotext.types import FloatMatrix
 
-PICTURE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
+IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
 """Of a picture with texts: weights of the two cosines and of the square root of BM25, and what it begins with, since
 texts that do not fit speak against it. Of a picture without, the cosine weighs 1, and only words of its file name
 count, as much."""
@@ -127,10 +127,10 @@ def deviations(
         (N,) the whole, of the picture alone, and of the text that is nearest (nan without one); all in standard
         deviations.
     """
-    of_picture, of_text = _standard(cosines, background.picture), _standard(said, background.text)
-    with_text = PICTURE * of_picture + TEXT * of_text + SILENT
-    whole = np.where(np.isnan(said), of_picture, with_text) + WORDS * np.sqrt(relevance)
-    return np.asarray(whole, np.float32), of_picture, of_text
+    of_image, of_text = _standard(cosines, background.picture), _standard(said, background.text)
+    with_text = IMAGE * of_image + TEXT * of_text + SILENT
+    whole = np.where(np.isnan(said), of_image, with_text) + WORDS * np.sqrt(relevance)
+    return np.asarray(whole, np.float32), of_image, of_text
 
 
 def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
@@ -156,12 +156,12 @@ def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
     return np.asarray(mean + deviation * found, np.float32)
 
 
-def match_of(whole: float, of_picture: float, of_text: float, sentence: str, has: AbstractSet[str]) -> Match:
+def match_of(whole: float, of_image: float, of_text: float, sentence: str, has: AbstractSet[str]) -> Match:
     """What is told of a match; one that has every word of the sentence, but function words, is good at least.
 
     Args:
         whole: What ``with_every_word`` gives.
-        of_picture: What ``deviations`` gives.
+        of_image: What ``deviations`` gives.
         of_text: Likewise.
         sentence: The question.
         has: The stems of the picture's texts and names.
@@ -170,7 +170,7 @@ def match_of(whole: float, of_picture: float, of_text: float, sentence: str, has
         "strong" if whole >= STRONG else "good" if whole >= GOOD or has_every_word(has, stems(sentence)) else "weak"
     )
     asked = dict.fromkeys(word for word in re.findall(r"\w+", sentence) if has & stems(word))
-    return Match(level, bool(of_picture >= CLEAR), bool(of_text >= CLEAR), tuple(asked))
+    return Match(level, bool(of_image >= CLEAR), bool(of_text >= CLEAR), tuple(asked))
 
 
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:

@@ -21,7 +21,7 @@ LEAST = 0.05
 
 
 class RelationModel(Protocol):
-    """P(relation | text, picture) = sigmoid(text_logits + picture_offsets)."""
+    """P(relation | text, picture) = sigmoid(text_logits + image_offsets)."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class RelationModel(Protocol):
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
         """(N, R) log-odds of the relations from the texts alone."""
 
-    def picture_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
+    def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """(M, R) what pictures add to the log-odds, from (M, dim) features of the default image backbone."""
 
 

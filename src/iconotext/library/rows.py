@@ -118,7 +118,7 @@ def near_of(row: dict[str, Any], similarity: float, relation_model: str | None) 
     places, offsets = places_from(row["places"]), row["offsets"]
     if row["relation_model"] != (relation_model or ""):  # a run that renews them is not through yet
         places, offsets = tuple(replace(place, relations=None) for place in places), None
-    of_picture = None if offsets is None else np.asarray(offsets, np.float32)
+    of_image = None if offsets is None else np.asarray(offsets, np.float32)
     date = row["date"] if row["taken"] else None
     vector = row["vector"][0] if "vector" in row else None
-    return Near(row["digest"], similarity, places, date, of_picture, vector, row.get("said"))
+    return Near(row["digest"], similarity, places, date, of_image, vector, row.get("said"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import LibraryError, PictureError, SettingError
+from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import find_candidates
 from iconotext.library.coherence import relation_probabilities
 from iconotext.library.filters import Filters
@@ -140,7 +140,7 @@ def search(
 
     Raises:
         LibraryError: The library is empty, or was made with another model.
-        PictureError: The picture to be like cannot be read.
+        ImageError: The picture to be like cannot be read.
         SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
     """
     check_models(library, query, space, relation_model)
@@ -252,7 +252,7 @@ def _vector(query: Query, space: SearchSpace) -> FloatMatrix:
     if query.picture is not None:
         vectors, problems = space.pictures([query.picture])
         if problems[0] is not None:
-            raise PictureError(problems[0])
+            raise ImageError(problems[0])
         parts.append(vectors[0])
     vector = np.sum(parts, axis=0)
     length = float(np.linalg.norm(vector))

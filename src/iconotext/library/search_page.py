@@ -55,7 +55,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         query: What was searched for.
         results: What was found; their files are read for the pictures.
     """
-    shown = _pictures(library, results)
+    shown = _images(library, results)
     asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
     example = embed([Image("", file) for file in asked], range(len(asked)), longer_side=THUMBNAIL).get(0)
     return filled(
@@ -84,7 +84,7 @@ def write_search_page(
     write_text(path, search_page(library, query, results), force=force)
 
 
-def _pictures(library: Library, results: Sequence[Result]) -> list[Embedded]:
+def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
     found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
     for number, result in enumerate(results):

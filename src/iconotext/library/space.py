@@ -110,7 +110,7 @@ def model_space(name: str, text: TextBackbone, image: ImageBackbone, stored: Sto
     def look(files: Sequence[Picture]) -> tuple[FloatMatrix, ImageFeatures]:
         features = image.encode(files)
         of_classes = None if classes is None else _concepts(features, classes)
-        vectors = _joined(_pictures(stored, features), of_classes, bridge)
+        vectors = _joined(_images(stored, features), of_classes, bridge)
         vectors[[problem is not None for problem in features.problems]] = 0
         return vectors, features
 
@@ -137,7 +137,7 @@ def _texts(stored: StoredModel | None, given: Sequence[str], vectors: FloatMatri
     return encode_sentences(stored, given, vectors)
 
 
-def _pictures(stored: StoredModel | None, features: ImageFeatures) -> FloatMatrix:
+def _images(stored: StoredModel | None, features: ImageFeatures) -> FloatMatrix:
     if stored is None:
         return features.pooled
     from iconotext.embed.joint import encode_images

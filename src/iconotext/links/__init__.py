@@ -41,7 +41,7 @@ better than nothing."""
 
 def link_document(
     document: Document,
-    picture_similarity: FloatMatrix | None,
+    image_similarity: FloatMatrix | None,
     encode: Encode,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
@@ -55,7 +55,7 @@ def link_document(
 
     Args:
         document: With S sentences and V images; either may be 0.
-        picture_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
         encode: Texts to unit vectors, for captions.
         evidence: The kinds to use, of ``EVIDENCE``.
         select: Which cells become links: a name from ``SELECTIONS``.
@@ -74,7 +74,7 @@ def link_document(
     choose = selection(select)
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
-    found = weigh_evidence(document, picture_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
+    found = weigh_evidence(document, image_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
     if min_confidence is None:
         silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind != "picture")
         ranking = "picture" in found.contributions and silent and select != "threshold"

@@ -102,7 +102,7 @@ def combine(
     shape: tuple[int, int],
     has_text: NDArray[np.bool_],
     reference: FloatMatrix | None = None,
-    picture_similarity: FloatMatrix | None = None,
+    image_similarity: FloatMatrix | None = None,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> Combination:
     """Weighs the evidence of a document.
@@ -112,7 +112,7 @@ def combine(
         shape: (S, V).
         has_text: (V,) whether there is anything to compare for the caption evidence.
         reference: (S, V) from ``reference_evidence``, None where it is switched off.
-        picture_similarity: (S, V) cosines; the score where pictures are the only evidence.
+        image_similarity: (S, V) cosines; the score where pictures are the only evidence.
         coefficients: By ``subset_name``; those of the package by default.
 
     Raises:
@@ -120,7 +120,7 @@ def combine(
     """
     for name, matrix in [(n, m) for kind in features.values() for n, m in kind.items()] + [
         ("reference", reference),
-        ("picture_similarity", picture_similarity),
+        ("image_similarity", image_similarity),
     ]:
         if matrix is not None and matrix.shape != shape:
             raise ShapeError(f"{name} has the shape {matrix.shape}, the document {shape} (sentences, images)")
@@ -141,8 +141,8 @@ def combine(
     if reference is not None:
         explicit = reference >= EXPLICIT
         confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
-    only_picture = kinds == ["picture"] and reference is None and picture_similarity is not None
-    score = picture_similarity if only_picture and picture_similarity is not None else _logistic(log_odds)
+    only_image = kinds == ["picture"] and reference is None and image_similarity is not None
+    score = image_similarity if only_image and image_similarity is not None else _logistic(log_odds)
     return Combination(contributions, score, confidence)
 
 

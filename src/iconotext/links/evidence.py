@@ -11,8 +11,8 @@ import numpy as np
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links.caption import Encode, caption_features, texts_of
 from iconotext.links.combine import Coefficients, Combination, combine
+from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
-from iconotext.links.picture import picture_features
 from iconotext.links.reference import reference_evidence
 from iconotext.types import EVIDENCE, Document, Evidence
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def weigh_evidence(
     document: Document,
-    picture_similarity: FloatMatrix | None,
+    image_similarity: FloatMatrix | None,
     encode: Encode,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
@@ -35,7 +35,7 @@ def weigh_evidence(
 
     Args:
         document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
-        picture_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
         encode: Texts to unit vectors, for captions; called at most once, and not if no image has a text.
         evidence: The kinds to use. Kinds that the document does not have are left out.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
@@ -48,15 +48,15 @@ def weigh_evidence(
     shape = (len(document.sentences), len(document.images))
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
-    if picture_similarity is not None and picture_similarity.shape != shape:
-        raise ShapeError(f"picture_similarity is {picture_similarity.shape}, the document {shape} (sentences, images)")
+    if image_similarity is not None and image_similarity.shape != shape:
+        raise ShapeError(f"image_similarity is {image_similarity.shape}, the document {shape} (sentences, images)")
     if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
         raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
 
     good = np.array([j for j, image in enumerate(document.images) if image.problem is None], dtype=np.int64)
     similarity = None
-    if picture_similarity is not None and "picture" in evidence:
-        similarity = np.asarray(picture_similarity, dtype=np.float32)[:, good]
+    if image_similarity is not None and "picture" in evidence:
+        similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
     # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
     reference = reference_evidence(document)[:, good] if "reference" in evidence else None
     sound = replace(document, images=tuple(document.images[j] for j in good))
@@ -65,7 +65,7 @@ def weigh_evidence(
         shape=(shape[0], len(good)),
         has_text=texts_there(sound),
         reference=reference,
-        picture_similarity=similarity,
+        image_similarity=similarity,
         coefficients=coefficients,
     )
     return Combination(
@@ -77,7 +77,7 @@ def weigh_evidence(
 
 def fitted_features(
     document: Document,
-    picture_similarity: FloatMatrix | None,
+    image_similarity: FloatMatrix | None,
     encode: Encode,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
@@ -89,8 +89,8 @@ def fitted_features(
         Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
     """
     features: dict[Evidence, dict[str, FloatMatrix]] = {}
-    if "picture" in evidence and picture_similarity is not None:
-        features["picture"] = picture_features(picture_similarity)
+    if "picture" in evidence and image_similarity is not None:
+        features["picture"] = image_features(image_similarity)
     if "caption" in evidence:
         features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors)
     if "layout" in evidence:

@@ -28,7 +28,7 @@ SHORTER, LONGER = 448, 1024
 """Pixels of the sides of the copy that is covered; image encoders look at no more than about so many."""
 
 
-def coverable_picture(
+def coverable_image(
     file: Picture, look: Callable[[Sequence[Picture]], FloatMatrix], *, window: int = WINDOW
 ) -> Coverable:
     """A picture whose cells can be covered with its mean colour.
@@ -40,7 +40,7 @@ def coverable_picture(
         window: Cells on each side of what is covered at a time, 1 to ``GRID``.
 
     Raises:
-        PictureError: It cannot be decoded.
+        ImageError: It cannot be decoded.
     """
     pixels = _small(file)
     mean = np.round(pixels.mean(axis=(0, 1))).astype(np.uint8)

@@ -37,9 +37,7 @@ def with_relations(
     texts = model.text_logits([linked.document.sentences[number].text for number in sentences])
     said = dict(zip(sentences, texts, strict=True))
     images = sorted({link.image for link in linked.links} & set(pooled))
-    added = dict(
-        zip(images, model.picture_offsets(np.stack([pooled[n] for n in images])), strict=True) if images else ()
-    )
+    added = dict(zip(images, model.image_offsets(np.stack([pooled[n] for n in images])), strict=True) if images else ())
     nothing = np.zeros(len(model.relations), np.float32)
     links = []
     for link in linked.links:

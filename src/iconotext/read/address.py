@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
-from iconotext.errors import OutsideError, PictureError
+from iconotext.errors import ImageError, OutsideError
 from iconotext.read.settings import ReadSettings
 
 ON_THE_WEB = re.compile("https?://", re.IGNORECASE)
@@ -45,21 +45,21 @@ class Addresses:
         """The picture at an address, as ``open_address`` finds it.
 
         Raises:
-            PictureError: It cannot be had, or the document names too many.
+            ImageError: It cannot be had, or the document names too many.
         """
         fetch = self._given[-1].fetch
         if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
             return open_address(address, *self._given)
         if address not in self._known:
             if len(self._known) >= MAX_LOOKED_UP:
-                raise PictureError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
+                raise ImageError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
             try:
                 self._known[address] = open_address(address, *self._given)
-            except PictureError as error:
+            except ImageError as error:
                 self._known[address] = str(error)
         known = self._known[address]
         if isinstance(known, str):
-            raise PictureError(known)
+            raise ImageError(known)
         return known
 
 
@@ -72,16 +72,16 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
 
     Raises:
         OutsideError: It leads out of the allowed folder.
-        PictureError: There is nothing there, or it may not be fetched.
+        ImageError: There is nothing there, or it may not be fetched.
     """
     address = address.strip()
     if address[:5].lower() == "data:":
         return _inline(address)
     if len(address) > MAX_LENGTH:
-        raise PictureError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
+        raise ImageError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
     if REMOTE.match(address) and not _double_slash_path(address, document, settings):
         if not settings.fetch:
-            raise PictureError("a picture on the web: fetch=True fetches it")
+            raise ImageError("a picture on the web: fetch=True fetches it")
         from iconotext.read.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
@@ -90,7 +90,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     folder = document.parent
     for path in dict.fromkeys((_path_part(address), unquote(_path_part(address)), address)):
         if "\x00" in path:
-            raise PictureError("its address has a zero byte in it")
+            raise ImageError("its address has a zero byte in it")
         if path[:1] in ("/", "\\"):
             found = _on_site(path, folder, settings)
         else:
@@ -104,7 +104,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         if address[:1] == "/"
         else "beside the document"
     )
-    raise PictureError(f"not found {where}")
+    raise ImageError(f"not found {where}")
 
 
 def _path_part(address: str) -> str:
@@ -158,7 +158,7 @@ def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
                 "with root=... or allow all with allow_outside=True"
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
-        raise PictureError(f"not a usable address: {error}") from error
+        raise ImageError(f"not a usable address: {error}") from error
     return path if os.path.isfile(path) else None
 
 
@@ -166,12 +166,12 @@ def _absolute(address: str, settings: ReadSettings) -> Path:
     scheme = SCHEME.match(address)
     name = scheme[1].lower() if scheme and not DRIVE.match(address) else "file"
     if name != "file":
-        raise PictureError(f"an address of kind {name}: cannot be read")
+        raise ImageError(f"an address of kind {name}: cannot be read")
     if not settings.allow_outside:
         raise OutsideError("an absolute address on this machine: allow_outside=True allows it")
     path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
     if not os.path.isfile(path):
-        raise PictureError("not found")
+        raise ImageError("not found")
     return path
 
 
@@ -184,4 +184,4 @@ def _inline(address: str) -> bytes:
             return base64.b64decode(re.sub(r"\s+", "", unquote(body)), validate=True)
         return unquote_to_bytes(body)
     except (ValueError, binascii.Error) as error:
-        raise PictureError("a broken data: address") from error
+        raise ImageError("a broken data: address") from error

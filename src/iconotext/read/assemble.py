@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, Picture, attach_captions
@@ -105,7 +105,7 @@ def _image(picture: Picture, addresses: Addresses, *, block: int, position: int)
     for source in picture.sources:
         try:
             return replace(image, source=shown_address(source), file=addresses.open(source))
-        except PictureError as error:
+        except ImageError as error:
             problem = problem or str(error)
     return replace(image, problem=problem)
 

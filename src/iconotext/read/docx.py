@@ -14,7 +14,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, drop_repeated_title
-from iconotext.read.docx_pictures import drawn, picture_of
+from iconotext.read.docx_images import drawn, image_of
 from iconotext.read.docx_styles import TABLE_LABEL, Style, kind_of_properties, read_styles
 from iconotext.read.docx_xml import WRAPPERS, alternative, attribute, child, children, is_on, local
 from iconotext.read.settings import ReadSettings
@@ -330,7 +330,7 @@ class _Walk:
                 self.paragraph.boxes.append((self.writer.offset, found.box))
             else:
                 self.paragraph.breaks = 0
-                self.writer.picture(picture_of(found, self.relations, self.archive))
+                self.writer.picture(image_of(found, self.relations, self.archive))
 
 
 def _is_deleted(row: Element) -> bool:

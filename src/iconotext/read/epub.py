@@ -195,7 +195,7 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     _unwrap_drawings(tree)
     blocks = html_blocks(tree, to_target=lambda href: _target(archive, name, href), anchor_prefix=f"{name}#")
     for block in blocks:
-        block.pictures = [(offset, _picture(archive, package, name, picture)) for offset, picture in block.pictures]
+        block.pictures = [(offset, _image(archive, package, name, picture)) for offset, picture in block.pictures]
     if not blocks:
         return None
     heading = next((block.text for block in blocks if block.kind == "heading" and block.text), None)
@@ -248,7 +248,7 @@ def _target(archive: Archive, chapter: str, href: str) -> str | None:
     return None if found is None else f"{found}#{unquote(fragment)}"
 
 
-def _picture(archive: Archive, package: Package, chapter: str, picture: Picture) -> Picture:
+def _image(archive: Archive, package: Package, chapter: str, picture: Picture) -> Picture:
     """The picture with its bytes; one from elsewhere as it is."""
     if picture.problem is not None:
         return picture

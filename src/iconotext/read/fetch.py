@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from iconotext.errors import PictureError, UnreachableError
+from iconotext.errors import ImageError, UnreachableError
 from iconotext.read.public_address import is_public
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ AGENT = "iconotext"
 """What we call ourselves to servers, and look for in their robots.txt."""
 
 Lookup = Callable[[str, int], str]
-"""From a host and a port to the IP address to connect to; raises ``PictureError`` where that is not allowed."""
+"""From a host and a port to the IP address to connect to; raises ``ImageError`` where that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def fetch(address: str) -> bytes:
     that was checked: a name that answers differently the second time gains nothing.
 
     Raises:
-        PictureError: Refused, not there, too large, too slow, or redirected too often.
+        ImageError: Refused, not there, too large, too slow, or redirected too often.
     """
     deadline = time.monotonic() + MAX_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
@@ -60,21 +60,21 @@ def fetch(address: str) -> bytes:
         if answer.status == 200:
             return answer.body
         if answer.status not in MOVED:
-            raise PictureError(f"not fetched: {urlsplit(address).hostname} answered {answer.status}")
+            raise ImageError(f"not fetched: {urlsplit(address).hostname} answered {answer.status}")
         address = redirected(address, answer)
-    raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
+    raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
 
 def redirected(address: str, answer: Answer) -> str:
     """Where an address has moved to.
 
     Raises:
-        PictureError: That is no address.
+        ImageError: That is no address.
     """
     try:
         return urljoin(address, answer.headers.get("Location") or "")
     except ValueError as error:
-        raise PictureError("not fetched: redirected to something that is not an address") from error
+        raise ImageError("not fetched: redirected to something that is not an address") from error
 
 
 def public_address(host: str, port: int) -> str:
@@ -82,7 +82,7 @@ def public_address(host: str, port: int) -> str:
 
     Raises:
         UnreachableError: The name is unknown.
-        PictureError: It leads to a private, loopback or otherwise reserved address.
+        ImageError: It leads to a private, loopback or otherwise reserved address.
     """
     try:
         answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -90,7 +90,7 @@ def public_address(host: str, port: int) -> str:
         raise UnreachableError(f"not fetched: the name {host} cannot be looked up") from error
     addresses = [str(answer[4][0]) for answer in answers]
     if not addresses or not all(map(is_public, addresses)):
-        raise PictureError(f"not fetched: {host} is not a public address")
+        raise ImageError(f"not fetched: {host} is not a public address")
     return addresses[0]
 
 
@@ -113,7 +113,7 @@ def get(
 
     Raises:
         UnreachableError: No connection, too slow, or cut off.
-        PictureError: Refused, no valid address, or too large.
+        ImageError: Refused, no valid address, or too large.
     """
     import urllib3
 
@@ -154,9 +154,9 @@ def _parts(address: str) -> tuple[str, int, str, bool]:
         parts = urlsplit(address)
         port = parts.port or PORTS.get(parts.scheme)
     except ValueError as error:
-        raise PictureError("not fetched: not a valid address") from error
+        raise ImageError("not fetched: not a valid address") from error
     if port is None or parts.scheme not in PORTS or not parts.hostname:
-        raise PictureError(f"not fetched: {parts.scheme or 'an empty scheme'} is neither http nor https")
+        raise ImageError(f"not fetched: {parts.scheme or 'an empty scheme'} is neither http nor https")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.hostname, port, target, parts.scheme == "https"
 
@@ -203,7 +203,7 @@ def _limited(chunks: Iterable[bytes], deadline: float, max_bytes: int) -> bytes:
     for chunk in chunks:
         body += chunk
         if len(body) > max_bytes:
-            raise PictureError(f"not fetched: larger than {max_bytes / 2**20:g} MiB")
+            raise ImageError(f"not fetched: larger than {max_bytes / 2**20:g} MiB")
         _left(deadline)
     _left(deadline)  # a body of unknown length looks complete where we cut it off
     return bytes(body)

@@ -43,7 +43,7 @@ KINDS: dict[str, Kind] = {
     "figcaption": "caption",
     "caption": "caption",
 }
-ONE_PICTURE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
+ONE_IMAGE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
 """Elements whose id names the picture, where they hold only one."""
 CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
@@ -246,7 +246,7 @@ class _Walk:
         """Identifiers of a picture: its own, those right before it, those of elements that hold only this one."""
         found, self.pending = [*self.pending], []
         node = element
-        while node is not None and (node is element or node.tag in ONE_PICTURE):
+        while node is not None and (node is element or node.tag in ONE_IMAGE):
             if node is not element and self.holds_more(node):
                 break
             if node.get("id"):

@@ -7,8 +7,8 @@ import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from iconotext.read.pdf_images import Shown
 from iconotext.read.pdf_lines import Line
-from iconotext.read.pdf_pictures import Shown
 
 BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
 

@@ -23,7 +23,7 @@ from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
 MAX_PAGES = 5_000
-MAX_PICTURE_BYTES = 512 * 2**20
+MAX_IMAGE_BYTES = 512 * 2**20
 """Pictures that are drawn anew as PNG can be many times as large as the file: so much is kept in memory at most."""
 FILE_NAME = re.compile(
     r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
@@ -77,8 +77,8 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
                 raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
             continue
         size += sum(len(shown.picture.file) for shown in page.pictures if isinstance(shown.picture.file, bytes))
-        if size > MAX_PICTURE_BYTES:
-            limit = MAX_PICTURE_BYTES / 2**20
+        if size > MAX_IMAGE_BYTES:
+            limit = MAX_IMAGE_BYTES / 2**20
             raise HostileDocumentError(f"{path}: its pictures unpack to more than {limit:.0f} MiB: split it")
         yield page
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from iconotext.read.pdf_images import Shown
 from iconotext.read.pdf_lines import Line
 from iconotext.read.pdf_page import Page
-from iconotext.read.pdf_pictures import Shown
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
 

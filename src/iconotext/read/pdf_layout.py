@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from iconotext.read.blocks import LABEL, Block, Picture, drop_repeated_title
 from iconotext.read.pdf_columns import Column, columns
 from iconotext.read.pdf_furniture import mark_repeats, remove_code, remove_running_lines
+from iconotext.read.pdf_images import Shown
 from iconotext.read.pdf_page import Page, Place
 from iconotext.read.pdf_paragraphs import (
     SENTENCE_END,
@@ -24,7 +25,6 @@ from iconotext.read.pdf_paragraphs import (
     text_block,
     vocabulary,
 )
-from iconotext.read.pdf_pictures import Shown
 from iconotext.read.pdf_space import Box, around, distance, overlap
 
 CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its picture

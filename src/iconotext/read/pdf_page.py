@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pypdfium2.raw as raw
 
+from iconotext.read.pdf_images import MAX_OBJECTS, Shown, read_images
 from iconotext.read.pdf_lines import Line, read_lines
-from iconotext.read.pdf_pictures import MAX_OBJECTS, Shown, read_pictures
 from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, shown_space
 
 
@@ -58,7 +58,7 @@ def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
             found.lines = read_lines(text, turn, width, height)
         finally:
             text.close()
-        found.pictures = read_pictures(page, found.number, turn, max_pixels=max_pixels)
+        found.pictures = read_images(page, found.number, turn, max_pixels=max_pixels)
         found.links = list(_links(document, page, turn))
         return found
     finally:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from iconotext.read.blocks import LABEL, Block
 from iconotext.read.pdf_columns import BULLET, NUMBER, Column
+from iconotext.read.pdf_images import Shown
 from iconotext.read.pdf_lines import Line
 from iconotext.read.pdf_page import Page
-from iconotext.read.pdf_pictures import Shown
 from iconotext.read.pdf_space import overlap
 from iconotext.types import Kind
 

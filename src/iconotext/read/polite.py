@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from iconotext.errors import PictureError, UnreachableError
+from iconotext.errors import ImageError, UnreachableError
 from iconotext.read.fetch import (
     AGENT,
     MAX_BYTES,
@@ -102,7 +102,7 @@ class PoliteFetcher:
         self._manners = manners or Manners()
         self._lookup = lookup or public_address
         self._pace = Pace(clock, sleep)
-        self._robots: dict[str, Robots | PictureError] = {}
+        self._robots: dict[str, Robots | ImageError] = {}
         self._asking: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -111,32 +111,32 @@ class PoliteFetcher:
 
         Raises:
             UnreachableError: No answer, or a busy server, after all tries; another time there may be a picture.
-            PictureError: Refused, forbidden by robots.txt, not there, no picture, too large, redirected too often.
+            ImageError: Refused, forbidden by robots.txt, not there, no picture, too large, redirected too often.
         """
         address, answer = self.follow(address)
         kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
         if not kind.startswith(KINDS):
-            raise PictureError(f"not fetched: {_host(address)} sent {kind.partition(';')[0][:60]}, not a picture")
+            raise ImageError(f"not fetched: {_host(address)} sent {kind.partition(';')[0][:60]}, not a picture")
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
         """What is at an address, and its address after all redirects.
 
         Raises:
-            PictureError: As ``fetch``, but for what there is.
+            ImageError: As ``fetch``, but for what there is.
         """
         for _ in range(MAX_REDIRECTS + 1):
             host = _host(address)
             robots = self._rules(address) if self._manners.robots else Robots()
             if not robots.allows(address):
-                raise PictureError(f"not fetched: robots.txt of {host} forbids it")
+                raise ImageError(f"not fetched: robots.txt of {host} forbids it")
             answer = self._asked(address, robots.delay or 0.0, accept=accept)
             if answer.status == 200:
                 return address, answer
             if answer.status not in MOVED:
-                raise PictureError(f"not fetched: {host} answered {answer.status}")
+                raise ImageError(f"not fetched: {host} answered {answer.status}")
             address = redirected(address, answer)
-        raise PictureError(f"not fetched: more than {MAX_REDIRECTS} redirects")
+        raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _asked(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
         """The answer to a request, after as many tries as it needs and may have.
@@ -177,7 +177,7 @@ class PoliteFetcher:
 
         Raises:
             UnreachableError: It cannot be known, so nothing may be fetched (RFC 9309, 2.3.1.4).
-            PictureError: The site may not be asked.
+            ImageError: The site may not be asked.
         """
         site = _site(address)
         with self._lock:
@@ -188,10 +188,10 @@ class PoliteFetcher:
                     self._robots[site] = self._read_rules(f"{site}/robots.txt")
                 except UnreachableError as error:
                     self._robots[site] = UnreachableError(f"{error}, which was asked for its robots.txt")
-                except PictureError as error:
-                    self._robots[site] = PictureError(f"{error} (its robots.txt)")
+                except ImageError as error:
+                    self._robots[site] = ImageError(f"{error} (its robots.txt)")
         known = self._robots[site]
-        if isinstance(known, PictureError):
+        if isinstance(known, ImageError):
             raise type(known)(str(known))
         return known
 
@@ -214,7 +214,7 @@ def _host(address: str) -> str:
     try:
         return (urlsplit(address).hostname or "").casefold()
     except ValueError as error:
-        raise PictureError("not fetched: not a valid address") from error
+        raise ImageError("not fetched: not a valid address") from error
 
 
 def _site(address: str) -> str:

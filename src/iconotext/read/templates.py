@@ -10,7 +10,7 @@ import re
 from html import escape
 
 NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
-PICTURE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
+IMAGE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
 LIQUID_VALUE = re.compile(r"\{\{(?!-?\s*+[<%])((?:(?!\{\{|\}\}).){0,500})\}\}", re.DOTALL)
 SHORTCODE = re.compile(
     r"\{\{[<%]\s*+(/?)\s*+([\w/.-]{1,99})((?:(?!\{\{|\}\}).){0,2000})(?<=[>%])\}\}",
@@ -25,13 +25,13 @@ ARGUMENT = re.compile(
 )
 QUOTED = re.compile(r"""["'](.*?)["']""")
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
-WIKI_PICTURE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
+WIKI_IMAGE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
 LABEL = r"!\[(?:[^\]\n!]|!(?!\[)){0,1000}+\]\("
-SPACED_PICTURE = re.compile(
+SPACED_IMAGE = re.compile(
     rf"({LABEL})[ \t]*+([^()<>\"\s][^()<>\"\n]{{0,400}}?{NAME_END})(?=[ \t]*+(?:\"[^\"\n]*+\"[ \t]*+)?\))",
     re.IGNORECASE,
 )
-PICTURE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
+IMAGE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
 ANCHOR = re.compile(r"#([\w:.-]+)")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
@@ -47,15 +47,15 @@ def expand_templates(text: str) -> str:
     """
     if "{" in text:
         text = _without_code(text)
-        text = PICTURE_ANCHOR.sub(_anchored, text)
+        text = IMAGE_ANCHOR.sub(_anchored, text)
         text = LIQUID_VALUE.sub(_value, text)
         text = SHORTCODE.sub(lambda m: "" if m[1] else _figure(m[3].rstrip("/>% \n"), name=m[2]), text)
         text = LIQUID_TAG.sub(_tag, text)
         text = ATTRIBUTE_LIST.sub("", text)
     text = ICON.sub("", text)
-    text = SPACED_PICTURE.sub(lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0], text)
+    text = SPACED_IMAGE.sub(lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0], text)
     if "![[" in text:
-        text = WIKI_PICTURE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
+        text = WIKI_IMAGE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
     return text
 
 
@@ -108,7 +108,7 @@ def _figure(arguments: str, *, name: str) -> str:
             named.setdefault(key.lower(), value)
         else:
             plain.append(value)
-    source = next((v for v in [*named.values(), *plain] if PICTURE_NAME.search(v)), None)
+    source = next((v for v in [*named.values(), *plain] if IMAGE_NAME.search(v)), None)
     if source is None:
         return ""
     titles = [v for v in plain if v != source and not re.fullmatch(r"[\d%px]++|[\w-]++\.html?", v)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
-from iconotext.errors import DocumentError, PictureError
+from iconotext.errors import DocumentError, ImageError
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow, Picture
@@ -67,7 +67,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
 
     try:
         found, answer = PoliteFetcher(Manners(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
-    except PictureError as error:  # what the fetcher raises, for whatever it fetches
+    except ImageError as error:  # what the fetcher raises, for whatever it fetches
         raise DocumentError(f"{address}: {error}") from error
     kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
     kind = kind.strip().lower()

@@ -151,7 +151,7 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
     write_text(path, sealed(reading_page(linked)), force=force)
 
 
-def card_picture(linked: LinkedDocument) -> Embedded | None:
+def card_image(linked: LinkedDocument) -> Embedded | None:
     """The picture with the strongest link, small; None without links."""
     if not linked.links:
         return None

@@ -47,7 +47,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
     for number, block in enumerate(flow):
         text = block_text(_text(document, block))
         parts.append(("# " if number == 0 and not parts else _BEFORE.get(block.kind, "")) + text)
-        parts += [_picture(document, by_image[image], related, folder) for image in after.get(number, [])]
+        parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(document, by_image)
     return "\n\n".join(parts) + "\n"
 
@@ -83,7 +83,7 @@ def _text(document: Document, block: Block) -> str:
     return "".join(text + space_after(text) for text in texts[:-1]) + texts[-1]
 
 
-def _picture(document: Document, links: list[Link], related: Related, folder: Path) -> str:
+def _image(document: Document, links: list[Link], related: Related, folder: Path) -> str:
     image = document.images[links[0].image]
     lines = [_embedding(image, document.source, folder)]
     if image.caption and readable(image.caption).strip():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode
 from iconotext.types import Image
 
@@ -79,7 +79,7 @@ def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., P
         return Embedded(None, problem="there is no file of this picture")
     try:
         picture = decoder(file, at_least=longer_side)
-    except (PictureError, OSError) as error:
+    except (ImageError, OSError) as error:
         # The page may be passed on: where the file was on this machine is nobody's business.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
     picture.thumbnail((longer_side, longer_side), reducing_gap=2.0)

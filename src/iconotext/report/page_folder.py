@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from iconotext.errors import IconotextError, OutputError
 from iconotext.read import Failure
-from iconotext.report.as_html import card_picture, index_page, page_name, reading_page
+from iconotext.report.as_html import card_image, index_page, page_name, reading_page
 from iconotext.report.as_table import count
 from iconotext.report.flow import title
 from iconotext.report.manifest import Manifest, Origin, Record
@@ -238,7 +238,7 @@ class PageFolder:
 
     def _write(self, linked: LinkedDocument, page: str, origin: Origin) -> Record:
         self._put(self.folder / page, sealed(reading_page(linked, index=INDEX)))
-        record = Record(page, origin, count(linked), linked.document.language, card_picture(linked))
+        record = Record(page, origin, count(linked), linked.document.language, card_image(linked))
         self._manifest.add(record)
         self._current.add(page)
         return record

@@ -30,7 +30,7 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor
         (n, 224, 224, 3) uint8.
 
     Raises:
-        PictureError: A picture cannot be decoded any more.
+        ImageError: A picture cannot be decoded any more.
     """
     # Seeds are drawn here, so that which thread is first makes no difference.
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]

@@ -116,8 +116,8 @@ class ImageWriter:
             images = list(new.values())
             good = [
                 some
-                for at in range(0, len(images), PICTURES)
-                for some in self._add_regions(corpus, images[at : at + PICTURES])
+                for at in range(0, len(images), IMAGES)
+                for some in self._add_regions(corpus, images[at : at + IMAGES])
             ]
         elif self._backbone is not None:
             usable = {key: image.file for key, image in new.items() if image.file and not image.problem}
@@ -159,7 +159,7 @@ class ImageWriter:
         self._view_vectors.append(encoded)
 
 
-PICTURES = 256
+IMAGES = 256
 """Images whose regions are in memory together."""
 
 VIEWS_AT_ONCE = 64
@@ -222,14 +222,14 @@ def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
 
 
 def _decodes(file: Path | bytes | None) -> bool:
-    from iconotext.errors import PictureError
+    from iconotext.errors import ImageError
     from iconotext.images import decode
 
     if not isinstance(file, Path):
         return False
     try:
         decode(file)
-    except PictureError:
+    except ImageError:
         return False
     return True
 

@@ -31,7 +31,7 @@ def view(file: Picture, number: int) -> bytes:
         A picture file.
 
     Raises:
-        PictureError: It cannot be decoded.
+        ImageError: It cannot be decoded.
     """
     picture = decode(file, at_least=SIDE)
     width, height = picture.size

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.corpus.builders.pictures.fetched import GIVE_UP, LEDGER, fetch_pictures, name_of
+from iconotext.corpus.builders.images.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
 from iconotext.read.polite import Manners, PoliteFetcher
 from tests.read.web import Time, Web, serving
@@ -42,7 +42,7 @@ def fetched(web, addresses, folder, **options):
     def make(manners, sleep):
         return PoliteFetcher(manners, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
-    return {result.address: result for result in fetch_pictures(addresses, folder, make_fetcher=make, **options)}
+    return {result.address: result for result in fetch_images(addresses, folder, make_fetcher=make, **options)}
 
 
 def ledger(folder):
@@ -113,7 +113,7 @@ def test_a_host_that_does_not_answer_is_left_for_another_run(tmp_path):
         return fetch
 
     addresses = [f"http://a.example/{i}" for i in range(GIVE_UP + 20)] + ["http://b.example/1"]
-    found = list(fetch_pictures(addresses, tmp_path, make_fetcher=make))
+    found = list(fetch_images(addresses, tmp_path, make_fetcher=make))
     assert len(found) == len(addresses)
     assert not any(result.final for result in found)
     assert len(asked) == GIVE_UP + 1
@@ -139,7 +139,7 @@ def test_hosts_side_by_side_and_addresses_of_a_host_one_after_the_other(tmp_path
         return fetch
 
     addresses = [f"http://{host}.example/{i}.png" for host in "abc" for i in range(4)]
-    found = list(fetch_pictures(addresses, tmp_path, make_fetcher=make))
+    found = list(fetch_images(addresses, tmp_path, make_fetcher=make))
     assert all(result.file is not None for result in found)
 
 
@@ -170,7 +170,7 @@ def test_ending_early_keeps_what_was_reported(tmp_path):
 
         return fetch
 
-    results = fetch_pictures([f"http://a.example/{i}" for i in range(3)], tmp_path, make_fetcher=make)
+    results = fetch_images([f"http://a.example/{i}" for i in range(3)], tmp_path, make_fetcher=make)
     assert next(results).file is not None
     begun.wait(10)
     before = time.monotonic()
@@ -187,23 +187,23 @@ def test_an_error_in_a_thread_comes_out(tmp_path):
         return fetch
 
     with pytest.raises(ZeroDivisionError):
-        list(fetch_pictures(["http://a.example/1"], tmp_path, make_fetcher=make))
+        list(fetch_images(["http://a.example/1"], tmp_path, make_fetcher=make))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write"):
-        list(fetch_pictures(["http://a.example/1"], tmp_path / "file", make_fetcher=make))
+        list(fetch_images(["http://a.example/1"], tmp_path / "file", make_fetcher=make))
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from iconotext.corpus.builders.pictures.fetched import fetch_pictures
+from iconotext.corpus.builders.images.fetched import fetch_images
 from iconotext.read.polite import Manners, PoliteFetcher
 
 def make(manners, sleep):
     return PoliteFetcher(manners, lookup=lambda host, port: "127.0.0.1", sleep=sleep).fetch
 
 folder, *addresses = sys.argv[1:]
-for result in fetch_pictures(addresses, Path(folder), manners=Manners(interval=0.03), make_fetcher=make):
+for result in fetch_images(addresses, Path(folder), manners=Manners(interval=0.03), make_fetcher=make):
     print(result.address, flush=True)
 """
 

@@ -21,11 +21,11 @@ from iconotext.corpus.builders.folder import (
     _at_least_two,
     _read,
     folder_rows,
-    pictures_folder,
+    images_folder,
 )
 from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.pictures.fetched import Fetched, name_of
-from iconotext.corpus.builders.pictures.saved import SUFFIXES, saved_picture, suffix_of
+from iconotext.corpus.builders.images.fetched import Fetched, name_of
+from iconotext.corpus.builders.images.saved import SUFFIXES, saved_image, suffix_of
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, OutputError
@@ -76,7 +76,7 @@ def test_what_a_document_says_is_kept(tmp_path, picture, name):
     assert (document.title, document.language, document.links, document.split) == ("Ein Titel", "de", None, "train")
     assert document.meta["source"] == "../docs/guide.md"
     assert dropped == []
-    assert not pictures_folder(tmp_path / "out" / name).exists()
+    assert not images_folder(tmp_path / "out" / name).exists()
 
 
 def test_pictures_inside_documents_become_files_each_once(tmp_path):
@@ -96,7 +96,7 @@ def test_pictures_inside_documents_become_files_each_once(tmp_path):
     word.save(str(docs / "w.docx"))
     found, _ = built([docs], tmp_path / "out/c.jsonl")
     assert set(found) == {"a", "b", "p", "e", "w"}
-    folder = pictures_folder(tmp_path / "out/c.jsonl")
+    folder = images_folder(tmp_path / "out/c.jsonl")
     wanted = {
         f"{hashlib.sha256(data).hexdigest()}{suffix}"
         for data, suffix in ((one, ".png"), (two, ".jpg"), (jpeg(), ".jpg"))
@@ -111,12 +111,12 @@ def test_pictures_inside_documents_become_files_each_once(tmp_path):
 
 
 def test_a_picture_that_an_earlier_run_wrote_is_used_again_if_it_is_whole(tmp_path):
-    file = saved_picture(png(), tmp_path)
+    file = saved_image(png(), tmp_path)
     before = file.stat().st_mtime_ns
-    assert saved_picture(png(), tmp_path) == file
+    assert saved_image(png(), tmp_path) == file
     assert file.stat().st_mtime_ns == before
     file.write_bytes(b"cut")
-    assert saved_picture(png(), tmp_path).read_bytes() == png()
+    assert saved_image(png(), tmp_path).read_bytes() == png()
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_links_are_those_of_the_rule(tmp_path, picture):
 def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypatch):
     fetched: list[str] = []
 
-    def fetch_pictures(addresses, folder, *, manners):
+    def fetch_images(addresses, folder, *, manners):
         for address in addresses:
             fetched.append(address)
             file = folder / f"{name_of(address)}.png"
@@ -298,7 +298,7 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
                 file.write_bytes(png(len(fetched)))
             yield Fetched(address, file) if "good" in address else Fetched(address, None, "its server answered 404")
 
-    monkeypatch.setattr("iconotext.corpus.builders.folder.fetch_pictures", fetch_pictures)
+    monkeypatch.setattr("iconotext.corpus.builders.folder.fetch_images", fetch_images)
     docs = pages(
         tmp_path / "docs",
         "A.\n\n![](https://a.example/good1.png)\n\nB.\n\n![](//b.example/good2.png)\n\n![](http://a.example/bad.png)\n",

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from iconotext.corpus.builders.pictures.found import FoundPictures, address_name, distinct_names
+from iconotext.corpus.builders.images.found import FoundImages, address_name, distinct_names
 from iconotext.errors import CorpusError
 
 
@@ -33,13 +33,13 @@ def folder(tmp_path):
      ("n.jpg", None), ("../../etc/passwd", None), ("deep\\er/x.jpg", "a/x.jpg"), ("", None)],
 )  # fmt: skip
 def test_names(folder, name, file):
-    assert FoundPictures(folder).named(name) == (None if file is None else folder / file)
+    assert FoundImages(folder).named(name) == (None if file is None else folder / file)
 
 
 def test_addresses_by_digest_then_by_a_name_of_their_own(folder):
     here, there = "http://h.example/pie.png?w=1", "http://h.example/1.jpg"
     (folder / "1.jpg").write_bytes(b"x")
-    found = FoundPictures(folder)
+    found = FoundImages(folder)
     assert found.at(here, by_name=True) == folder / "val/pie.PNG"
     assert found.at(here, by_name=False) is None
     for digest in ("md5", "sha1", "sha256"):
@@ -64,4 +64,4 @@ def test_names_that_two_addresses_share_say_nothing():
 
 def test_no_folder(tmp_path):
     with pytest.raises(CorpusError, match="not a folder"):
-        FoundPictures(tmp_path / "gone")
+        FoundImages(tmp_path / "gone")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable
 from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, StoredCaptions, store_photos
 from iconotext.corpus.builders.captioned.photos import Photo, clean, read_photos
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError
 
 
@@ -166,7 +166,7 @@ def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
     picture("in/x/y/b.png")
     picture("in/.hidden/h.png")
     picture("secret.png")
-    folders = PictureFolders(tmp_path / "in")
+    folders = ImageFolders(tmp_path / "in")
     assert folders.find(["gone.png", "a.png"]) == tmp_path / "in/a.png"
     assert (
         folders.find(["x/y/b.png"])
@@ -176,7 +176,7 @@ def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
     )
     for place in ("in/b.png", "in/w/b.png", "in/x/c.png", "in/w/c.png"):
         picture(place)
-    folders = PictureFolders(tmp_path / "in")
+    folders = ImageFolders(tmp_path / "in")
     for _ in range(2):  # whatever was found before
         assert folders.find(["x/c.png"]) == tmp_path / "in/x/c.png"
         assert folders.find(["b.png"]) == tmp_path / "in/b.png"
@@ -184,4 +184,4 @@ def test_pictures_are_found_below_a_folder_and_nowhere_else(tmp_path, picture):
     for bad in ("h.png", "../secret.png", str(tmp_path / "secret.png"), "..", "", "\0", "a" * 5000, "x"):
         assert folders.find([bad]) is None
     with pytest.raises(CorpusError, match="not a folder"):
-        PictureFolders(Path(tmp_path / "gone"))
+        ImageFolders(Path(tmp_path / "gone"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image as Pillow
 
-from iconotext.errors import FeatureError, PictureError
+from iconotext.errors import FeatureError, ImageError
 from iconotext.features import FeatureCache, load_regions
 from iconotext.features.regions import detector
 from iconotext.features.regions.detector import is_detector, load_detector
@@ -366,7 +366,7 @@ def test_settings_of_pixels():
     np.testing.assert_allclose(scaled[:, 0, 0], [1, -0.5, -0.15], atol=1e-6)
     assert detector_pixels({"size": 10}, "x").sides(40, 20) == (20, 10)  # as DETR's first settings were
     assert detector_pixels({"size": 800, "max_size": 50}, "x").sides(40, 20) == (50, 25)
-    with pytest.raises(PictureError, match="too long and thin"):
+    with pytest.raises(ImageError, match="too long and thin"):
         detector_pixels({"do_resize": False}, "x").pixels(Pillow.new("L", (20_000, 1_000)))
     assert detector_pixels({"size": 800}, "x").sides(100_000, 1) == (1333, 1)
 

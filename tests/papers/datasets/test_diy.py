@@ -14,11 +14,11 @@ from PIL import Image as Pillow
 from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
 from iconotext.corpus.builders.frame.work_folder import work_folder
-from iconotext.corpus.builders.pictures.fetched import name_of
-from iconotext.errors import CorpusError, PictureError
+from iconotext.corpus.builders.images.fetched import name_of
+from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets.diy import DiySettings, diy_rows
-from iconotext.papers.datasets.reddit import album_pictures, album_posts, albums
-from iconotext.papers.datasets.reddit.album_pictures import picture_hash
+from iconotext.papers.datasets.reddit import album_images, album_posts, albums
+from iconotext.papers.datasets.reddit.album_images import image_hash
 from iconotext.read.polite import Manners
 
 LONG = "Here is the old door of oak."
@@ -274,13 +274,13 @@ def test_names_that_differ_in_capitals_are_other_pictures(tree):
 def test_imgurs_placeholder_is_no_picture(tmp_path, monkeypatch):
     path = tmp_path / "gone.png"
     Pillow.new("RGB", (161, 81)).save(path)
-    assert picture_hash(str(path)) == {"hash": "0" * 16}
+    assert image_hash(str(path)) == {"hash": "0" * 16}
     data = path.read_bytes()
     import hashlib
 
-    monkeypatch.setattr(album_pictures, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
-    assert picture_hash(str(path))["rule"] == "picture missing"
-    assert picture_hash(str(tmp_path / "none.png"))["rule"] == "picture missing"
+    monkeypatch.setattr(album_images, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
+    assert image_hash(str(path))["rule"] == "picture missing"
+    assert image_hash(str(tmp_path / "none.png"))["rule"] == "picture missing"
 
 
 def test_shares_of_the_published_sizes_give_the_published_splits(tree):
@@ -330,12 +330,12 @@ def test_a_build_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
 
     def counted(path):
         seen.append(path)
-        return picture_hash(path)
+        return image_hash(path)
 
     def never(*args, **kwargs):
         raise AssertionError("was computed before")
 
-    monkeypatch.setattr(album_pictures, "picture_hash", counted)
+    monkeypatch.setattr(album_images, "image_hash", counted)
     monkeypatch.setattr(album_posts, "subreddit_posts", never)
     monkeypatch.setattr(albums, "album_page", never)
     build(tree, output)
@@ -371,15 +371,15 @@ class Imgur:
         self.asked = []
 
     def __call__(self, addresses, folder, *, manners):
-        from iconotext.corpus.builders.pictures.fetched import fetch_pictures
+        from iconotext.corpus.builders.images.fetched import fetch_images
 
         def fetch(address):
             self.asked.append(address)
             if address not in self.pictures:
-                raise PictureError("not fetched: i.imgur.com answered 404")
+                raise ImageError("not fetched: i.imgur.com answered 404")
             return self.pictures[address]
 
-        return fetch_pictures(addresses, folder, manners=manners, make_fetcher=lambda *_: fetch)
+        return fetch_images(addresses, folder, manners=manners, make_fetcher=lambda *_: fetch)
 
 
 def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
@@ -389,7 +389,7 @@ def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
         path.rename(tmp_path / path.name) if number else None
     tree.write()
     imgur = Imgur({"https://i.imgur.com/Alpha01.jpg": (tmp_path / "Alpha01.jpg").read_bytes()})
-    monkeypatch.setattr(albums, "fetch_pictures", imgur)
+    monkeypatch.setattr(albums, "fetch_images", imgur)
     rows, _, dropped = build(tree, fetch=Manners())
     assert imgur.asked == ["https://i.imgur.com/Alpha01.jpg", "https://i.imgur.com/Alpha02.jpg"]
     fetched = name_of("https://i.imgur.com/Alpha01.jpg")

@@ -6,12 +6,12 @@ import pytest
 
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.wikipedia.imageclef import (
+    article_images,
     article_markup,
-    article_pictures,
     files_in,
+    image_place,
     part_of,
-    picture_place,
-    read_picture,
+    read_image,
 )
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n'
@@ -32,7 +32,7 @@ def test_a_picture_with_its_articles(tmp_path):
     german = '<text xml:lang="de"><caption article="text/de/1/9">Eins</caption></text>'
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "5.xml").write_text(metadata(english=captions, rest=german), encoding="utf-8")
-    assert read_picture("1/5.xml", folder=str(tmp_path)) == {
+    assert read_image("1/5.xml", folder=str(tmp_path)) == {
         "id": "5",
         "file": "1/5.jpg",
         "name": "A b.jpg",
@@ -53,19 +53,19 @@ def test_a_picture_with_its_articles(tmp_path):
 )
 def test_metadata_that_cannot_be_read(tmp_path, text, problem):
     (tmp_path / "5.xml").write_text(text, encoding="utf-8")
-    found = read_picture("5.xml", folder=str(tmp_path))
+    found = read_image("5.xml", folder=str(tmp_path))
     assert isinstance(found, str)
     assert problem in found
 
 
 def test_metadata_that_is_gone(tmp_path):
-    assert read_picture("5.xml", folder=str(tmp_path)) == "No such file or directory"
+    assert read_image("5.xml", folder=str(tmp_path)) == "No such file or directory"
 
 
 def test_names_of_files_lead_nowhere_else(tmp_path):
     for number, file in enumerate(("../../etc/passwd", "images/../../x.jpg", "", "/images/2/8.png")):
         (tmp_path / f"{number}.xml").write_text(metadata(file=file))
-    found = [read_picture(f"{number}.xml", folder=str(tmp_path))["file"] for number in range(4)]
+    found = [read_image(f"{number}.xml", folder=str(tmp_path))["file"] for number in range(4)]
     assert found == ["0.jpg", "1.jpg", "2.jpg", "2/8.png"]
 
 
@@ -100,7 +100,7 @@ def test_articles_that_cannot_be_read(tmp_path):
         with pytest.raises(DocumentError):
             article_markup(path)
     path.write_bytes(b"<article><text>cut")
-    assert set(article_pictures("1.xml", folder=str(tmp_path))) == {"problem"}
+    assert set(article_images("1.xml", folder=str(tmp_path))) == {"problem"}
     path.unlink()
     with pytest.raises(DocumentError, match=r"No such file"):
         article_markup(path)
@@ -129,6 +129,6 @@ def test_pictures_lie_in_numbered_folders_or_all_in_one(tmp_path):
     (tmp_path / "9").mkdir()
     (tmp_path / "9" / "5.jpg").touch()
     (tmp_path / "6.jpg").touch()
-    assert picture_place("9/5.jpg", tmp_path) == "9/5.jpg"
-    assert picture_place("9/6.jpg", tmp_path) == "6.jpg"
-    assert picture_place("9/7.jpg", tmp_path) is None
+    assert image_place("9/5.jpg", tmp_path) == "9/5.jpg"
+    assert image_place("9/6.jpg", tmp_path) == "6.jpg"
+    assert image_place("9/7.jpg", tmp_path) is None

@@ -21,8 +21,8 @@ from PIL import Image
 from iconotext import read_corpus
 from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.pictures import named as named_pictures
-from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.images import named as named_images
+from iconotext.corpus.builders.images.problem import image_problem
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.rqa import RqaSettings, rqa_rows
@@ -439,7 +439,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.images.problem import image_problem
 from iconotext.papers.datasets.rqa import RqaSettings, rqa_rows
 
 def killing(items, *, total, label):
@@ -464,9 +464,9 @@ def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
 
     def looking(path):
         looked.append(path)
-        return picture_problem(path)
+        return image_problem(path)
 
-    monkeypatch.setattr(named_pictures, "picture_problem", looking)
+    monkeypatch.setattr(named_images, "image_problem", looking)
     rows = array("q")
 
     def counted(build):

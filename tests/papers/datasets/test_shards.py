@@ -19,7 +19,7 @@ from PIL import Image
 
 from iconotext.cli.app import app
 from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.pictures.fetched import fetch_pictures
+from iconotext.corpus.builders.images.fetched import fetch_images
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.datasets import shards
@@ -166,7 +166,7 @@ def test_missing_pictures_are_fetched(tmp_path, monkeypatch):
         def make(manners, sleep):
             return PoliteFetcher(manners, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
-        monkeypatch.setattr(shards, "fetch_pictures", partial(fetch_pictures, make_fetcher=make))
+        monkeypatch.setattr(shards, "fetch_images", partial(fetch_images, make_fetcher=make))
         source = table(tmp_path / "a.parquet", page("A.", entry(address), entry(gone)), page(entry(gone), "B."))
         options = {"images": tmp_path / "new", "fetch": Manners(), "only_found": True}
         report = built(obelics_rows, source, tmp_path / "c.jsonl", ShardSettings(), **options)

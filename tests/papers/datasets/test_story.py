@@ -17,7 +17,7 @@ from PIL import Image
 from iconotext import read_corpus
 from iconotext.corpus.builders.frame.build import build_corpus
 from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.pictures import named as named_pictures
+from iconotext.corpus.builders.images import named as named_images
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.dii_stress import DiiStressSettings, dii_stress_rows
 from iconotext.papers.datasets.stories.caption_pool import caption_pool
@@ -577,7 +577,7 @@ def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
         looked.append(path)
         return None
 
-    monkeypatch.setattr(named_pictures, "picture_problem", problem)
+    monkeypatch.setattr(named_images, "image_problem", problem)
     photos(source / "images", "10000")  # was looked at before the kill, and is mended now: its name is the same
     (source / "images/20004.jpg").rename(source / "20004.jpg")  # was looked at, and has another place now
     build(story_dii_rows, source, output)

@@ -225,7 +225,7 @@ def test_a_build_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("was computed before")
 
-    for name in ("read_picture", "article_pictures", "picture_problem"):
+    for name in ("read_image", "article_images", "image_problem"):
         monkeypatch.setattr(wiki, name, never)
     build(tree, output)
     for path in (lambda output: output, report_path, dropped_path):
@@ -280,7 +280,7 @@ def test_pictures_in_a_folder_of_their_own(tree, tmp_path):
     st.lists(st.sampled_from(["A.jpg", "B.jpg", "Ü.png", "None.gif"]), unique=True),
 )
 def test_the_pictures_of_an_article_against_a_slow_oracle(metadata, names):
-    pictures = wiki._Pictures()
+    pictures = wiki._Images()
     for number, (name, articles) in enumerate(metadata):
         pictures.add({"file": f"ä/{number}.jpg", "name": name, "articles": articles})
     pictures.close()

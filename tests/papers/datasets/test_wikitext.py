@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.papers.datasets.wikipedia.wikitext import named_pictures, paragraphs, picture_name
+from iconotext.papers.datasets.wikipedia.wikitext import image_name, named_images, paragraphs
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_pictures_by_name():
         "<gallery>\nImage:Third.gif|x\nFourth.tiff|y\n</gallery> no.txt [[Paris.jpg is no picture]]\n"
         "http://example.org/x.jpg"
     )
-    assert named_pictures(markup) == [
+    assert named_images(markup) == [
         "Tower by night.JPG",
         "Flag of France.svg",
         "Mona Lisa.jpg",
@@ -180,6 +180,6 @@ def test_pictures_by_name():
 
 
 def test_names_are_the_wikis():
-    assert picture_name(" mona__Lisa .jpg") == "Mona Lisa .jpg"
-    assert picture_name("éa.jpg") == "Éa.jpg"
-    assert picture_name("") == ""
+    assert image_name(" mona__Lisa .jpg") == "Mona Lisa .jpg"
+    assert image_name("éa.jpg") == "Éa.jpg"
+    assert image_name("") == ""

@@ -59,22 +59,22 @@ def build_labelled(
     refuse(output, force)
     refuse(report_file, force)
     survey = survey_tables(data_set, sources, once=once)
-    files, missing = pictures_of(data_set, survey.pictures, images, fetch)
+    files, missing = images_of(data_set, survey.pictures, images, fetch)
     documents = labelled_documents(
         data_set, survey, files, seed=seed, group=group, only_found=only_found, missing=missing
     )
-    write_corpus(progress(documents, total=len(survey.picture_of), label="Writing"), output, force=force)
+    write_corpus(progress(documents, total=len(survey.image_of), label="Writing"), output, force=force)
     report = survey.report
     write_text(report_file, json.dumps(report.as_json(), ensure_ascii=False, indent=1) + "\n", force=force)
     tell(report, output, report_file)
 
 
-def pictures_of(
+def images_of(
     data_set: DataSet, pictures: list[str], images: Path | None, fetch: Manners | None
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Files of the pictures that are in the folder or could be fetched into it, and why there are none of others."""
-    from iconotext.corpus.builders.pictures.fetched import fetch_pictures
-    from iconotext.corpus.builders.pictures.found import FoundPictures
+    from iconotext.corpus.builders.images.fetched import fetch_images
+    from iconotext.corpus.builders.images.found import FoundImages
     from iconotext.errors import SettingError
     from iconotext.papers.datasets.labelled.report import UNSOUGHT
 
@@ -85,13 +85,13 @@ def pictures_of(
     files: dict[str, Path] = {}
     missing: dict[str, str] = {}
     if images.exists() or fetch is None:
-        find = data_set.finder(FoundPictures(images), pictures)
+        find = data_set.finder(FoundImages(images), pictures)
         files = {name: file for name in pictures if (file := find(name)) is not None}
     missing = dict.fromkeys((name for name in pictures if name not in files), f"not found in {images.name}")
     if fetch is not None:
         addresses = list(missing)
         new = 0
-        results = fetch_pictures(addresses, images, manners=fetch)
+        results = fetch_images(addresses, images, manners=fetch)
         for result in progress(results, total=len(addresses), label="Fetching"):
             if result.file is not None:
                 files[result.address] = result.file

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, stored_documents
 from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
-from iconotext.corpus.builders.captioned.photos import NO_PICTURE
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE
 from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_photos
 from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
@@ -85,7 +85,7 @@ def captions_rows(
     photos = caption_photos(build, source, format_, settings.images)
     stored, usable = usable_photos(build, photos, verify=settings.verify)
     report = build.report
-    missing = report.dropped[NO_PICTURE]
+    missing = report.dropped[NO_IMAGE]
     if missing and not len(stored):
         where = "images=... names their folder" if settings.images is None else f"is {settings.images} their folder?"
         raise CorpusError(f"{source}: none of the pictures of {missing:,} captioned photographs is there: {where}")

@@ -19,13 +19,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.images.fetched import fetch_images, fetched_file
+from iconotext.corpus.builders.images.saved import saved_image
 from iconotext.corpus.builders.layout_links import LinkRule, layout_links
-from iconotext.corpus.builders.pictures.fetched import fetch_pictures, fetched_file
-from iconotext.corpus.builders.pictures.saved import saved_picture
 from iconotext.corpus.connected import connected
 from iconotext.corpus.document_row import row_of, written_source
+from iconotext.corpus.image_keys import ImageKeys
 from iconotext.corpus.jsonl import line_of
-from iconotext.corpus.picture_keys import PictureKeys
 from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares, grouped_splits
 from iconotext.corpus.unique_id import UniqueIds
@@ -72,7 +72,7 @@ def folder_rows(
     """Documents of files and folders, in order of their names.
 
     A document's id is its way from the folder that was given, without the suffix. Pictures that came inside a document,
-    or from the web, become files of the folder ``pictures_folder(build.output)``, each once. Pictures with a problem
+    or from the web, become files of the folder ``images_folder(build.output)``, each once. Pictures with a problem
     are dropped, and so are documents without a sentence or a picture. ``meta.source`` is the way from the corpus to the
     document. Documents that share a picture are in the same split, and a share above 0 gets two documents at least,
     if there are enough.
@@ -95,7 +95,7 @@ def folder_rows(
     if not total:
         raise no_documents(paths, reading, passed_by)
     build.report.count("files", total)
-    pictures = pictures_folder(build.output)
+    pictures = images_folder(build.output)
     fetched = _fetch(build, paths, reading, pictures, settings.interval, total) if reading.fetch else {}
     read = partial(_read, reading=reading, folder=build.folder, pictures=pictures, rule=settings.links)
     groups = connected(
@@ -133,7 +133,7 @@ def folder_rows(
         )
 
 
-def pictures_folder(output: Path) -> Path:
+def images_folder(output: Path) -> Path:
     """Where the pictures lie that have no file of their own: ``corpus_images`` beside ``corpus.jsonl``."""
     return output.with_name(f"{output.stem}_images")
 
@@ -171,7 +171,7 @@ def _fetch(
         "addresses", _items(paths, reading), look, total=total, label="Looking for addresses", chunk=FILES
     )
     addresses = list(dict.fromkeys(address for some in found for address in some))
-    results = fetch_pictures(addresses, folder, manners=Manners(interval=interval))
+    results = fetch_images(addresses, folder, manners=Manners(interval=interval))
     problems = {
         one.address: one.problem or "not fetched"
         for one in build.watch(results, total=len(addresses), label="Fetching")
@@ -228,7 +228,7 @@ def _read(
         except CorpusError as error:  # its title, for example, has half a surrogate pair
             told.append((UNREAD, path, f"does not fit into a corpus: {error}"))
             continue
-        keys = PictureKeys()
+        keys = ImageKeys()
         of_images = [keys.of(image).hex() for image in ready.images]
         documents.append({"values": row.model_dump(exclude_none=True), "keys": of_images})
     return {"documents": documents, "told": [tuple(map(_text, one)) for one in told]}
@@ -244,7 +244,7 @@ def _ready(document: Document, folder: Path, pictures: Path, told: list[tuple[st
             alike = PARTICULARS.sub("", problem)
             told.append((f"picture: {alike}", f"{place}: {image.source}", problem if alike != problem else ""))
         elif isinstance(image.file, bytes):
-            images.append(replace(image, file=saved_picture(image.file, pictures)))
+            images.append(replace(image, file=saved_image(image.file, pictures)))
         else:
             images.append(image)
     if not document.sentences or not images:

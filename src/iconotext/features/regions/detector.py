@@ -32,7 +32,7 @@ SURE = 0.2
 """Probability from which a query counts as having found something, as for the adaptive bottom-up features. Where none
 is so sure the best one stands for the picture: a picture without regions could not be linked at all."""
 
-PICTURES = 8
+IMAGES = 8
 """In a batch: detectors look at pictures of up to 800 × 1333 pixels."""
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
@@ -60,7 +60,7 @@ class Detector:
         files = [image.file or b"" for image in images]
         rows = [empty_row(self.dim)] * len(files)
         problems: list[str | None] = [None] * len(files)
-        for batch in pixel_batches(files, self._pixels.pixels, at_least=self._pixels.at_least, batch_size=PICTURES):
+        for batch in pixel_batches(files, self._pixels.pixels, at_least=self._pixels.at_least, batch_size=IMAGES):
             for row, problem in batch.problems.items():
                 problems[row] = problem
             alike: dict[tuple[int, ...], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import FeatureError, PictureError
+from iconotext.errors import FeatureError, ImageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,11 +74,11 @@ class DetectorPixels:
         """(3, height, width).
 
         Raises:
-            PictureError: Its shape is so extreme that it would become too large.
+            ImageError: Its shape is so extreme that it would become too large.
         """
         sides = self.sides(*picture.size)
         if sides[0] * sides[1] > LARGEST:
-            raise PictureError(f"{picture.width} × {picture.height}: too long and thin for the detector")
+            raise ImageError(f"{picture.width} × {picture.height}: too long and thin for the detector")
         if sides != picture.size:
             picture = picture.resize(sides, self.filter)
         values = np.asarray(picture, np.float32).transpose(2, 0, 1)

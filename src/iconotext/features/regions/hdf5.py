@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_PICTURE, Stored
+from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_IMAGE, Stored
 from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _of_row(file: Node, row: int, where: str) -> Stored:
     stored = {}
     for name in names:
         node = _node(file, name, where)
-        if BOUNDS not in file or name in OF_PICTURE:
+        if BOUNDS not in file or name in OF_IMAGE:
             stored[name] = _numbers(node, row, where)
         elif stop > _length(node):
             raise FeatureError(f"{where}: its regions are to end at {stop}, but {name} has {_length(node)}")

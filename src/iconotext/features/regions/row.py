@@ -27,10 +27,10 @@ COUNT = ("num_boxes", "num_bbox")
 WIDTH = ("image_w", "img_w", "image_width", "img_width", "width")
 HEIGHT = ("image_h", "img_h", "image_height", "img_height", "height")
 
-OF_PICTURE = frozenset((*COUNT, *WIDTH, *HEIGHT))
+OF_IMAGE = frozenset((*COUNT, *WIDTH, *HEIGHT))
 """One number a picture; all others have a row for each region."""
 
-KNOWN = OF_PICTURE | {*FEATURES, *SHARES, *BOXES, *OBJECTS, *CONFIDENCES, *PROBABILITIES}
+KNOWN = OF_IMAGE | {*FEATURES, *SHARES, *BOXES, *OBJECTS, *CONFIDENCES, *PROBABILITIES}
 """Everything that is read; whatever else a file holds (attributes, relations) is passed over."""
 
 LARGEST = 1 << 28

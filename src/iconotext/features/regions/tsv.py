@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.row import LARGEST, OF_PICTURE, Stored
+from iconotext.features.regions.row import LARGEST, OF_IMAGE, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +109,7 @@ def _id(field: bytes) -> str:
 def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
     stored: dict[str, NDArray[Any]] = {}
     columns = dict(zip(COLUMNS[len(fields)], fields, strict=True))
-    for name in OF_PICTURE & columns.keys():
+    for name in OF_IMAGE & columns.keys():
         try:
             stored[name] = np.array(float(columns[name]))
         except ValueError as error:
@@ -119,7 +119,7 @@ def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
             ) from error
     regions = int(stored["num_boxes"]) if 0 <= stored["num_boxes"] < LARGEST else -1
     for name, field in columns.items():
-        if name in OF_PICTURE or name in _SKIPPED or name == COLUMNS[len(fields)][0]:
+        if name in OF_IMAGE or name in _SKIPPED or name == COLUMNS[len(fields)][0]:
             continue
         try:
             data = binascii.a2b_base64(field, strict_mode=True)

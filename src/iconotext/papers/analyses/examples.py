@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 EDGES = 5
 MOST_SENTENCES = 14
-MOST_PICTURES = 10
+MOST_IMAGES = 10
 """How many of each side are shown; those with edges or gold links between them come first."""
 
-PICTURE_SIDE = 320
+IMAGE_SIDE = 320
 """Pixels of the longer side of a picture on the page."""
 
 _SHADES = 9
@@ -155,7 +155,7 @@ class _Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
+class _Image:
     number: int
     alt: str
     embedded: Embedded
@@ -179,7 +179,7 @@ class _Part:
     auc: float | None
     known: bool
     sentences: tuple[_Sentence, ...]
-    pictures: tuple[_Picture, ...]
+    pictures: tuple[_Image, ...]
     more_sentences: int
     more_pictures: int
     edges: tuple[Edge, ...]
@@ -200,7 +200,7 @@ def _part(example: Example) -> _Part:
         )
     edges = strongest_edges(scores, document.links)
     sentences, pictures = _shown(document, edges)
-    embedded = embed(document.images, pictures, longer_side=PICTURE_SIDE)
+    embedded = embed(document.images, pictures, longer_side=IMAGE_SIDE)
     gold = set(document.links or ())
     size = scores.size
     low, high = (float(scores.min()), float(scores.max())) if size else (0.0, 0.0)
@@ -221,7 +221,7 @@ def _part(example: Example) -> _Part:
             for i in sentences
         ),
         pictures=tuple(
-            _Picture(
+            _Image(
                 number=j,
                 alt=readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
                 embedded=embedded[j],
@@ -250,7 +250,7 @@ def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[i
     pictures = [edge.image for edge in edges]
     pictures += [image for _, image in gold]
     pictures += range(len(document.images))
-    kept = set(list(dict.fromkeys(pictures))[:MOST_PICTURES])
+    kept = set(list(dict.fromkeys(pictures))[:MOST_IMAGES])
     sentences = [edge.sentence for edge in edges]
     sentences += [sentence for sentence, image in gold if image in kept]
     sentences += range(len(document.sentences))

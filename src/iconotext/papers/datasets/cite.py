@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from iconotext.corpus.builders.pictures.found import FoundPictures
+from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.papers.datasets.labelled.answers import clean_text
 from iconotext.papers.datasets.labelled.pairs import DataSet, Pair, kept_answer, relations_of
 from iconotext.papers.datasets.labelled.splits import PUBLISHED
@@ -54,7 +54,7 @@ def cite_pair(values: dict[str, str], file: str, line: int) -> Pair:
     return Pair(published or f"{Path(file).stem}-{line}", text, f"{SCHEME}{picture}", relations, meta, notes)
 
 
-def _finder(found: FoundPictures, pictures: Sequence[str]) -> Callable[[str], Path | None]:
+def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
     return lambda picture: found.named(picture.removeprefix(SCHEME))
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from iconotext.corpus.builders.pictures.found import FoundPictures, distinct_names
+from iconotext.corpus.builders.images.found import FoundImages, distinct_names
 from iconotext.papers.datasets.labelled.answers import clean_text
 from iconotext.papers.datasets.labelled.pairs import DataSet, Pair, kept_answer, relations_of
 from iconotext.papers.datasets.labelled.splits import PUBLISHED
@@ -53,7 +53,7 @@ def clue_pair(values: dict[str, str], file: str, line: int) -> Pair:
     return Pair(f"clue-{digest}", text, picture, relations, meta, notes)
 
 
-def _finder(found: FoundPictures, pictures: Sequence[str]) -> Callable[[str], Path | None]:
+def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
     alone = distinct_names(pictures)
     return lambda picture: (
         found.at(picture, by_name=picture in alone)

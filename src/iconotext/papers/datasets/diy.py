@@ -19,9 +19,9 @@ from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.labelled.answers import clean_text
-from iconotext.papers.datasets.reddit.album_pictures import look_at_pictures, lookalikes
+from iconotext.papers.datasets.reddit.album_images import look_at_images, lookalikes
 from iconotext.papers.datasets.reddit.album_posts import keep_album_posts
-from iconotext.papers.datasets.reddit.albums import Album, Albums, PictureFiles, fetch_missing, read_albums
+from iconotext.papers.datasets.reddit.albums import Album, Albums, ImageFiles, fetch_missing, read_albums
 from iconotext.papers.datasets.reddit.near_duplicates import MAX_DISTANCE
 from iconotext.read.polite import Manners
 
@@ -110,8 +110,8 @@ def diy_rows(
     albums = read_albums(build, source, number)
     target = images or source / "images"
     problems = {} if fetch is None else fetch_missing(build, albums, (images or source, target), target, fetch)
-    files = PictureFiles(images or source, target)
-    look_at_pictures(build, albums, files, problems)
+    files = ImageFiles(images or source, target)
+    look_at_images(build, albums, files, problems)
     alike = lookalikes(albums, distance=settings.distance)
     documents = _documents(build, albums, files, alike, settings)
     build.published = PUBLISHED["DIY"]
@@ -119,7 +119,7 @@ def diy_rows(
 
 
 def _documents(
-    build: Build, albums: Albums, files: PictureFiles, alike: NDArray[np.int64], settings: DiySettings
+    build: Build, albums: Albums, files: ImageFiles, alike: NDArray[np.int64], settings: DiySettings
 ) -> Iterator[Values]:
     """The albums that pass the rules, as documents without splits."""
     report = build.report
@@ -164,7 +164,7 @@ def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
     return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in wanted}
 
 
-def _values(build: Build, album: Album, images: list[int], files: PictureFiles) -> Values:
+def _values(build: Build, album: Album, images: list[int], files: ImageFiles) -> Values:
     place = {number: place for place, number in enumerate(images)}
     found = [files.of(album.name(number)) for number in images]
     title = clean_text(album.post["title"] or "")

@@ -50,7 +50,7 @@ def mmc4_rows(
     """
     folder = source if source.is_dir() else source.parent
     data_set = ShardedSet(
-        (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_pictures, folder), partial(_made, settings)
+        (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_images, folder), partial(_made, settings)
     )
     return shard_rows(build, source, data_set, settings, images=images, fetch=fetch, only_found=only_found)
 
@@ -59,7 +59,7 @@ def _named(row: Row) -> bool:
     return bool(row.meta["mmc4"].get("url"))
 
 
-def _pictures(folder: Path, row: Row) -> list[Picture]:
+def _images(folder: Path, row: Row) -> list[Picture]:
     """How images are named; their own download script puts them into the folder ``SHARD_images`` beside a shard."""
     pictures = []
     for image, info in zip(row.images, row.meta["image_info"], strict=True):

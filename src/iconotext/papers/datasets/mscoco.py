@@ -16,10 +16,10 @@ from iconotext.corpus.builders.captioned.coco import COCO, coco_photos, load_ann
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable
 from iconotext.corpus.builders.captioned.documents import DocumentShape, Group, stored_documents
 from iconotext.corpus.builders.captioned.photo_store import Stored
-from iconotext.corpus.builders.captioned.photos import NO_PICTURE
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.errors import CorpusError
@@ -73,7 +73,7 @@ def mscoco_rows(
         CorpusError: Annotations or pictures are missing, or an annotation file is broken.
     """
     files = annotation_files(source)
-    pictures = PictureFolders(images or source)
+    pictures = ImageFolders(images or source)
     report = build.report
     with CaptionTable(build.work / "annotations.sqlite") as table:
         load_annotations(build, files, table)
@@ -84,7 +84,7 @@ def mscoco_rows(
         report.count("images that are used if they are there", listed, IMAGES_2014)
         stored, usable = usable_photos(build, coco_photos(build, table, pictures, source=only), verify=settings.verify)
         repeated = table.repeated_captions
-    missing = report.dropped[NO_PICTURE]
+    missing = report.dropped[NO_IMAGE]
     report.count("images that are not there", missing)
     report.count("images that are there and can be read", len(usable))
     report.count("captions of them", int(stored.captions[usable].sum()))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.json_source import source_file
-from iconotext.corpus.builders.pictures.found import FoundPictures
+from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.released import DOCUMENTS_FILE, read_released
 from iconotext.corpus.stats import Counting
@@ -68,7 +68,7 @@ def multi_retrieval_rows(
         raise SettingError("only_found=True needs images=..., the folder of the pictures")
     check_features(source, build.folder, settings, force=force)
     file = _documents_file(source)
-    found = FoundPictures(images) if images is not None else None
+    found = FoundImages(images) if images is not None else None
     way = lru_cache(maxsize=1024)(build.way)
     counting = Counting()
     read = missing = 0

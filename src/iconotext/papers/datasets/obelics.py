@@ -32,7 +32,7 @@ def obelics_rows(
         CorpusError: There are no shards, or no such folder of pictures.
         SettingError: Pictures are to be fetched and no folder is named.
     """
-    data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _pictures, _made)
+    data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _images, _made)
     return shard_rows(build, source, data_set, settings, images=images, fetch=fetch, only_found=only_found)
 
 
@@ -40,7 +40,7 @@ def _named(row: Row) -> bool:
     return bool(row.meta["obelics"].get("general", {}).get("url"))
 
 
-def _pictures(row: Row) -> list[Picture]:
+def _images(row: Row) -> list[Picture]:
     return [Picture(None, address) for address in row.images]
 
 

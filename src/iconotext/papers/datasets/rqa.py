@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from iconotext.corpus.builders.captioned.photos import is_text
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.json_source import source_entries, source_file
-from iconotext.corpus.builders.pictures.named import NamedPictures
+from iconotext.corpus.builders.images.named import NamedImages
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares, share_out
@@ -144,7 +144,7 @@ def rqa_rows(build: Build, source: Path, settings: RqaSettings, images: Path | N
         _choose(build, part)
     if not any(part.best for part in parts):
         raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should have {ABOUT}")
-    pictures = None if settings.pictures == "names" else _pictures(build, parts, images or source, settings)
+    pictures = None if settings.pictures == "names" else _images(build, parts, images or source, settings)
     for part in parts:
         _filter(build, part, pictures)
     training, validation = parts
@@ -192,7 +192,7 @@ def _choose(build: Build, part: Part) -> None:
     count(f"{part.path.name}: recipes whose contexts differ", len(differing))
 
 
-def _pictures(build: Build, parts: list[Part], folder: Path, settings: RqaSettings) -> NamedPictures:
+def _images(build: Build, parts: list[Part], folder: Path, settings: RqaSettings) -> NamedImages:
     """The pictures of the steps with text, each looked at.
 
     Raises:
@@ -202,7 +202,7 @@ def _pictures(build: Build, parts: list[Part], folder: Path, settings: RqaSettin
     for part in parts:
         for _, context in _contexts(part, part.best):
             names.update((name, None) for step in context.told for name in step.images)
-    pictures = NamedPictures(build, folder, _files)
+    pictures = NamedImages(build, folder, _files)
     found = pictures.check(names, verify=settings.verify, total=len(names))
     if names and not found:
         raise CorpusError(
@@ -217,7 +217,7 @@ def _pictures(build: Build, parts: list[Part], folder: Path, settings: RqaSettin
     return pictures
 
 
-def _filter(build: Build, part: Part, pictures: NamedPictures | None) -> None:
+def _filter(build: Build, part: Part, pictures: NamedImages | None) -> None:
     """Which recipes the rules leave."""
     drop = build.report.drop
     empty = imageless = 0
@@ -239,7 +239,7 @@ def _filter(build: Build, part: Part, pictures: NamedPictures | None) -> None:
     build.report.count(f"{part.path.name}: recipes with {LEAST} pictures and {LEAST} steps", len(part.kept))
 
 
-def _document(build: Build, context: Context, split: Split, pictures: NamedPictures | None) -> Values:
+def _document(build: Build, context: Context, split: Split, pictures: NamedImages | None) -> Values:
     """A recipe as a document, still without an id."""
     sentences = [step.text for step in context.told]
     numbers: dict[str, int] = {}

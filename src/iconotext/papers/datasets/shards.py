@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.journal import kept_results
-from iconotext.corpus.builders.pictures.fetched import LEDGER, fetch_pictures
-from iconotext.corpus.builders.pictures.found import FoundPictures
+from iconotext.corpus.builders.images.fetched import LEDGER, fetch_images
+from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.row import Part, Record, Row
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
@@ -106,7 +106,7 @@ def shard_rows(
     shards = [shard for shard in find_shards(source, data_set) if shard.absolute() != build.output.absolute()]
     work = partial(_usable, settings, data_set)
     results = build.mapped(STEP, _items(shards, data_set), work, label="Reading", chunk=1)
-    found = FoundPictures(images) if images is not None and (images.exists() or fetch is None) else None
+    found = FoundImages(images) if images is not None and (images.exists() or fetch is None) else None
     problems: dict[str, str] = {}
     if images is not None and fetch is not None:
         problems, found = _fetched(build, results, images, found, fetch)
@@ -188,8 +188,8 @@ def _unusable(record: Record, settings: ShardSettings) -> tuple[str, str] | None
 
 
 def _fetched(
-    build: Build, results: Iterable[Any], folder: Path, found: FoundPictures | None, manners: Manners
-) -> tuple[dict[str, str], FoundPictures]:
+    build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, manners: Manners
+) -> tuple[dict[str, str], FoundImages]:
     """Fetch what is not there; why some could not be fetched, and all pictures that there are now."""
     wanted: dict[str, None] = {}
     for result in results:
@@ -199,13 +199,13 @@ def _fetched(
                     wanted[picture.address] = None
     problems: dict[str, str] = {}
     new = 0
-    for fetched in build.watch(fetch_pictures(wanted, folder, manners=manners), total=len(wanted), label="Fetching"):
+    for fetched in build.watch(fetch_images(wanted, folder, manners=manners), total=len(wanted), label="Fetching"):
         if fetched.file is None:
             problems[fetched.address] = fetched.problem or "not fetched"
         new += fetched.new and fetched.file is not None
     folder.mkdir(parents=True, exist_ok=True)
     build.report.count("pictures fetched now", new)
-    return problems, FoundPictures(folder)
+    return problems, FoundImages(folder)
 
 
 def _documents(
@@ -213,7 +213,7 @@ def _documents(
     results: Iterable[Any],
     settings: ShardSettings,
     shards: int,
-    found: FoundPictures | None,
+    found: FoundImages | None,
     problems: dict[str, str],
     *,
     only_found: bool,
@@ -278,7 +278,7 @@ def _kept_meta(meta: dict[str, Any], kept: list[int]) -> dict[str, Any]:
     return result
 
 
-def _find(found: FoundPictures | None, picture: Picture) -> Path | None:
+def _find(found: FoundImages | None, picture: Picture) -> Path | None:
     """The file of a picture: beside its shard, else by its name there, else by a digest of its address."""
     if picture.file is not None or found is None:
         return None if picture.file is None else Path(picture.file)

@@ -16,20 +16,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.random_splits import with_random_splits
-from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.images.problem import image_problem
 from iconotext.corpus.digest_table import digest_of
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.wikipedia.imageclef import (
     WHERE,
+    article_images,
     article_key,
     article_markup,
-    article_pictures,
     files_in,
+    image_place,
     part_of,
-    picture_place,
-    read_picture,
+    read_image,
 )
 from iconotext.papers.datasets.wikipedia.wikitext import paragraphs
 from iconotext.read.sentences import split_sentences
@@ -59,7 +59,7 @@ class WikiSettings(BaseModel):
     """The same for test."""
 
 
-class _Pictures:
+class _Images:
     """What the metadata say, some forty bytes for each picture, and which pictures each article has."""
 
     def __init__(self) -> None:
@@ -142,8 +142,8 @@ def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Pat
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has the pictures (1/1.jpg and so on)")
     pictures = _read_metadata(build, metadata)
-    articles = _articles_with_pictures(build, texts, pictures, settings)
-    _keep_good_pictures(build, folder, pictures, articles, settings)
+    articles = _articles_with_images(build, texts, pictures, settings)
+    _keep_good_images(build, folder, pictures, articles, settings)
     report.count(f"articles with {settings.min_images} pictures that can be used", len(articles))
     if not articles:
         raise CorpusError(f"{folder}: no article has {settings.min_images} pictures that are there; {WHERE} has them")
@@ -152,10 +152,10 @@ def wiki_rows(build: Build, source: Path, settings: WikiSettings, *, images: Pat
     yield from with_random_splits(build, documents, shares)
 
 
-def _read_metadata(build: Build, folder: Path) -> _Pictures:
-    pictures = _Pictures()
+def _read_metadata(build: Build, folder: Path) -> _Images:
+    pictures = _Images()
     ways = (way for way in files_in(folder) if way.endswith(".xml"))
-    results = build.mapped("metadata", ways, partial(read_picture, folder=str(folder)), label="Reading metadata")
+    results = build.mapped("metadata", ways, partial(read_image, folder=str(folder)), label="Reading metadata")
     for way, result in zip((way for way in files_in(folder) if way.endswith(".xml")), results, strict=True):
         if isinstance(result, str):
             build.report.drop("metadata that cannot be read", way, result)
@@ -170,15 +170,15 @@ def _read_metadata(build: Build, folder: Path) -> _Pictures:
     return pictures
 
 
-def _articles_with_pictures(
-    build: Build, folder: Path, pictures: _Pictures, settings: WikiSettings
+def _articles_with_images(
+    build: Build, folder: Path, pictures: _Images, settings: WikiSettings
 ) -> dict[str, array[int]]:
     """By the way to each article that has so many pictures in the collection, their numbers."""
     ways = list(files_in(folder))
     if not ways:
         raise CorpusError(f"{folder}: no articles in it, which are 1/1.xml and so on; unpack all_text.zip ({WHERE})")
     results = build.mapped(
-        "articles", ways, partial(article_pictures, folder=str(folder)), total=len(ways), label="Reading articles"
+        "articles", ways, partial(article_images, folder=str(folder)), total=len(ways), label="Reading articles"
     )
     found: dict[str, array[int]] = {}
     for way, result in zip(ways, results, strict=True):
@@ -195,8 +195,8 @@ def _articles_with_pictures(
     return found
 
 
-def _keep_good_pictures(
-    build: Build, folder: Path, pictures: _Pictures, articles: dict[str, array[int]], settings: WikiSettings
+def _keep_good_images(
+    build: Build, folder: Path, pictures: _Images, articles: dict[str, array[int]], settings: WikiSettings
 ) -> None:
     """Look at the pictures of the articles; leave out those that cannot be used, then articles that have too few."""
     report = build.report
@@ -205,13 +205,13 @@ def _keep_good_pictures(
         for number in found:
             wanted[number] = 1
     numbers = array("i", (number for number, is_wanted in enumerate(wanted) if is_wanted))
-    look = partial(collection_picture, folder=str(folder))
+    look = partial(collection_image, folder=str(folder))
     files = (pictures.file(number) for number in numbers)
     results = build.mapped("pictures", files, look, total=len(numbers), label="Looking at pictures")
     good = bytearray(len(pictures))
     for number, (place, problem) in zip(numbers, results, strict=True):
         file = pictures.file(number)
-        if place != picture_place(file, folder):  # it came or went after a build that was killed had looked at it
+        if place != image_place(file, folder):  # it came or went after a build that was killed had looked at it
             place, problem = look(file)
         if problem is None and place is not None:
             good[number] = 1
@@ -226,17 +226,17 @@ def _keep_good_pictures(
             report.drop(f"fewer than {settings.min_images} images", way, f"{len(usable)} that can be used")
 
 
-def collection_picture(file: str, *, folder: str) -> tuple[str | None, str | None]:
+def collection_image(file: str, *, folder: str) -> tuple[str | None, str | None]:
     """The way to a picture, None where there is none; and why it cannot be used, None for a good one."""
-    place = picture_place(file, Path(folder))
-    return place, "not found" if place is None else picture_problem(str(Path(folder, place)))
+    place = image_place(file, Path(folder))
+    return place, "not found" if place is None else image_problem(str(Path(folder, place)))
 
 
 def _documents(
     build: Build,
     texts: Path,
     folder: Path,
-    pictures: _Pictures,
+    pictures: _Images,
     articles: dict[str, array[int]],
     settings: WikiSettings,
 ) -> Iterator[Values]:
@@ -251,7 +251,7 @@ def _documents(
             build.report.drop(f"fewer than {settings.min_sentences} sentences", way, f"{number} sentences")
         else:
             kept += 1
-            places = (picture_place(pictures.file(number), folder) for number in numbers)
+            places = (image_place(pictures.file(number), folder) for number in numbers)
             title = {"title": result["title"]} if result["title"] else {}
             yield {
                 "id": article_key(way),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from iconotext.corpus.picture_keys import PictureKeys
+from iconotext.corpus.image_keys import ImageKeys
 from iconotext.errors import OutputError, SettingError, StudyError
 from iconotext.types import Image
 from iconotext.write import write_bytes
@@ -152,7 +152,7 @@ def create_study(
     random = np.random.default_rng(seed)
     order = random.permutation(len(contenders))
     swapped = random.permutation(np.arange(len(contenders)) % 2)
-    keys = PictureKeys()
+    keys = ImageKeys()
     rows = []
     for number, (place, swap) in enumerate(zip(order.tolist(), swapped.tolist(), strict=True)):
         each = contenders[place]
@@ -206,7 +206,7 @@ def about_study(connection: sqlite3.Connection) -> About:
     return About(values["first"], values["second"], int(values["raters"]), int(values["seed"]))
 
 
-def picture_of(way: str, study: Path) -> Path:
+def image_of(way: str, study: Path) -> Path:
     """The file of a picture that a study names."""
     return Path(os.path.normpath(study.absolute().parent / way))
 

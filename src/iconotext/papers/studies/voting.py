@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.errors import SettingError, StudyError
-from iconotext.papers.studies.study import ANSWERS, about_study, picture_of, transaction
+from iconotext.papers.studies.study import ANSWERS, about_study, image_of, transaction
 
 RESERVED = 1800.0
 """Seconds for which a pair that was shown waits for its vote."""
@@ -114,7 +114,7 @@ def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float
             "SELECT text, first, second, swapped, identical FROM pairs WHERE number = ?", (number,)
         ).fetchone()
     a, b = (second, first) if swapped else (first, second)
-    return ShownPair(number, text, picture_of(a, study), picture_of(b, study), bool(identical))
+    return ShownPair(number, text, image_of(a, study), image_of(b, study), bool(identical))
 
 
 def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None = None) -> None:

@@ -59,7 +59,7 @@ def bias_sections(
         note = "The bias is not measured: it needs the features of an image backbone or a table of them."
         return [Section(note + "\n", f"<p>{note}</p>\n")], {"bias": None, "explained": None}
     tell("distances between pictures")
-    bias = measure(negative_distances(_pictures(prepared), batch=recipe.training.batch))
+    bias = measure(negative_distances(_images(prepared), batch=recipe.training.batch))
     for name in (FIGURE, FIGURE_PNG):
         write_distances(bias, folder / name, force=True)
     sections = [
@@ -90,7 +90,7 @@ def _bias_table(bias: Bias) -> Section:
     return table_section("L2 distances between gold and negative images", columns, rows, in_words(bias))
 
 
-def _pictures(prepared: Prepared) -> list[Pictures]:
+def _images(prepared: Prepared) -> list[Pictures]:
     """Documents with known links, a random part of them where there are many."""
     assert prepared.images is not None
     documents = np.flatnonzero(np.asarray(prepared.linked))

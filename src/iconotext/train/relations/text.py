@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from iconotext.train.relations.data import RelationData
     from iconotext.types import FloatMatrix
 
-PICTURE_DIM = 1280
+IMAGE_DIM = 1280
 """Pooled features of the default image backbone."""
 
 BINS = 10
@@ -71,7 +71,7 @@ def fit_text(
         "words_bias": np.array([bias for _, bias in words], np.float32),
         "slope": np.ones(data.relations, np.float32),
         "shift": np.zeros(data.relations, np.float32),
-        "picture": np.zeros((PICTURE_DIM, data.relations), np.float32),
+        "picture": np.zeros((IMAGE_DIM, data.relations), np.float32),
         "picture_bias": np.zeros(data.relations, np.float32),
     }
     return RelationWeights(data.labels[: data.relations], arrays, settings.word_weight, backbones)

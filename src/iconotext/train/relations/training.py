@@ -18,9 +18,9 @@ from iconotext.relations import RELATIONS
 from iconotext.train.lock import locked
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.folder import is_trained, write_model
-from iconotext.train.relations.pictures import PictureSide, from_labels, from_texts
+from iconotext.train.relations.images import ImageSide, from_labels, from_texts
 from iconotext.train.relations.text import (
-    PICTURE_DIM,
+    IMAGE_DIM,
     calibrated_weights,
     calibration_error,
     cross_calibrated,
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 Told = Callable[[str, int], None]
 """Hears what is done, and how much of it."""
 
-LEAST_PICTURES = 50
+LEAST_IMAGES = 50
 """Pictures without labels that are needed to learn what a picture adds."""
 
-PICTURES = 1024
+IMAGES = 1024
 """Pictures that are looked at before what is needed of them is kept."""
 
 LOCK = ".lock"
@@ -122,7 +122,7 @@ def _trained(
     weights = fit_text(layers, data, np.arange(len(data.texts)), settings, backbones)
     weights = calibrated_weights(weights, unseen, answers)
     told("pictures", 0)
-    weights, pictures = _with_pictures(weights, data, parts, judged, images, reader, settings)
+    weights, pictures = _with_images(weights, data, parts, judged, images, reader, settings)
     relations = _figures(data, judged, answers)
     return weights, {"relations": relations, **pictures, "pairs": len(data.texts), "splits": data.splits}
 
@@ -137,7 +137,7 @@ def _check_silent(settings: RelationSettings, data: RelationData) -> None:
         )
 
 
-def _with_pictures(
+def _with_images(
     weights: RelationWeights,
     data: RelationData,
     parts: NDArray[np.int64],
@@ -155,7 +155,7 @@ def _with_pictures(
         side, learned, count = from_labels(pooled, answers, text[there], parts[there], settings), "labels", len(there)
     else:
         pooled, good = _pooled(backbone, [image.file or b"" for image, _ in data.pictures])
-        if len(good) < LEAST_PICTURES:
+        if len(good) < LEAST_IMAGES:
             return weights, {"pictures": {"learned_from": None, "count": len(good)}}
         model = RelationModel("unfinished", weights, reader)
         flat = [written for i in good for written in data.pictures[i][1]]
@@ -168,20 +168,20 @@ def _with_pictures(
 
 def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
     """Features of the pictures that can be read, and which those are."""
-    pooled = np.zeros((len(files), PICTURE_DIM), np.float32)
+    pooled = np.zeros((len(files), IMAGE_DIM), np.float32)
     readable = np.zeros(len(files), np.bool_)
-    for start in range(0, len(files), PICTURES):  # a backbone gives more than is kept here
-        features = backbone.encode(files[start : start + PICTURES])
+    for start in range(0, len(files), IMAGES):  # a backbone gives more than is kept here
+        features = backbone.encode(files[start : start + IMAGES])
         pooled[start : start + len(features)] = features.pooled
         readable[start : start + len(features)] = [problem is None for problem in features.problems]
     return pooled if readable.all() else pooled[readable], np.flatnonzero(readable)
 
 
-def _added(weights: RelationWeights, side: PictureSide) -> RelationWeights:
+def _added(weights: RelationWeights, side: ImageSide) -> RelationWeights:
     return replace(weights, arrays={**weights.arrays, "picture": side.weight, "picture_bias": side.bias})
 
 
-def _told(side: PictureSide, relations: Sequence[str], learned: str, count: int) -> dict[str, Any]:
+def _told(side: ImageSide, relations: Sequence[str], learned: str, count: int) -> dict[str, Any]:
     told = {
         "learned_from": learned,
         "count": count,

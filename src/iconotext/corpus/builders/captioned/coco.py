@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable, Key
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_PICTURE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
 from iconotext.corpus.builders.frame.build import Build
 from iconotext.corpus.builders.frame.json_source import source_entries
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.corpus.row import Split
 
 COCO = "https://cocodataset.org/#download"
@@ -57,7 +57,7 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
 
 
 def coco_photos(
-    build: Build, table: CaptionTable, pictures: PictureFolders, *, source: int | None = None
+    build: Build, table: CaptionTable, pictures: ImageFolders, *, source: int | None = None
 ) -> Iterator[Photo]:
     """Photographs of a table of MSCOCO, by rising id, those without a caption or a picture dropped and reported.
 
@@ -74,7 +74,7 @@ def coco_photos(
         if not each.captions:
             build.report.drop(NO_CAPTION, each.name)
         elif (file := pictures.find(_names(each.key, each.name))) is None or not is_text(str(file)):
-            build.report.drop(NO_PICTURE, each.name)
+            build.report.drop(NO_IMAGE, each.name)
         else:
             yield Photo(str(file), each.captions, each.split)
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from iconotext.corpus.builders.captioned.coco_table import CaptionTable
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, NO_PICTURE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, NO_IMAGE, Photo, clean, is_text
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 
@@ -38,7 +38,7 @@ LISTS: dict[str, Split] = {
 UNLISTED = "images that are in none of the lists of splits"
 
 
-def flickr_photos(build: Build, file: Path, pictures: PictureFolders) -> Iterator[Photo]:
+def flickr_photos(build: Build, file: Path, pictures: ImageFolders) -> Iterator[Photo]:
     """Photographs of a file of captions, by the names of their pictures; what is no good is dropped and reported.
 
     Where lists of splits lie beside the file, what is in none of them is dropped.
@@ -67,7 +67,7 @@ def flickr_photos(build: Build, file: Path, pictures: PictureFolders) -> Iterato
             if splits and split is None:
                 build.report.drop(UNLISTED, each.name)
             elif (found := pictures.find([each.name])) is None or not is_text(str(found)):
-                build.report.drop(NO_PICTURE, each.name)
+                build.report.drop(NO_IMAGE, each.name)
             else:
                 yield Photo(str(found), each.captions, split)
         if table.repeated_captions:

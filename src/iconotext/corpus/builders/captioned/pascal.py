@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_PICTURE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError
 
 NAME = re.compile(r"\d{4}_\d{6}")
@@ -28,7 +28,7 @@ BEGINNING = 1 << 20
 """Characters of a page that are looked at to see whether it is the one."""
 
 
-def pascal_photos(build: Build, source: Path, pictures: PictureFolders) -> Iterator[Photo]:
+def pascal_photos(build: Build, source: Path, pictures: ImageFolders) -> Iterator[Photo]:
     """Photographs of the page or the tree of text files; those without sentences or picture are dropped and reported.
 
     Args:
@@ -54,7 +54,7 @@ def pascal_photos(build: Build, source: Path, pictures: PictureFolders) -> Itera
         if not captions:
             build.report.drop(NO_CAPTION, name)
         elif file is None or not is_text(str(file)):
-            build.report.drop(NO_PICTURE, name)
+            build.report.drop(NO_IMAGE, name)
         else:
             yield Photo(str(file), tuple(captions))
 

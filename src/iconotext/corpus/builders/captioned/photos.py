@@ -19,7 +19,7 @@ Drop = Callable[[str, str, str], None]
 """Is told what is left out: by which rule, which item, why. ``BuildReport.drop`` is one."""
 
 BAD_LINES = "lines that are not a captioned photograph"
-NO_PICTURE = "images that are not there"
+NO_IMAGE = "images that are not there"
 NO_CAPTION = "images without a caption"
 BAD_CAPTIONS = "captions without words"
 
@@ -103,7 +103,7 @@ def _tell(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None
     """Tell of what is no good in a line; with a photograph, of one of its captions only."""
     rule = BAD_LINES if photo is None else BAD_CAPTIONS
     if problem.field == "image" and problem.message.startswith(NOT_FOUND):
-        rule = NO_PICTURE
+        rule = NO_IMAGE
     what = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
     drop(rule, f"{path.name}, {problem.place}", what)
 

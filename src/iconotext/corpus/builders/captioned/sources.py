@@ -15,7 +15,7 @@ from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
 from iconotext.corpus.builders.captioned.pascal import pascal_page, pascal_photos, pascal_texts
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos, refuse_corpus
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError
 
 CaptionFormat = Literal["jsonl", "flickr", "coco", "pascal"]
@@ -64,13 +64,13 @@ def caption_photos(
             refuse_corpus(file)
             yield from read_photos(file, folder=images, drop=build.report.drop, addresses=True)
         case "flickr":
-            yield from flickr_photos(build, _one(source, format_), PictureFolders(images or _beside(source)))
+            yield from flickr_photos(build, _one(source, format_), ImageFolders(images or _beside(source)))
         case "pascal":
-            yield from pascal_photos(build, source, PictureFolders(images or _beside(source)))
+            yield from pascal_photos(build, source, ImageFolders(images or _beside(source)))
         case "coco":
             with CaptionTable(build.work / "annotations.sqlite") as table:
                 load_annotations(build, caption_files(source, format_), table)
-                yield from coco_photos(build, table, PictureFolders(images or _beside(source)))
+                yield from coco_photos(build, table, ImageFolders(images or _beside(source)))
 
 
 def _beside(source: Path) -> Path:

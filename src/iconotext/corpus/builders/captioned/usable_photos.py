@@ -13,7 +13,7 @@ import numpy as np
 from iconotext.corpus.builders.captioned.photo_store import PhotoStore, Stored, store_photos
 from iconotext.corpus.builders.captioned.photos import Photo
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.images.problem import image_problem
 from iconotext.corpus.document_row import named_by_address
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _problems(build: Build, stored: Stored, *, verify: bool) -> Iterator[tuple[s
         if verify and not repeat and not named_by_address(image)
     )
     name = f"pictures-{stored.digest}"  # of other photographs than a killed run had, nothing is known yet
-    problems = build.mapped(name, looked_at, picture_problem, total=len(stored), label="Reading pictures")
+    problems = build.mapped(name, looked_at, image_problem, total=len(stored), label="Reading pictures")
     for image, repeat in zip(store.images(), stored.repeats, strict=True):
         known = verify and not repeat and not named_by_address(image)
         yield image, next(problems) if known else None

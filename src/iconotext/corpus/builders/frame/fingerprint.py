@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from iconotext.corpus.builders.frame.work_folder import BUILDING
-from iconotext.corpus.builders.pictures.fetched import LEDGER
+from iconotext.corpus.builders.images.fetched import LEDGER
 from iconotext.errors import CorpusError
 
-PICTURES = frozenset((".jpg .jpeg .png .gif .webp .bmp .tif .tiff .avif .jp2 .svg .img").split())
+IMAGES = frozenset((".jpg .jpeg .png .gif .webp .bmp .tif .tiff .avif .jp2 .svg .img").split())
 """Suffixes of files that may come and go without making a build another one: pictures are fetched by and by."""
 
 
@@ -49,5 +49,5 @@ def _data_files(folder: Path) -> Iterator[Path]:
     for top, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not name.endswith(BUILDING))
         for name in sorted(files):
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() not in PICTURES and name != LEDGER:
+            if not name.startswith(".") and os.path.splitext(name)[1].lower() not in IMAGES and name != LEDGER:
                 yield Path(top, name)

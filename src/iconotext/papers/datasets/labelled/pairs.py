@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.pictures.found import FoundPictures
+from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.row import Split
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
@@ -66,7 +66,7 @@ class DataSet:
     relations: tuple[str, ...]
     published: Mapping[str, Any]
     pair_of: Callable[[dict[str, str], str, int], Pair]
-    finder: Callable[[FoundPictures, Sequence[str]], Callable[[str], Path | None]]
+    finder: Callable[[FoundImages, Sequence[str]], Callable[[str], Path | None]]
 
 
 @dataclass(slots=True)
@@ -76,14 +76,14 @@ class Survey:
     Attributes:
         report: Files and the rows left out.
         pictures: Different pictures, in the order in which they first come.
-        picture_of: For every row that can be used, the number of its picture.
+        image_of: For every row that can be used, the number of its picture.
         texts: For every row that can be used, a digest of its text.
         usable: For every row, whether it can be used.
     """
 
     report: LabelledReport
     pictures: list[str] = field(default_factory=list)
-    picture_of: list[int] = field(default_factory=list)
+    image_of: list[int] = field(default_factory=list)
     texts: list[bytes] = field(default_factory=list)
     usable: bytearray = field(default_factory=bytearray)
 
@@ -125,12 +125,12 @@ def survey_tables(data_set: DataSet, sources: Sequence[Path], *, once: bool = Fa
                     continue
                 report.repeats += 1
             survey.usable[-1] = 1
-            survey.picture_of.append(picture)
+            survey.image_of.append(picture)
             survey.texts.append(text)
             source.used += 1
             source.notes += [(row.line, note) for note in (row.note, *pair.notes) if note]
     survey.pictures = list(number_of)
-    if not survey.picture_of:
+    if not survey.image_of:
         rows = sum(source.rows for source in report.sources)
         reasons = sum((source.reasons() for source in report.sources), start=Counter[str]())
         why = f" ({', '.join(f'{reason}: {n}' for reason, n in reasons.most_common(3))})" if reasons else ""
@@ -168,9 +168,9 @@ def labelled_documents(
     why = missing or {}
     report.pictures = len(survey.pictures)
     report.missing = {name: why.get(name, "not found") for name in survey.pictures if name not in files}
-    there = [survey.pictures[number] in files for number in survey.picture_of]
+    there = [survey.pictures[number] in files for number in survey.image_of]
     keys = [
-        (survey.picture_of[i].to_bytes(8), survey.texts[i])
+        (survey.image_of[i].to_bytes(8), survey.texts[i])
         for i in range(len(there))
         if there[i] or not only_found
     ]  # fmt: skip

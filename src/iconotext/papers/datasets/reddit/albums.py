@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.fetched import fetch_pictures, name_of
-from iconotext.corpus.builders.pictures.folders import PictureFolders
+from iconotext.corpus.builders.images.fetched import fetch_images, name_of
+from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.reddit.album_posts import kept_posts
 from iconotext.papers.datasets.reddit.imgur_album import read_album, saved_albums
@@ -79,12 +79,12 @@ class Albums:
         return ((album, name, moving) for album in self for name, _, moving in album.images)
 
 
-class PictureFiles:
+class ImageFiles:
     """Where the files of pictures are."""
 
     def __init__(self, *folders: Path) -> None:
         there = [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
-        self._folders = PictureFolders(*there) if there else None
+        self._folders = ImageFolders(*there) if there else None
 
     def of(self, name: str) -> Path | None:
         """The file of a picture, by imgur's name or by that of what was fetched for it."""
@@ -149,9 +149,9 @@ def fetch_missing(
     build: Build, albums: Albums, folders: tuple[Path, ...], target: Path, manners: Manners
 ) -> dict[str, str]:
     """Fetch the pictures that are not in the folders; for those that cannot be had, why."""
-    files = PictureFiles(*folders)
+    files = ImageFiles(*folders)
     addresses = {_address(name): name for _, name, moving in albums.names() if not moving and files.of(name) is None}
-    results = fetch_pictures(addresses, target, manners=manners)
+    results = fetch_images(addresses, target, manners=manners)
     watched = build.watch(results, total=len(addresses), label="Fetching pictures")
     return {addresses[each.address]: each.problem or "not fetched" for each in watched if each.file is None}
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from iconotext.corpus.builders.captioned.photos import Drop
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.json_source import source_entries, source_file
-from iconotext.corpus.builders.pictures.named import MISSING, NamedPictures
+from iconotext.corpus.builders.images.named import MISSING, NamedImages
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.labelled.answers import clean_text
@@ -152,9 +152,9 @@ class Stories:
             for split, name in SPLIT_NAMES.items()
         }
         self._titles: dict[str, str] = {}
-        self._check_pictures(images or source)
+        self._check_images(images or source)
 
-    def _check_pictures(self, folder: Path) -> None:
+    def _check_images(self, folder: Path) -> None:
         """Read all files once: titles of albums, and photographs, which are then looked at."""
         names: dict[str, None] = {}
         for path in self._build.watch(self._files.values(), total=len(self._files), label="Annotations"):
@@ -174,7 +174,7 @@ class Stories:
         if not names:
             files = ", ".join(str(path) for path in self._files.values())
             raise CorpusError(f"{files}: no annotation in them; each should be {self._tier.about()}")
-        self.pictures = NamedPictures(self._build, folder, _files)
+        self.pictures = NamedImages(self._build, folder, _files)
         found = self.pictures.check(names, verify=self._settings.verify, total=len(names))
         if not found:
             raise CorpusError(

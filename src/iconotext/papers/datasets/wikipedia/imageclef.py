@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from iconotext.errors import CorpusError, DocumentError
-from iconotext.papers.datasets.wikipedia.wikitext import named_pictures, picture_name
+from iconotext.papers.datasets.wikipedia.wikitext import image_name, named_images
 from iconotext.read.archive import parse_xml
 from iconotext.read.text_file import decode_bytes
 
@@ -79,7 +79,7 @@ def _natural(name: str) -> tuple[int, str]:
     return (int(digits[0]) if digits else -1, name)
 
 
-def read_picture(way: str, *, folder: str) -> dict[str, Any] | str:
+def read_image(way: str, *, folder: str) -> dict[str, Any] | str:
     """What is known of a picture.
 
     Args:
@@ -87,7 +87,7 @@ def read_picture(way: str, *, folder: str) -> dict[str, Any] | str:
         folder: The folder with the metadata.
 
     Returns:
-        ``id``, ``file`` (``9/82531.jpg``), ``name`` (as ``picture_name`` gives it) and ``articles``, the English ones
+        ``id``, ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones
         that have it (``1/1234``); or why it cannot be read.
     """
     try:
@@ -104,11 +104,11 @@ def read_picture(way: str, *, folder: str) -> dict[str, Any] | str:
         if (text.get(LANGUAGE) or text.get("lang") or "").lower() == "en":
             found = (_below((caption.get("article") or "").strip(), "en") for caption in text.iter("caption"))
             articles += [_without_suffix(article) for article in found if article]
-    name = picture_name(image.findtext("name") or "")
+    name = image_name(image.findtext("name") or "")
     return {"id": identifier, "file": file, "name": name, "articles": list(dict.fromkeys(articles))}
 
 
-def picture_place(file: str, folder: Path) -> str | None:
+def image_place(file: str, folder: Path) -> str | None:
     """The way from the folder of the pictures to one; None where it is not there.
 
     Args:
@@ -123,10 +123,10 @@ def article_key(way: str) -> str:
     return _without_suffix(way)
 
 
-def article_pictures(way: str, *, folder: str) -> list[str] | dict[str, str]:
+def article_images(way: str, *, folder: str) -> list[str] | dict[str, str]:
     """Names of pictures in an article, in its order; or ``{"problem": why it cannot be read}``."""
     try:
-        return named_pictures(article_markup(Path(folder, way))[1])
+        return named_images(article_markup(Path(folder, way))[1])
     except DocumentError as error:
         return {"problem": str(error)}
 

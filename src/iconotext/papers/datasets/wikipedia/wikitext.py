@@ -33,7 +33,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z-]+)?|simple", re.ASCII)
 REDIRECT = re.compile(r"\s*#redirect\b", re.IGNORECASE)
 MAGIC = re.compile(r"__[A-Z]+__")
 QUOTES = re.compile(r"'{2,}")
-PICTURE = re.compile(r"\[\[\s*(?:image|file)\s*:[^\n]*", re.IGNORECASE)
+IMAGE = re.compile(r"\[\[\s*(?:image|file)\s*:[^\n]*", re.IGNORECASE)
 """A picture whose brackets are never closed."""
 
 TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>|<!--.*?(?:-->|$)", re.DOTALL)
@@ -75,7 +75,7 @@ def paragraphs(markup: str) -> list[str]:
     except (ParserError, RecursionError) as error:
         raise ValueError(f"its markup cannot be taken apart ({error})") from error
     text = TAG.sub(" ", "".join(_pieces(code)))
-    text = QUOTES.sub("", ADDRESS.sub(" ", PICTURE.sub(" ", text)))
+    text = QUOTES.sub("", ADDRESS.sub(" ", IMAGE.sub(" ", text)))
     found = []
     for block in re.split(r"\n\s*\n", text):
         lines = (line.strip() for line in block.replace(GONE, "").split("\n"))
@@ -96,18 +96,18 @@ def _check_closed(markup: str) -> None:
             raise ValueError(f"its markup cannot be taken apart: {depth} times {opening} without {closing}")
 
 
-def named_pictures(markup: str) -> list[str]:
-    """Names of files of pictures in an article, in order, each once, as ``picture_name`` gives them.
+def named_images(markup: str) -> list[str]:
+    """Names of files of pictures in an article, in order, each once, as ``image_name`` gives them.
 
     All that looks like one counts, wherever it stands: also in templates and galleries.
     """
-    return list(dict.fromkeys(picture_name(match[1]) for match in NAMED.finditer(markup)))
+    return list(dict.fromkeys(image_name(match[1]) for match in NAMED.finditer(markup)))
 
 
-def picture_name(name: str) -> str:
+def image_name(name: str) -> str:
     """A name as the wiki knows it: ``_`` is a space, and the first letter is a capital.
 
-    >>> picture_name("mona_Lisa.jpg ")
+    >>> image_name("mona_Lisa.jpg ")
     'Mona Lisa.jpg'
     """
     text = " ".join(name.replace("_", " ").split())

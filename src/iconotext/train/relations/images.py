@@ -35,16 +35,16 @@ class HeldOut(NamedTuple):
     Attributes:
         pairs: With an answer.
         text: Average precision of the text alone; None where no answer is yes.
-        text_and_picture: Of both.
+        text_and_image: Of both.
     """
 
     pairs: int
     text: float | None
-    text_and_picture: float | None
+    text_and_image: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PictureSide:
+class ImageSide:
     """What was found.
 
     Attributes:
@@ -68,7 +68,7 @@ def from_labels(
     text: FloatMatrix,
     parts: NDArray[np.int64],
     settings: RelationSettings,
-) -> PictureSide:
+) -> ImageSide:
     """Offsets that, added to the text's log-odds, fit the labels: one logistic regression a relation.
 
     Each part is also judged with offsets that were learned from the other parts. A relation whose average precision is
@@ -94,12 +94,12 @@ def from_labels(
         precisions = (average_precision(logits[there, r], gold) for logits in (text, both))
         held_out.append(HeldOut(int(there.sum()), *precisions))
     kept = tuple(
-        each.text is not None and each.text_and_picture is not None and each.text_and_picture >= each.text
+        each.text is not None and each.text_and_image is not None and each.text_and_image >= each.text
         for each in held_out
     )
     weight, bias = _fitted(pooled, answers, text, settings)
     used = np.array(kept, np.float32)
-    return PictureSide(weight * used, bias * used, (None,) * len(kept), kept, tuple(held_out))
+    return ImageSide(weight * used, bias * used, (None,) * len(kept), kept, tuple(held_out))
 
 
 def _fitted(
@@ -122,7 +122,7 @@ def from_texts(
     sources: Sequence[int],
     relations: Sequence[str],
     settings: RelationSettings,
-) -> PictureSide:
+) -> ImageSide:
     """Offsets that foretell what the text model says of the texts people write about such a picture.
 
     The target of a picture is the mean log-odds of its texts, less the mean over all pictures of its corpus (so that
@@ -163,7 +163,7 @@ def from_texts(
     weight = np.stack([final[penalty][:, r] for r, penalty in enumerate(best.tolist())], axis=1) / scale[:, None]
     weight = weight * np.array(kept) * settings.picture_weight
     bias = -mean @ weight
-    return PictureSide(weight.astype(np.float32), bias.astype(np.float32), tuple(correlation), tuple(kept))
+    return ImageSide(weight.astype(np.float32), bias.astype(np.float32), tuple(correlation), tuple(kept))
 
 
 def _standard(pooled: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.pictures.folders import PictureFolders
-from iconotext.corpus.builders.pictures.problem import picture_problem
+from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.images.problem import image_problem
 
 MISSING = "not found"
 
 
-class NamedPictures:
+class NamedImages:
     """The pictures of a folder and of the folders in it, by name.
 
     Args:
         build: The run that needs them.
-        folder: See ``PictureFolders``.
+        folder: See ``ImageFolders``.
         files: Names that the file of a picture may have, the likeliest first.
 
     Raises:
@@ -30,7 +30,7 @@ class NamedPictures:
         self._build = build
         self._folder = folder
         self._way = build.way(folder)
-        self._folders = PictureFolders(folder)
+        self._folders = ImageFolders(folder)
         self._files = files
         self._problems: dict[str, str] = {}
 
@@ -94,4 +94,4 @@ class NamedPictures:
 
 def _looked_at(folder: str, place: str | None) -> tuple[str | None, str | None]:
     """Which file was looked at, and what is wrong with it."""
-    return place, MISSING if place is None else picture_problem(str(Path(folder, place)))
+    return place, MISSING if place is None else image_problem(str(Path(folder, place)))

@@ -32,7 +32,7 @@ def suffix_of(data: bytes) -> str:
     return next((suffix for start, mark, suffix in SIGNATURES if data.startswith(mark, start)), OTHER)
 
 
-def saved_picture(data: bytes, folder: Path) -> Path:
+def saved_image(data: bytes, folder: Path) -> Path:
     """The file that has a picture, named by its SHA-256; what an earlier document or run wrote is used again.
 
     Args:

@@ -19,13 +19,13 @@ SIDE = 9_990
 DECODE = """
 import resource, sys, time
 from pathlib import Path
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode
 from iconotext.worker import close_worker
 start = time.perf_counter()
 try:
     what = "{} × {}".format(*decode(Path(sys.argv[1]), at_least=256).size)
-except PictureError as error:
+except ImageError as error:
     what = str(error).removeprefix(f"{sys.argv[1]}: ")
 seconds = time.perf_counter() - start
 close_worker()
@@ -36,7 +36,7 @@ print(f"{here:5} MiB {apart:5} MiB {seconds:5.1f} s  {what}")
 """
 
 
-def write_pictures(folder: Path) -> None:
+def write_images(folder: Path) -> None:
     plain = Pillow.new("RGB", (SIDE, SIDE), (200, 30, 60))
     plain.paste((10, 200, 10), (SIDE // 2, 0, SIDE, SIDE))
     plain.save(folder / "baseline.jpg")
@@ -58,7 +58,7 @@ def write_pictures(folder: Path) -> None:
 def main() -> None:
     print(f"{'':20} {'here':>9} {'apart':>9}")
     with tempfile.TemporaryDirectory() as name:
-        write_pictures(Path(name))
+        write_images(Path(name))
         for file in sorted(Path(name).iterdir()):
             ran = subprocess.run([sys.executable, "-c", DECODE, str(file)], capture_output=True, text=True, check=True)
             print(f"{file.name:20} {ran.stdout}", end="", flush=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.errors import CorpusError, PictureError
+from iconotext.errors import CorpusError, ImageError
 from iconotext.images import decode
-from iconotext.papers.datasets.reddit.albums import Albums, PictureFiles
+from iconotext.papers.datasets.reddit.albums import Albums, ImageFiles
 from iconotext.papers.datasets.reddit.near_duplicates import near_duplicates
 from iconotext.papers.datasets.reddit.perceptual_hash import perceptual_hash
 
@@ -23,7 +23,7 @@ PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
 """Bytes and MD5 of the picture that imgur sends for one that was deleted."""
 
 
-def picture_hash(path: str) -> dict[str, str]:
+def image_hash(path: str) -> dict[str, str]:
     """The perceptual hash of a picture file as 16 hexadecimal digits, or the rule and reason for leaving it out."""
     try:
         data = Path(path).read_bytes()
@@ -35,16 +35,16 @@ def picture_hash(path: str) -> dict[str, str]:
         return {"rule": "picture missing", "reason": "deleted from imgur, which sent a placeholder"}
     try:
         return {"hash": f"{perceptual_hash(decode(data)):016x}"}
-    except PictureError as error:
+    except ImageError as error:
         return {"rule": "picture that cannot be decoded", "reason": str(error)}
 
 
 def file_and_hash(path: str | None) -> tuple[str | None, dict[str, str]]:
-    """Which file was looked at, None where there is none, and its ``picture_hash``."""
-    return path, {"rule": "picture missing", "reason": ""} if path is None else picture_hash(path)
+    """Which file was looked at, None where there is none, and its ``image_hash``."""
+    return path, {"rule": "picture missing", "reason": ""} if path is None else image_hash(path)
 
 
-def look_at_pictures(build: Build, albums: Albums, files: PictureFiles, problems: dict[str, str]) -> None:
+def look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: dict[str, str]) -> None:
     """Fill in hashes, and tell which pictures cannot be used."""
     waiting: deque[str | None] = deque()  # files until their result is there
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from iconotext.errors import CorpusError
 
 
-class PictureFolders:
+class ImageFolders:
     """Some folders and all folders in them.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 from iconotext.types import Image
 
 
-class PictureKeys:
+class ImageKeys:
     """Gives equal keys to images with the same bytes, wherever they lie; reads each file once."""
 
     def __init__(self) -> None:

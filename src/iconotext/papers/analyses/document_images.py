@@ -47,7 +47,7 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
     return [document for _, document in sorted(kept, key=lambda each: each[0])]
 
 
-def document_pictures(documents: Iterable[Document], image: ImageBackbone | FeatureTable) -> Iterator[Pictures]:
+def document_images(documents: Iterable[Document], image: ImageBackbone | FeatureTable) -> Iterator[Pictures]:
     """Encode the images of documents; those that cannot be read are left out, with their links.
 
     Args:

@@ -16,7 +16,7 @@ from iconotext.read.pdf_space import Box, Handle, Turn, around, box_shown, one_a
 MAX_OBJECTS = 50_000
 
 
-MAX_PICTURES = 200
+MAX_IMAGES = 200
 MAX_DEPTH = 8
 
 
@@ -38,7 +38,7 @@ class Shown:
     key: int | None = None
 
 
-def read_pictures(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[Shown]:
+def read_images(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[Shown]:
     """The pictures of a page, in the order of the file; strips of one picture are put together.
 
     Args:
@@ -47,10 +47,10 @@ def read_pictures(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> 
         turn: How its space is shown.
         max_pixels: Larger pictures are not unpacked; they have a problem.
     """
-    return _PagePictures(page, number, turn, max_pixels).read()
+    return _PageImages(page, number, turn, max_pixels).read()
 
 
-class _PagePictures:
+class _PageImages:
     """The pictures of one page."""
 
     def __init__(self, page: Handle, number: int, turn: Turn, max_pixels: int) -> None:
@@ -67,8 +67,8 @@ class _PagePictures:
             for image, turn in self.images(self.page, self.turn, 0)
             if (box := self.place(image, turn))
         ]
-        if len(objects) > MAX_PICTURES:  # a map or a pattern, drawn in pieces: the largest are what there is to see
-            least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_PICTURES]
+        if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: the largest are what there is to see
+            least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_IMAGES]
             objects = [item for item in objects if _area(item[1]) > least]
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}

@@ -53,7 +53,7 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
         yield from drawn(part, alt, title)
 
 
-def picture_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Picture:
+def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Picture:
     """The picture with its bytes, or with what is wrong with it.
 
     Args:

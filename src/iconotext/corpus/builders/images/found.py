@@ -20,7 +20,7 @@ SIDE_FILES = frozenset(
 """What lies beside pictures and is none."""
 
 
-class FoundPictures:
+class FoundImages:
     """The files of a folder and the folders in it.
 
     Args:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iconotext.errors import PictureError
+from iconotext.errors import ImageError
 from iconotext.images import decode
 
 
-def picture_problem(path: str) -> str | None:
+def image_problem(path: str) -> str | None:
     """Why a picture cannot be used: it is missing, is none, or cannot be decoded to its last line.
 
     Args:
@@ -19,6 +19,6 @@ def picture_problem(path: str) -> str | None:
     """
     try:
         decode(Path(path), at_least=1)
-    except PictureError as error:
+    except ImageError as error:
         return str(error).removeprefix(f"{path}: ")
     return None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _FLAT = 1e-6  # a spread below float32's noise on cosines is none
 
 
-def picture_features(similarity: FloatMatrix) -> dict[str, FloatMatrix]:
+def image_features(similarity: FloatMatrix) -> dict[str, FloatMatrix]:
     """Features of the picture similarity that do not depend on how wide an encoder spreads its cosines.
 
     Args:

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from iconotext.corpus.builders.pictures.saved import SUFFIXES, suffix_of
+from iconotext.corpus.builders.images.saved import SUFFIXES, suffix_of
 from iconotext.corpus.json_lines import json_lines
-from iconotext.errors import OutputError, PictureError, UnreachableError
+from iconotext.errors import ImageError, OutputError, UnreachableError
 from iconotext.images import inspect
 from iconotext.read.polite import Manners, PoliteFetcher
 from iconotext.strict_json import dump_json
@@ -67,7 +67,7 @@ Results = queue.SimpleQueue[Fetched | BaseException | None]
 """From the threads: what became of an address, what went wrong in a thread, None where one has ended."""
 
 
-def fetch_pictures(
+def fetch_images(
     addresses: Iterable[str],
     folder: Path,
     *,
@@ -87,7 +87,7 @@ def fetch_pictures(
         manners: How to behave towards servers.
         retry: Ask again for what an earlier run found to be gone for good.
         make_fetcher: From manners, and what waits for some seconds, to what fetches an address or raises
-            ``PictureError``; for tests. None: ``PoliteFetcher``.
+            ``ImageError``; for tests. None: ``PoliteFetcher``.
         workers: Hosts that are asked at once.
 
     Raises:
@@ -183,7 +183,7 @@ def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
         data = fetch(address)
     except UnreachableError as error:
         return Fetched(address, None, str(error), final=False)
-    except PictureError as error:
+    except ImageError as error:
         return Fetched(address, None, str(error))
     problem = inspect([Image(address, data)], min_side=1)[0].problem
     if problem is not None:
