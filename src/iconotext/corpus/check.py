@@ -227,9 +227,9 @@ class _Check:
         for i in lost.tolist():
             yield part.told(i, 2, self._images.find(part.source(i))[1] or "not found")
 
-    def _problem(self, picture: tuple[str, int]) -> str | None:
+    def _problem(self, image: tuple[str, int]) -> str | None:
         """What is wrong with a picture or its features."""
-        source, where = picture
+        source, where = image
         try:
             if where == Whereabouts.FILE:
                 decode(self._folder / source, at_least=1)
@@ -288,8 +288,8 @@ class _Check:
             keys = self._sources.values[slots[files]]
         return keys
 
-    def _content(self, picture: tuple[str, int]) -> int:
-        source, digest = picture
+    def _content(self, image: tuple[str, int]) -> int:
+        source, digest = image
         key = content_key(self._folder / source)
         return max(int.from_bytes(key[:8], "little"), 1) if key is not None else digest
 

@@ -52,23 +52,23 @@ class ImageNetwork(nn.Module):
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
 
 
-def middle(picture: Pillow.Image) -> NDArray[np.uint8]:
+def middle(image: Pillow.Image) -> NDArray[np.uint8]:
     """An RGB picture as validation and linking see it: (224, 224, 3), the middle of 256 × 256."""
-    return _cut(_squash(picture), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
+    return _cut(_squash(image), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
 
 
-def augmented(picture: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
+def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
     """An RGB picture as training sees it: (224, 224, 3), mirrored or not, turned by up to 20°, a random part."""
     mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
     left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
-    whole = _squash(picture)
+    whole = _squash(image)
     if mirror:
         whole = whole.transpose(Transpose.FLIP_LEFT_RIGHT)
     return _cut(whole.rotate(angle, Resampling.BILINEAR), left, top)
 
 
-def _squash(picture: Pillow.Image) -> Pillow.Image:
-    return picture.resize((WHOLE, WHOLE), Resampling.BICUBIC, reducing_gap=2.0)
+def _squash(image: Pillow.Image) -> Pillow.Image:
+    return image.resize((WHOLE, WHOLE), Resampling.BICUBIC, reducing_gap=2.0)
 
 
 def _cut(whole: Pillow.Image, left: int, top: int) -> NDArray[np.uint8]:

@@ -76,14 +76,14 @@ class EfficientNetBackbone:
         return load_network(self._weights).to(device), device
 
 
-def prepare(picture: Pillow.Image) -> NDArray[np.uint8]:
+def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
     """An RGB picture as (224, 224, 3): all of it, squashed to a square.
 
     The network was trained on the middle 7/8 of squares. Squashing shows it what stands at the edges, too, and where
     it was tried (figures of textbooks and build logs, Flickr8k) puts pictures nearer to their sentences.
     """
     # reducing_gap first shrinks large pictures by whole numbers: quick, and at 2 it changes values by about 1 of 255.
-    return np.asarray(picture.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
+    return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
 
 
 def _forward(

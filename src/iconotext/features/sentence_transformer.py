@@ -66,8 +66,8 @@ class SentenceTransformerImage:
         if regions:
             raise FeatureError(f"{self.name}: a sentence-transformers model has no regions: use another backbone")
 
-        def forward(pictures: list[Pillow.Image]) -> dict[str, NDArray[Any]]:
-            return {"pooled": _vectors(self._model, pictures, self.dim)}
+        def forward(images: list[Pillow.Image]) -> dict[str, NDArray[Any]]:
+            return {"pooled": _vectors(self._model, images, self.dim)}
 
         batches = pixel_batches(files, _reduced, at_least=SIDE, batch_size=image_batch(best_device()))
         return encode_ahead(blank_features(len(files), self.dim), batches, forward)
@@ -123,9 +123,9 @@ def _vectors(model: SentenceTransformer, inputs: list[Any], dim: int) -> FloatMa
     return np.asarray(vectors, np.float32)
 
 
-def _reduced(picture: Pillow.Image) -> Pillow.Image:
-    shorter = min(picture.size)
+def _reduced(image: Pillow.Image) -> Pillow.Image:
+    shorter = min(image.size)
     if shorter <= SIDE:
-        return picture
-    width, height = (max(1, round(side * SIDE / shorter)) for side in picture.size)
-    return picture.resize((width, height), Pillow.Resampling.BICUBIC, reducing_gap=2.0)
+        return image
+    width, height = (max(1, round(side * SIDE / shorter)) for side in image.size)
+    return image.resize((width, height), Pillow.Resampling.BICUBIC, reducing_gap=2.0)

@@ -47,7 +47,7 @@ def image_kind(file: Path | bytes) -> Kind:
     if size > MAX_BYTES:
         raise ImageError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
     if not head:
-        raise ImageError(f"empty: the {'picture' if isinstance(file, bytes) else 'file'} has 0 bytes")
+        raise ImageError(f"empty: the {'image' if isinstance(file, bytes) else 'file'} has 0 bytes")
     if raw := raw_format(head, file):
         raise ImageError(_raw(raw))
     return kind_of(head)
@@ -68,8 +68,8 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
             size = heif_size(file)
             _check_size(size, max_pixels)
             return size
-        with _opened(file, max_pixels) as picture:
-            return picture.size
+        with _opened(file, max_pixels) as image:
+            return image.size
 
 
 def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
@@ -86,18 +86,18 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
         if kind == "HEIF":
             _check_size(heif_size(file), max_pixels)
             return decode_heif(file, at_least)
-        with _opened(file, max_pixels) as picture:
-            if isinstance(picture, JpegImageFile) and picture.fp is not None:
-                check_scans(picture.fp, picture.layers, progressive="progressive" in picture.info)
-            return upright_rgb(picture, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
+        with _opened(file, max_pixels) as image:
+            if isinstance(image, JpegImageFile) and image.fp is not None:
+                check_scans(image.fp, image.layers, progressive="progressive" in image.info)
+            return upright_rgb(image, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
 
 
 def decode_pixels(
     file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
     """What ``decode_image`` gives, in a form that can go from one process to another: size, and 3 bytes a pixel."""
-    picture = decode_image(file, kind, at_least, max_pixels)
-    return picture.size, picture.tobytes()
+    image = decode_image(file, kind, at_least, max_pixels)
+    return image.size, image.tobytes()
 
 
 @contextmanager
@@ -107,17 +107,17 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
         head = stream.read(HEAD)
         stream.seek(0)
         try:
-            picture = Pillow.open(stream, formats=FORMATS)
+            image = Pillow.open(stream, formats=FORMATS)
         except UnidentifiedImageError as error:
             raise ImageError(named(head)) from error
-        if picture.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
+        if image.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
             stream.left = math.inf
-        with picture:
-            tags: Any = getattr(picture, "tag_v2", {})
+        with image:
+            tags: Any = getattr(image, "tag_v2", {})
             if _DNG in tags or (_INNER in tags and tags.get(_SUBFILE) == 1):
                 raise ImageError(_raw("DNG" if _DNG in tags else "NEF, ARW or the like"))
-            _check_size(picture.size, max_pixels)
-            yield picture
+            _check_size(image.size, max_pixels)
+            yield image
 
 
 class _Stream(io.BufferedReader):

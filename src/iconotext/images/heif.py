@@ -39,11 +39,11 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
     """
     import numpy as np
 
-    picture = _opened(file)
-    size = picture.size
+    image = _opened(file)
+    size = image.size
     by = shrink_by(size, size, at_least)
     with within_memory(size[0] * size[1] * PER_PIXEL + size[0] * size[1] * 4 // by**2, size):
-        pixels = np.asarray(picture)  # not by way of Pillow, which would be one copy more
+        pixels = np.asarray(image)  # not by way of Pillow, which would be one copy more
         shape = (pixels.shape[1], pixels.shape[0])
         return rows_to_rgb(lambda top, end: Pillow.fromarray(pixels[top:end]), shape, by)
 

@@ -42,35 +42,35 @@ Rows = Callable[[int, int], Pillow.Image]
 """The rows of a picture from one number up to another."""
 
 
-def upright_rgb(picture: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
+def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
     """Decode an opened picture to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
 
     Args:
-        picture: Not loaded yet.
+        image: Not loaded yet.
         at_least: As for ``decode``.
         encoded_size: Bytes of the file, which some formats keep in memory.
 
     Raises:
         ImageError: It takes more memory than there may be.
     """
-    full = size = picture.size
-    needed = full[0] * full[1] * _PER_PIXEL.get(picture.format or "", _bytes_per_pixel(picture.mode))
-    if picture.format in ("JPEG", "MPO"):  # what cameras and telephones call several in one file
-        needed = _shrink_jpeg(picture, at_least)
-        size = picture.size
-    elif picture.format == "JPEG2000":
-        needed, size = _shrink_jpeg2000(picture, needed)
-    elif picture.format == "TIFF":
-        needed += _strip_bytes(picture)
-    elif picture.format == "WEBP":
+    full = size = image.size
+    needed = full[0] * full[1] * _PER_PIXEL.get(image.format or "", _bytes_per_pixel(image.mode))
+    if image.format in ("JPEG", "MPO"):  # what cameras and telephones call several in one file
+        needed = _shrink_jpeg(image, at_least)
+        size = image.size
+    elif image.format == "JPEG2000":
+        needed, size = _shrink_jpeg2000(image, needed)
+    elif image.format == "TIFF":
+        needed += _strip_bytes(image)
+    elif image.format == "WEBP":
         needed += encoded_size
     by = shrink_by(full, size, at_least)
     with within_memory(needed + size[0] * size[1] * 4 // by**2, full):
-        picture.load()
-        width = picture.width
-        turn = _TURNS.get(_orientation(picture))
-        rgb = rows_to_rgb(lambda top, end: picture.crop((0, top, width, end)), picture.size, by)
-        picture.close()  # lets go of the pixels, before there are others
+        image.load()
+        width = image.width
+        turn = _TURNS.get(_orientation(image))
+        rgb = rows_to_rgb(lambda top, end: image.crop((0, top, width, end)), image.size, by)
+        image.close()  # lets go of the pixels, before there are others
         return rgb if turn is None else rgb.transpose(turn)
 
 
@@ -114,12 +114,12 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
     return result
 
 
-def _rgb(picture: Pillow.Image) -> Pillow.Image:
-    if picture.has_transparency_data:
-        rgba = picture.convert("RGBA")
+def _rgb(image: Pillow.Image) -> Pillow.Image:
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
         white = Pillow.new("RGBA", rgba.size, "white")
         return Pillow.alpha_composite(white, rgba).convert("RGB")
-    return picture if picture.mode == "RGB" else picture.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
@@ -161,37 +161,37 @@ def _bytes_per_pixel(mode: str) -> int:
     return 1 if mode in ("1", "L", "P") else 2 if mode.startswith("I;16") else 4
 
 
-def _shrink_jpeg(picture: ImageFile, at_least: int | None) -> int:
+def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
     """Let it be decoded at 1/2, 1/4 or 1/8 where that is enough; the bytes that decoding then takes."""
-    width, height = picture.size
+    width, height = image.size
     needed = 0
-    if picture.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
-        layers: list[tuple[int, int]] = [(across, down) for _, across, down, *_ in getattr(picture, "layer", [])]
+    if image.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
+        layers: list[tuple[int, int]] = [(across, down) for _, across, down, *_ in getattr(image, "layer", [])]
         largest = max((across * down for across, down in layers), default=1)
         needed = 2 * width * height * sum(across * down for across, down in layers) // max(largest, 1)
     by = math.ceil(math.sqrt(width * height / MAX_RESULT))
     if at_least is not None or by > 1:
         sides = (math.ceil(width / by), math.ceil(height / by))
-        picture.draft(None, sides if at_least is None else (min(at_least, sides[0]), min(at_least, sides[1])))
-    pixels: int = picture.size[0] * picture.size[1]  # as it is decoded
-    return needed + pixels * _bytes_per_pixel(picture.mode)
+        image.draft(None, sides if at_least is None else (min(at_least, sides[0]), min(at_least, sides[1])))
+    pixels: int = image.size[0] * image.size[1]  # as it is decoded
+    return needed + pixels * _bytes_per_pixel(image.mode)
 
 
-def _shrink_jpeg2000(picture: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
+def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
     """Let it be decoded at 1/2, 1/4, ... where it is very large; the bytes that takes, and its sides then."""
     halved = 0
     while needed >> (2 * halved) > MAX_DECODED // 2:
         halved += 1
     if halved:
-        picture.reduce = halved  # type: ignore[method-assign, assignment]  # the name that Pillow gives it
-    width, height = (max((side + (1 << halved >> 1)) >> halved, 1) for side in picture.size)
+        image.reduce = halved  # type: ignore[method-assign, assignment]  # the name that Pillow gives it
+    width, height = (max((side + (1 << halved >> 1)) >> halved, 1) for side in image.size)
     return needed >> (2 * halved), (width, height)
 
 
-def _strip_bytes(picture: ImageFile) -> int:
+def _strip_bytes(image: ImageFile) -> int:
     """Bytes of the piece of a TIFF that is unpacked at a time: all of it, or more, where the file says so."""
-    tags: Any = getattr(picture, "tag_v2", {})
-    width, height = picture.size
+    tags: Any = getattr(image, "tag_v2", {})
+    width, height = image.size
     bits = tags.get(_BITS, (1,))
     pixel = max(bits if isinstance(bits, tuple) else (bits,)) * int(tags.get(_SAMPLES, 1)) / 8
     strip = width * min(int(tags.get(_ROWS_PER_STRIP, height)), height)
@@ -199,9 +199,9 @@ def _strip_bytes(picture: ImageFile) -> int:
     return int(max(strip, tile) * pixel)
 
 
-def _orientation(picture: ImageFile) -> int:
+def _orientation(image: ImageFile) -> int:
     try:
-        value = picture.getexif().get(_ORIENTATION, 1)
+        value = image.getexif().get(_ORIENTATION, 1)
     except Exception:  # garbage in the EXIF block costs the rotation, not the pixels
         return 1
     return value if isinstance(value, int) else 1

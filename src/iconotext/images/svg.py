@@ -82,8 +82,8 @@ def render_svg(data: bytes) -> Pillow.Image:
         )
     except ValueError as error:
         raise ImageError(f"an SVG that cannot be drawn ({error}): convert it to PNG") from error
-    with Pillow.open(io.BytesIO(drawn), formats=["PNG"]) as picture:
-        rgba = picture.convert("RGBA")
+    with Pillow.open(io.BytesIO(drawn), formats=["PNG"]) as image:
+        rgba = image.convert("RGBA")
     if rgba.getchannel("A").getextrema() == (0, 0):
         raise ImageError("an SVG with nothing to be seen in it")
     return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")

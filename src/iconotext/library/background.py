@@ -33,10 +33,10 @@ def measure_background(library: Library, space: SearchSpace) -> Background:
     """The cosines of made-up sentences with what a library holds."""
     sentences = made_up_sentences(space)
     some = library.some(IMAGES)
-    pictures = np.stack([item.vector for item in some])
+    images = np.stack([item.vector for item in some])
     said = [item.said for item in some if item.said is not None]
     text = _of(sentences @ np.vstack(said).T) if said else (0.0, 1.0)
-    return Background(_of(sentences @ pictures.T), text)
+    return Background(_of(sentences @ images.T), text)
 
 
 def _of(cosines: FloatMatrix) -> tuple[float, float]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 
-def relation_probabilities(stored: StoredModel, texts: FloatMatrix, pictures: FloatMatrix) -> FloatMatrix:
+def relation_probabilities(stored: StoredModel, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
     """The probability of each relation for every text with every picture (x of Eq. 2).
 
     The module is one linear layer on both vectors, so the log-odds of a pair are what the text says plus what the
@@ -24,7 +24,7 @@ def relation_probabilities(stored: StoredModel, texts: FloatMatrix, pictures: Fl
     Args:
         stored: A model that was trained with ``objective.coherence``.
         texts: (Q, D) vectors of ``SearchSpace.texts``, of that model.
-        pictures: (N, D) vectors of ``SearchSpace.pictures``.
+        images: (N, D) vectors of ``SearchSpace.pictures``.
 
     Returns:
         (Q, N, R) float32, relations in the order of ``stored.relations``.
@@ -36,20 +36,20 @@ def relation_probabilities(stored: StoredModel, texts: FloatMatrix, pictures: Fl
     if stored.model.coherence is None:
         raise FeatureError(f"the model {stored.name} tells no relations: train one with objective.coherence")
     dim = stored.recipe.dim
-    return layer_probabilities(stored.model.coherence, _joint(texts, dim), _joint(pictures, dim))
+    return layer_probabilities(stored.model.coherence, _joint(texts, dim), _joint(images, dim))
 
 
-def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, pictures: FloatMatrix) -> FloatMatrix:
+def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
     """The same from the module itself.
 
     Args:
         layer: (2 dim) to R.
         texts: (Q, dim) unit rows of the joint space.
-        pictures: (N, dim) likewise.
+        images: (N, dim) likewise.
     """
     weight, dim = layer.weight.detach().cpu().numpy(), texts.shape[1]  # (R, 2 dim)
     of_texts = texts @ weight[:, :dim].T + layer.bias.detach().cpu().numpy()
-    of_images = pictures @ weight[:, dim:].T
+    of_images = images @ weight[:, dim:].T
     odds = of_texts[:, None] + of_images[None]
     return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
 

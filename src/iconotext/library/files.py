@@ -120,28 +120,28 @@ def file_state(path: Path) -> str | None:
     return f"{status.st_size}:{status.st_mtime_ns}"
 
 
-def digest_of(picture: Path | bytes) -> str:
+def digest_of(image: Path | bytes) -> str:
     """The name of a picture's content: 32 hexadecimal digits.
 
     Raises:
         OSError: The file cannot be read.
     """
-    if isinstance(picture, bytes):
-        return hashlib.sha256(picture).hexdigest()[:32]
-    with picture.open("rb") as stream:
+    if isinstance(image, bytes):
+        return hashlib.sha256(image).hexdigest()[:32]
+    with image.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
 
-def image_date(picture: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
+def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
     """When a picture was taken, in whole seconds of local time: what the camera wrote, else the time of a file.
 
     And whether it is what the camera wrote.
 
     Args:
-        picture: The picture.
+        image: The picture.
         otherwise: Whose time counts where the camera wrote none: the file itself, or the document around it.
     """
-    taken = _camera_time(picture)
+    taken = _camera_time(image)
     if taken is not None:
         return taken, True
     try:
@@ -150,13 +150,13 @@ def image_date(picture: Path | bytes, *, otherwise: Path) -> tuple[datetime | No
         return None, False
 
 
-def _camera_time(picture: Path | bytes) -> datetime | None:
+def _camera_time(image: Path | bytes) -> datetime | None:
     import io
 
     try:
         with (
             pillow_silenced(),
-            io.BytesIO(picture) if isinstance(picture, bytes) else picture.open("rb") as stream,
+            io.BytesIO(image) if isinstance(image, bytes) else image.open("rb") as stream,
             Pillow.open(stream, formats=FORMATS) as opened,
         ):
             exif = opened.getexif()

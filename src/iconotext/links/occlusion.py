@@ -68,10 +68,10 @@ def grid_windows(side: int, window: int) -> NDArray[np.bool_]:
 
 
 def _small(file: Picture) -> NDArray[np.uint8]:
-    picture = decode(file, at_least=SHORTER)
-    shrink = min(1.0, SHORTER / min(picture.size), LONGER / max(picture.size))
-    size = (max(1, round(picture.width * shrink)), max(1, round(picture.height * shrink)))
-    return np.asarray(picture.resize(size, reducing_gap=2.0) if shrink < 1 else picture)
+    image = decode(file, at_least=SHORTER)
+    shrink = min(1.0, SHORTER / min(image.size), LONGER / max(image.size))
+    size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
+    return np.asarray(image.resize(size, reducing_gap=2.0) if shrink < 1 else image)
 
 
 def _encoded(pixels: NDArray[np.uint8]) -> bytes:

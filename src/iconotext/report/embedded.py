@@ -78,26 +78,26 @@ def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., P
     if file is None:
         return Embedded(None, problem="there is no file of this picture")
     try:
-        picture = decoder(file, at_least=longer_side)
+        image = decoder(file, at_least=longer_side)
     except (ImageError, OSError) as error:
         # The page may be passed on: where the file was on this machine is nobody's business.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
-    picture.thumbnail((longer_side, longer_side), reducing_gap=2.0)
-    data, kind = _smallest(picture)
+    image.thumbnail((longer_side, longer_side), reducing_gap=2.0)
+    data, kind = _smallest(image)
     uri = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
-    return Embedded(uri, picture.width, picture.height)
+    return Embedded(uri, image.width, image.height)
 
 
-def _smallest(picture: Pixels) -> tuple[bytes, str]:
+def _smallest(image: Pixels) -> tuple[bytes, str]:
     """The encoded picture and its type."""
-    photograph = _encoded(picture, "JPEG", quality=QUALITY, optimize=True, progressive=True)
-    if picture.getcolors(FLAT_COLOURS) is None:
+    photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True, progressive=True)
+    if image.getcolors(FLAT_COLOURS) is None:
         return photograph, "jpeg"
-    drawing = _encoded(picture.quantize(FLAT_COLOURS), "PNG", optimize=True)
+    drawing = _encoded(image.quantize(FLAT_COLOURS), "PNG", optimize=True)
     return (drawing, "png") if len(drawing) <= len(photograph) else (photograph, "jpeg")
 
 
-def _encoded(picture: Pixels, kind: str, **options: object) -> bytes:
+def _encoded(image: Pixels, kind: str, **options: object) -> bytes:
     file = io.BytesIO()
-    picture.save(file, kind, **options)
+    image.save(file, kind, **options)
     return file.getvalue()

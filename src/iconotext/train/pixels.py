@@ -36,8 +36,8 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
 
     def look(file: str, seed: int | None) -> NDArray[np.uint8]:
-        picture = decode(Path(file), at_least=WHOLE)
-        return middle(picture) if seed is None else augmented(picture, np.random.default_rng(seed))
+        image = decode(Path(file), at_least=WHOLE)
+        return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
 
     with ThreadPoolExecutor(usable_cores()) as pool:
         return torch.from_numpy(np.stack(list(pool.map(look, files, seeds))))

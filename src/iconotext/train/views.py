@@ -33,12 +33,12 @@ def view(file: Picture, number: int) -> bytes:
     Raises:
         ImageError: It cannot be decoded.
     """
-    picture = decode(file, at_least=SIDE)
-    width, height = picture.size
-    rng = np.random.default_rng([number, width, height, *picture.resize((4, 4)).tobytes()[:16]])
+    image = decode(file, at_least=SIDE)
+    width, height = image.size
+    rng = np.random.default_rng([number, width, height, *image.resize((4, 4)).tobytes()[:16]])
     across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in (width, height))
     left, top = int(rng.integers(width - across + 1)), int(rng.integers(height - down + 1))
-    part = picture.resize((SIDE, SIDE), Resampling.BICUBIC, (left, top, left + across, top + down))
+    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, (left, top, left + across, top + down))
     if number % 2 == 0:
         part = part.transpose(Transpose.FLIP_LEFT_RIGHT)
     encoded = io.BytesIO()

@@ -70,18 +70,18 @@ class DetectorPixels:
         short, long = (max(side - side % self.multiple, self.multiple) for side in (short, long))
         return (short, long) if width < height else (long, short)
 
-    def pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
+    def pixels(self, image: Pillow.Image) -> NDArray[np.float32]:
         """(3, height, width).
 
         Raises:
             ImageError: Its shape is so extreme that it would become too large.
         """
-        sides = self.sides(*picture.size)
+        sides = self.sides(*image.size)
         if sides[0] * sides[1] > LARGEST:
-            raise ImageError(f"{picture.width} × {picture.height}: too long and thin for the detector")
-        if sides != picture.size:
-            picture = picture.resize(sides, self.filter)
-        values = np.asarray(picture, np.float32).transpose(2, 0, 1)
+            raise ImageError(f"{image.width} × {image.height}: too long and thin for the detector")
+        if sides != image.size:
+            image = image.resize(sides, self.filter)
+        values = np.asarray(image, np.float32).transpose(2, 0, 1)
         return np.ascontiguousarray((values * np.float32(self.factor) - self.mean) / self.spread)
 
 

@@ -54,12 +54,12 @@ class Hdf5Table:
     def read(self, ids: Sequence[str]) -> Iterator[Stored]:
         """The arrays of some pictures; see ``RegionTable``."""
         with _opened(self.path) as file:
-            for picture in ids:
-                where = f"{self.path}, image {picture}"
+            for image in ids:
+                where = f"{self.path}, image {image}"
                 if self.rows is None:
-                    yield _of_group(_node(file, picture, self.path), where)
+                    yield _of_group(_node(file, image, self.path), where)
                 else:
-                    yield _of_row(file, self.rows[picture], where)
+                    yield _of_row(file, self.rows[image], where)
 
     def digest(self) -> bytes:
         """Of all bytes, and of the ids beside them: a second a GB."""
@@ -98,7 +98,7 @@ def open_hdf5(path: Path) -> Hdf5Table:
         total = _length(_node(file, BOUNDS, path) if BOUNDS in names else features)
         within = next((name for name in IDS if name in names), None)
         rows = _numbered(file, within, path) if within else _listed(path)
-        wrong = [picture for picture, row in rows.items() if not 0 <= row < total]
+        wrong = [image for image, row in rows.items() if not 0 <= row < total]
         if wrong or (within and len(rows) != total):
             raise FeatureError(
                 f"{path}: has {total} pictures, but {len(rows)} ids" + (f", {wrong[0]} in another row" * bool(wrong))
@@ -113,9 +113,9 @@ def _numbered(file: Node, name: str, path: Path) -> dict[str, int]:
     if len(_shape(node)) != 1 or not (numbers or import_module("h5py").check_string_dtype(node.dtype)):
         raise FeatureError(f"{path}: {name} must be texts or whole numbers, one a picture")
     ids = [str(value) for value in (node[:].tolist() if numbers else node.asstr()[:])]
-    rows = {picture: row for row, picture in enumerate(ids)}
+    rows = {image: row for row, image in enumerate(ids)}
     if len(rows) != len(ids):
-        twice = next(picture for row, picture in enumerate(ids) if rows[picture] != row)
+        twice = next(image for row, image in enumerate(ids) if rows[image] != row)
         raise FeatureError(f"{path}: image {twice} is there twice in {name}")
     return rows
 

@@ -49,17 +49,17 @@ class NpzFolder:
 
     def read(self, ids: Sequence[str]) -> Iterator[Stored]:
         """The arrays of some pictures; see ``RegionTable``."""
-        for picture in ids:
-            with self.files[picture].open("rb") as file:
-                yield npz_arrays(file, str(self.files[picture]))
+        for image in ids:
+            with self.files[image].open("rb") as file:
+                yield npz_arrays(file, str(self.files[image]))
 
     def digest(self) -> bytes:
         """Of the checksums that every file has of its arrays: no array is unpacked."""
         digest = hashlib.sha256()
-        for picture, path in self.files.items():
+        for image, path in self.files.items():
             with path.open("rb") as file, _opened(file, str(path)) as archive:
                 members = [(info.filename, info.CRC, info.file_size) for info in archive.infolist()]
-            digest.update(repr((picture, members)).encode("utf-8", "surrogatepass"))
+            digest.update(repr((image, members)).encode("utf-8", "surrogatepass"))
         return digest.digest()
 
 

@@ -33,14 +33,14 @@ def cite_pair(values: dict[str, str], file: str, line: int) -> Pair:
         ValueError: It has no text or names no picture.
     """
     text = clean_text(values["stim_txt"], misread=True)
-    picture = values["qimg"].strip()
+    image = values["qimg"].strip()
     if not text:
         raise ValueError("no text")
-    if not picture:
+    if not image:
         raise ValueError("no picture is named")
     relations, notes = relations_of(values, COLUMNS)
     published = values.get("stim_id", "").strip()
-    meta: dict[str, object] = {"source": file, "line": line, "qimg": picture}
+    meta: dict[str, object] = {"source": file, "line": line, "qimg": image}
     if published:
         meta["stim_id"] = published
     for column in OTHERS:
@@ -51,11 +51,11 @@ def cite_pair(values: dict[str, str], file: str, line: int) -> Pair:
         meta["complement"] = values["complement"]
     if text != " ".join(values["stim_txt"].split()):
         meta["stim_txt"] = values["stim_txt"]
-    return Pair(published or f"{Path(file).stem}-{line}", text, f"{SCHEME}{picture}", relations, meta, notes)
+    return Pair(published or f"{Path(file).stem}-{line}", text, f"{SCHEME}{image}", relations, meta, notes)
 
 
 def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
-    return lambda picture: found.named(picture.removeprefix(SCHEME))
+    return lambda image: found.named(image.removeprefix(SCHEME))
 
 
 CITE_TABLE = DataSet(

@@ -49,16 +49,14 @@ def clue_pair(values: dict[str, str], file: str, line: int) -> Pair:
     if values.get("comment", "").strip():
         meta["Comment"] = values["comment"].strip()
     digest = hashlib.blake2b(f"{text}\0{address}".encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    picture = address if ADDRESS.match(address) else f"{SCHEME}{address}"
-    return Pair(f"clue-{digest}", text, picture, relations, meta, notes)
+    image = address if ADDRESS.match(address) else f"{SCHEME}{address}"
+    return Pair(f"clue-{digest}", text, image, relations, meta, notes)
 
 
 def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
     alone = distinct_names(pictures)
-    return lambda picture: (
-        found.at(picture, by_name=picture in alone)
-        if ADDRESS.match(picture)
-        else found.named(picture.removeprefix(SCHEME))
+    return lambda image: (
+        found.at(image, by_name=image in alone) if ADDRESS.match(image) else found.named(image.removeprefix(SCHEME))
     )
 
 

@@ -71,12 +71,12 @@ class _Images:
     def __len__(self) -> int:
         return len(self._ends)
 
-    def add(self, picture: dict[str, Any]) -> None:
+    def add(self, image: dict[str, Any]) -> None:
         """One more, before ``close``."""
         number = len(self._ends)
-        self._files += picture["file"].encode("utf-8", "surrogateescape")
+        self._files += image["file"].encode("utf-8", "surrogateescape")
         self._ends.append(len(self._files))
-        for keys, (digests, numbers) in (([picture["name"]], self._names), (picture["articles"], self._articles)):
+        for keys, (digests, numbers) in (([image["name"]], self._names), (image["articles"], self._articles)):
             for key in keys:
                 if key:
                     digests.append(digest_of(key))

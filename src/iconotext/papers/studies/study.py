@@ -146,9 +146,9 @@ def create_study(
         if each.query in seen:
             raise StudyError(f"query {each.query!r}: two queries have this name")
         seen.add(each.query)
-        for picture in (each.first, each.second):
-            if not picture.is_file():
-                raise StudyError(f"query {each.query!r}: the picture {picture} is not there")
+        for image in (each.first, each.second):
+            if not image.is_file():
+                raise StudyError(f"query {each.query!r}: the picture {image} is not there")
     random = np.random.default_rng(seed)
     order = random.permutation(len(contenders))
     swapped = random.permutation(np.arange(len(contenders)) % 2)
@@ -156,8 +156,8 @@ def create_study(
     rows = []
     for number, (place, swap) in enumerate(zip(order.tolist(), swapped.tolist(), strict=True)):
         each = contenders[place]
-        one, other = (keys.of(Image(picture.name, picture)) for picture in (each.first, each.second))
-        ways = [_way(picture, path.parent) for picture in (each.first, each.second)]
+        one, other = (keys.of(Image(image.name, image)) for image in (each.first, each.second))
+        ways = [_way(image, path.parent) for image in (each.first, each.second)]
         rows.append((number, each.query, each.text, json.dumps(each.relations), *ways, swap, int(one == other)))
     about = {"first": first, "second": second, "raters": str(raters), "seed": str(seed)}
     with closing(sqlite3.connect(":memory:")) as connection:
@@ -211,9 +211,9 @@ def image_of(way: str, study: Path) -> Path:
     return Path(os.path.normpath(study.absolute().parent / way))
 
 
-def _way(picture: Path, folder: Path) -> str:
+def _way(image: Path, folder: Path) -> str:
     """From the folder of the study to the picture, so that both may be moved together."""
     try:
-        return Path(os.path.relpath(picture.absolute().resolve(), folder.absolute().resolve())).as_posix()
+        return Path(os.path.relpath(image.absolute().resolve(), folder.absolute().resolve())).as_posix()
     except ValueError:  # another drive of a Windows machine
-        return picture.resolve().as_posix()
+        return image.resolve().as_posix()

@@ -29,7 +29,7 @@ DIGITS = 6
 """Of a coefficient; what is smaller is the rounding of a flat picture and no pattern."""
 
 
-def perceptual_hash(picture: Pillow.Image) -> int:
+def perceptual_hash(image: Pillow.Image) -> int:
     """The hash of a picture, 0 to 2**64 - 1.
 
     The luminance, averaged over squares of 7 by 7 pixels, is taken at 32 by 32 points, evenly spread from the upper
@@ -37,9 +37,9 @@ def perceptual_hash(picture: Pillow.Image) -> int:
     direction, a bit says whether the coefficient is above their median.
 
     Args:
-        picture: Mode RGB, of any size; upright, as ``read.images.decode`` gives it.
+        image: Mode RGB, of any size; upright, as ``read.images.decode`` gives it.
     """
-    pixels = np.asarray(picture)
+    pixels = np.asarray(image)
     height, width = pixels.shape[:2]
     rows, columns = _places(height), _places(width)
     red, green, blue = np.moveaxis(pixels.take(rows, axis=0).take(columns, axis=1).astype(np.int32), 2, 0)

@@ -39,7 +39,7 @@ class CaptionPool:
         Raises:
             CorpusError: There are not so many.
         """
-        banned = {_digest(picture) for picture in without}
+        banned = {_digest(image) for image in without}
         chosen: dict[int, None] = {}
         for _ in range(TRIES * count if len(self) else 0):
             if len(chosen) == count:
@@ -77,12 +77,12 @@ def caption_pool(captions: Iterator[tuple[str, str]], path: Path) -> Iterator[Ca
     end = 0
     try:
         with path.open("wb") as file:
-            for text, picture in captions:
+            for text, image in captions:
                 data = text.encode()
                 file.write(data)
                 end += len(data)
                 ends.append(end)
-                owners.append(_digest(picture))
+                owners.append(_digest(image))
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     if not end:
@@ -92,5 +92,5 @@ def caption_pool(captions: Iterator[tuple[str, str]], path: Path) -> Iterator[Ca
         yield CaptionPool(texts, ends, owners)
 
 
-def _digest(picture: str) -> int:
-    return int.from_bytes(hashlib.blake2b(picture.encode(), digest_size=8).digest())
+def _digest(image: str) -> int:
+    return int.from_bytes(hashlib.blake2b(image.encode(), digest_size=8).digest())
