@@ -296,7 +296,7 @@ def power(points: list[tuple[int, float]]) -> float | None:
 
 def warm_up(folder: Path) -> None:
     """Load everything, so that no measurement pays for it."""
-    vars(import_module("iconotext.read")).update(apart=here)
+    vars(import_module("iconotext.read")).update(run_isolated=here)
     for format_, suffix in (("markdown", ".md"), ("html", ".html"), ("docx", ".docx"), ("epub", ".epub")):
         path = folder / f"a{suffix}"
         path.write_bytes(seeds(format_)[0])

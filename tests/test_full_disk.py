@@ -18,7 +18,7 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
-from iconotext.write import opened, writing
+from iconotext.write import open_atomic, reporting_full_disk
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
 from tests.train.synthetic import small_recipe, write_synthetic
 
@@ -39,7 +39,7 @@ def largest(size):
 def save_torch(path):
     import torch
 
-    with opened(path) as file:
+    with open_atomic(path) as file:
         torch.save({"a": torch.zeros(200_000)}, file)
 
 
@@ -47,7 +47,7 @@ def save_parquet(path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opened(path) as file:
+    with open_atomic(path) as file:
         pq.write_table(pa.table({"a": np.random.default_rng(0).random(100_000)}), file)
 
 
@@ -77,7 +77,7 @@ def test_however_a_library_says_so_it_is_one_line(tmp_path, save):
     full = pytest.raises(
         OutputError, match=r"^cannot write .*; free some space there, then give the same command again$"
     )
-    with full as error, largest(50_000), writing(path):
+    with full as error, largest(50_000), reporting_full_disk(path):
         save(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
@@ -86,7 +86,7 @@ def test_however_a_library_says_so_it_is_one_line(tmp_path, save):
 
 @pytest.mark.parametrize("error", [ValueError("no"), PermissionError(13, "denied"), CorpusError("broken")])
 def test_other_errors_pass(tmp_path, error):
-    with pytest.raises(type(error)) as raised, writing(tmp_path):
+    with pytest.raises(type(error)) as raised, reporting_full_disk(tmp_path):
         raise error
     assert raised.value is error
 

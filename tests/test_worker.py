@@ -17,7 +17,7 @@ from iconotext import worker
 from iconotext.errors import DocumentError, HostileDocumentError, ImageError
 from iconotext.images.file import image_kind
 from iconotext.read import read
-from iconotext.worker import LimitError, apart
+from iconotext.worker import LimitError, run_isolated
 from tests.read.pdf_writer import Sheet, write_pdf
 from tests.read.test_epub import book
 
@@ -26,27 +26,27 @@ needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="only Linux li
 
 
 def test_results_and_errors_come_through():
-    assert apart(divmod, PLENTY, 60, 17, 5) == (3, 2)
-    assert apart(sorted, PLENTY, 60, [3, 1, 2], reverse=True) == [3, 2, 1]
+    assert run_isolated(divmod, PLENTY, 60, 17, 5) == (3, 2)
+    assert run_isolated(sorted, PLENTY, 60, [3, 1, 2], reverse=True) == [3, 2, 1]
     with pytest.raises(ZeroDivisionError) as error:  # a mistake of ours is not swallowed, and says where it was made
-        apart(divmod, PLENTY, 60, 1, 0)
+        run_isolated(divmod, PLENTY, 60, 1, 0)
     assert any("Traceback" in note for note in error.value.__notes__)
     with pytest.raises(ImageError, match="empty"):
-        apart(image_kind, PLENTY, 60, b"")
+        run_isolated(image_kind, PLENTY, 60, b"")
 
 
 @needs_limits
 def test_memory_is_limited_and_the_next_call_works():
     with pytest.raises(LimitError):
-        apart(bytes, 100 * 2**20, 60, 2**29)
-    assert apart(len, PLENTY, 60, b"abc") == 3
-    assert len(apart(bytes, PLENTY, 60, 2**28)) == 2**28  # a limit is of one call
+        run_isolated(bytes, 100 * 2**20, 60, 2**29)
+    assert run_isolated(len, PLENTY, 60, b"abc") == 3
+    assert len(run_isolated(bytes, PLENTY, 60, 2**28)) == 2**28  # a limit is of one call
 
 
 def test_time_is_limited_and_the_next_call_works():
     with pytest.raises(LimitError):
-        apart(time.sleep, PLENTY, 0.2, 600)
-    assert apart(len, PLENTY, 60, b"abc") == 3
+        run_isolated(time.sleep, PLENTY, 0.2, 600)
+    assert run_isolated(len, PLENTY, 60, b"abc") == 3
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_how_long_a_document_may_take_depends_on_its_size(tmp_path, monkeypatch,
         assert given == pytest.approx(seconds, abs=0.1)
         raise LimitError
 
-    monkeypatch.setattr(import_module("iconotext.read"), "apart", too_long)
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", too_long)
     (tmp_path / name).write_bytes(b"a" * size)
     with pytest.raises(HostileDocumentError, match=f"reading it takes more than 2 GiB of memory or {seconds} seconds"):
         read(tmp_path / name)
@@ -66,8 +66,8 @@ def test_how_long_a_document_may_take_depends_on_its_size(tmp_path, monkeypatch,
 
 def test_a_process_that_ends_is_a_limit_too():
     with pytest.raises(LimitError):
-        apart(os._exit, PLENTY, 60, 0)
-    assert apart(len, PLENTY, 60, b"abc") == 3
+        run_isolated(os._exit, PLENTY, 60, 0)
+    assert run_isolated(len, PLENTY, 60, b"abc") == 3
 
 
 def test_without_limits_of_the_system_it_works(monkeypatch):
@@ -85,7 +85,7 @@ def test_many_threads_share_it(tmp_path):
 
 def test_messages_name_the_path_as_it_was_given(tmp_path, monkeypatch):
     (tmp_path / "binary.md").write_bytes(b"\x00\xff\xfe\x81" * 50)
-    apart(len, PLENTY, 60, b"")  # it runs in another folder by now
+    run_isolated(len, PLENTY, 60, b"")  # it runs in another folder by now
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DocumentError, match=r"^binary\.md: not a text file"):
         read("binary.md")
@@ -109,9 +109,9 @@ def ended(pid):
 
 BUSY = """
 import os, threading, time
-from iconotext.worker import apart
-print(apart(os.getpid, 2**30, 60), flush=True)
-apart(time.sleep, 2**30, 600, 600)
+from iconotext.worker import run_isolated
+print(run_isolated(os.getpid, 2**30, 60), flush=True)
+run_isolated(time.sleep, 2**30, 600, 600)
 """
 
 
@@ -129,8 +129,8 @@ def test_it_ends_with_its_parent_even_amid_work(number, status):
 
 LEFT = """
 import threading, time
-from iconotext.worker import apart
-threading.Thread(target=apart, args=(time.sleep, 2**30, 600, 600), daemon=True).start()
+from iconotext.worker import run_isolated
+threading.Thread(target=run_isolated, args=(time.sleep, 2**30, 600, 600), daemon=True).start()
 time.sleep(1)
 """
 

@@ -35,7 +35,7 @@ class LimitError(Exception):
     """The work took more than its memory or time, or ended the process. Whoever asked says so in its own words."""
 
 
-def apart(
+def run_isolated(
     function: Callable[P, Result], memory: int, seconds: float, /, *arguments: P.args, **options: P.kwargs
 ) -> Result:
     """Call a function in the other process.

@@ -27,7 +27,7 @@ _SQLITE_NO_SPACE = (13, 778)  # SQLITE_FULL and SQLITE_IOERR_WRITE
 
 
 @contextmanager
-def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name only when the block ends without an error.
 
     The bytes go to a temporary file in the same folder, which is removed on any error. Someone who reads or kills the
@@ -49,7 +49,7 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             with path.open("wb") as stream:
                 yield stream
             return
-        refuse(path, force)
+        check_overwrite(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_left(path.parent)
         temporary, file = _create(path)
@@ -70,18 +70,18 @@ def opened(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
         failed = error if isinstance(error, OSError) else _full(error)
         if failed is None:
             raise
-        raise unwritten(path, failed) from error
+        raise write_error(path, failed) from error
 
 
 def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = False) -> None:
-    """Write bytes, or chunks of them, as ``opened`` does."""
-    with opened(path, force=force) as file:
+    """Write bytes, or chunks of them, as ``open_atomic`` does."""
+    with open_atomic(path, force=force) as file:
         for chunk in [data] if isinstance(data, bytes) else data:
             file.write(chunk)
 
 
 def write_text(path: Path, text: str | Iterable[str], *, force: bool = False) -> None:
-    """Write text, or pieces of it, in UTF-8 as ``opened`` does; line ends stay as they are."""
+    """Write text, or pieces of it, in UTF-8 as ``open_atomic`` does; line ends stay as they are."""
     write_bytes(path, (piece.encode() for piece in ([text] if isinstance(text, str) else text)), force=force)
 
 
@@ -100,7 +100,7 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
     """
     try:
-        refuse(path, force)
+        check_overwrite(path, force)
         if path.exists() and not path.is_file():
             with finished.open("rb") as file, path.open("wb") as stream:
                 shutil.copyfileobj(file, stream)
@@ -111,11 +111,11 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         _publish(finished, path, force)
         _sync_folder(path.parent)
     except OSError as error:
-        raise unwritten(path, error) from error
+        raise write_error(path, error) from error
 
 
 @contextmanager
-def writing(place: Path | str) -> Iterator[None]:
+def reporting_full_disk(place: Path | str) -> Iterator[None]:
     """Say in one line that the disk is full, whoever writes in the body and however that says so.
 
     Args:
@@ -132,11 +132,11 @@ def writing(place: Path | str) -> Iterator[None]:
         full = _full(error)
         if full is None:
             raise
-        raise unwritten(getattr(full, "filename", None) or place, full) from error
+        raise write_error(getattr(full, "filename", None) or place, full) from error
 
 
-def refuse(path: Path, force: bool) -> None:
-    """Raise what ``opened`` would raise for this path, before the work that makes its content.
+def check_overwrite(path: Path, force: bool) -> None:
+    """Raise what ``open_atomic`` would raise for this path, before the work that makes its content.
 
     Raises:
         OutputError: The path is a folder, or the file exists and ``force`` is not set.
@@ -147,7 +147,7 @@ def refuse(path: Path, force: bool) -> None:
         raise _exists(path)
 
 
-def unwritten(path: Path | str, error: BaseException) -> OutputError:
+def write_error(path: Path | str, error: BaseException) -> OutputError:
     """The error to raise where the system refuses to write."""
     advice = "; free some space there, then give the same command again" if is_full(error) else ""
     return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")

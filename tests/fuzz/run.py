@@ -37,7 +37,7 @@ SUFFIXES = {"markdown": (".md", ".qmd", ".rmd"), "html": (".html", ".htm"), "doc
 
 
 def here(function: Callable[..., Any], _memory: int, _seconds: float, /, *arguments: Any) -> Any:
-    """Call a function in this process, where the limits are ours, instead of ``apart`` from it."""
+    """Call a function in this process, where the limits are ours, instead of ``run_isolated`` from it."""
     return function(*arguments)
 
 
@@ -65,7 +65,7 @@ def work(
 ) -> None:
     """Read mutants one after the other and say what came of each; in a process of its own, which a limit may end."""
     module = import_module("iconotext.read")
-    vars(module).update(apart=here, _unforeseen=lambda _path, error: error)  # what nobody foresaw shows as it is
+    vars(module).update(run_isolated=here, _unforeseen=lambda _path, error: error)  # what nobody foresaw shows as it is
     seconds, megabytes = limits
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text().split()[0])

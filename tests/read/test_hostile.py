@@ -47,7 +47,7 @@ READ_ALL = f"""
 import resource, sys, time
 from importlib import import_module
 from iconotext.read import read
-vars(import_module("iconotext.read")).update(apart=lambda function, memory, seconds, *given: function(*given))
+vars(import_module("iconotext.read")).update(run_isolated=lambda function, memory, seconds, *given: function(*given))
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 for path in sys.argv[1:]:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + {SECONDS} + 1, -1))
@@ -231,7 +231,7 @@ def test_what_no_reader_foresaw_is_one_of_our_errors(tmp_path, monkeypatch):
 
     reader = module._reader("markdown")
     monkeypatch.setattr(module, "_reader", lambda _format: broken)
-    monkeypatch.setattr(module, "apart", here)
+    monkeypatch.setattr(module, "run_isolated", here)
     with pytest.raises(DocumentError, match=r"b\.md: damaged, or a bug of iconotext \(KeyError: 'x\\ny'\)") as caught:
         read(bad)
     assert caught.value.__cause__ is raised[0]

@@ -14,7 +14,7 @@ import pytest
 
 from iconotext.errors import OutputError
 from iconotext.report import save
-from iconotext.write import refuse, write_bytes, write_text
+from iconotext.write import check_overwrite, write_bytes, write_text
 
 
 def names(folder):
@@ -114,16 +114,16 @@ def test_folders_and_files_in_the_way(tmp_path):
 
 
 def test_refuse_says_it_before_the_work(tmp_path):
-    refuse(tmp_path / "new.txt", False)
+    check_overwrite(tmp_path / "new.txt", False)
     (tmp_path / "old.txt").write_text("x")
-    refuse(tmp_path / "old.txt", True)
+    check_overwrite(tmp_path / "old.txt", True)
     with pytest.raises(OutputError, match="force=True"):
-        refuse(tmp_path / "old.txt", False)
+        check_overwrite(tmp_path / "old.txt", False)
 
 
 WRITING = (
-    "import sys, time; from pathlib import Path; from iconotext.write import opened\n"
-    "with opened(Path(sys.argv[1]), force=True) as file:\n"
+    "import sys, time; from pathlib import Path; from iconotext.write import open_atomic\n"
+    "with open_atomic(Path(sys.argv[1]), force=True) as file:\n"
     "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)"
 )
 

@@ -183,9 +183,9 @@ def examples(
     with known_errors(download=download):
         from iconotext.papers.analyses.examples import Example, examples_page, representative
         from iconotext.pipeline import LinkSettings
-        from iconotext.write import refuse, write_text
+        from iconotext.write import check_overwrite, write_text
 
-        refuse(output, force)
+        check_overwrite(output, force)
         mine, link_values = parse_settings(set_ or [], EvaluateSettings, LinkSettings)
         settings = make_settings(EvaluateSettings, mine)
         kinds = [kind.strip() for kind in evidence.split(",")]

@@ -100,13 +100,13 @@ def refinement(
             write_tuning,
         )
         from iconotext.evaluate.retrieval_scores import pair_probabilities, relation_probabilities_of, similarities
-        from iconotext.write import refuse
+        from iconotext.write import check_overwrite
 
         settings = make_settings(RefinementSettings, parse_settings(set_ or [], RefinementSettings)[0])
         folder = output or (None if as_json else Path("refinement"))
         if folder is not None:
             for name in (FIGURE_FILE, SETTINGS_FILE):
-                refuse(folder / name, force)
+                check_overwrite(folder / name, force)
         chosen = _validation(corpus, split)
         space = search_space(model, cache=settings.cache)
         relations = relation_probabilities_of(space)

@@ -17,7 +17,7 @@ from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import did_you_mean, readable, there_are
 from iconotext.recipe.wrong_value import wrong_value
-from iconotext.write import writing
+from iconotext.write import reporting_full_disk
 
 LISTS = ("evidence", "include", "exclude")
 """Settings with several values, which stand with commas between them."""
@@ -39,7 +39,7 @@ def known_errors(*, download: bool = False, goes_on: bool = False) -> Iterator[N
     """
     try:
         with ExitStack() as stack:
-            stack.enter_context(writing("a temporary file, or what is printed"))
+            stack.enter_context(reporting_full_disk("a temporary file, or what is printed"))
             if download:
                 from iconotext.features.model_folder import downloads
 

@@ -48,9 +48,9 @@ def split(
 
         from iconotext.corpus.split import Shares, assign_splits
         from iconotext.corpus.store import write_corpus
-        from iconotext.write import refuse
+        from iconotext.write import check_overwrite
 
-        refuse(output, force)
+        check_overwrite(output, force)
         splits = assign_splits(watched(path, "Reading"), Shares(validation, test), seed=seed)
         documents = (
             replace(document, split=part) for document, part in zip(watched(path, "Writing"), splits, strict=True)

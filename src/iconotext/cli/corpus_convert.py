@@ -71,18 +71,18 @@ def convert_corpus(source: Path, target: Path, to: To | None, features: str | No
     from iconotext.corpus.store import corpus_folder, format_of, left_out, target_format, write_corpus
     from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
     from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
-    from iconotext.write import refuse
+    from iconotext.write import check_overwrite
 
     format_of(source)  # before anything is written
     kind = to.value if to is not None else target_format(target)
     file = documents_file(target) if kind == "released" else target
     home, folder = corpus_folder(source), file.parent
-    refuse(file, force)
+    check_overwrite(file, force)
     copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home)
     if features is not None:
         find_model(features, IMAGE_BACKBONES)
-        refuse(folder / TABLE_FILE, force)
-        refuse(folder / ROWS_FILE, force)
+        check_overwrite(folder / TABLE_FILE, force)
+        check_overwrite(folder / ROWS_FILE, force)
     elif copied:
         check_copy(home, folder, force=force)
     lost: set[str] = set()

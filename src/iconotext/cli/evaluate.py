@@ -168,14 +168,14 @@ def evaluate(
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
         from iconotext.pipeline import LinkSettings
-        from iconotext.write import refuse
+        from iconotext.write import check_overwrite
 
         mine, link_values = parse_settings(set_ or [], EvaluateSettings, LinkSettings)
         settings = make_settings(EvaluateSettings, mine)
         kinds = [kind.strip() for kind in evidence.split(",")]
         linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
         if results is not None:
-            refuse(results, force)
+            check_overwrite(results, force)
         other = None
         if compare is not None and is_results(compare):
             read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)

@@ -237,10 +237,10 @@ def link_page(
     from iconotext.cli.link_run import Run
     from iconotext.report.as_html import write_page
     from iconotext.report.seal import is_untouched
-    from iconotext.write import refuse
+    from iconotext.write import check_overwrite
 
     force = force or is_untouched(output)
-    refuse(output, force)
+    check_overwrite(output, force)
     run = Run(paths, reading, output=output, quiet=quiet)
     if len(run.names) > 1 or reading.epub == "chapters":
         raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
@@ -269,10 +269,10 @@ def link_data(
     from iconotext.report.as_json import json_array, json_lines
     from iconotext.report.as_markdown import markdown_pages
     from iconotext.report.as_parquet import write_parquet
-    from iconotext.write import refuse, unwritten, write_text
+    from iconotext.write import check_overwrite, write_error, write_text
 
     if output is not None:
-        refuse(output, force)
+        check_overwrite(output, force)
     elif to is Format.PARQUET:
         raise OutputError("Parquet is no text for a terminal: name a file with --output")
     run = Run(paths, reading, output=output, quiet=quiet)
@@ -297,7 +297,7 @@ def link_data(
                 except OSError as error:
                     if error.errno == errno.EPIPE:  # the reader has what it wanted
                         raise
-                    raise unwritten("to standard output", error) from error
+                    raise write_error("to standard output", error) from error
     if output is not None:
         run.show_table()
         if not quiet:

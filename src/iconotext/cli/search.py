@@ -69,12 +69,12 @@ def search(
     with known_errors(download=download):
         from iconotext.library.filters import make_filters
         from iconotext.library.store import open_library
-        from iconotext.write import refuse
+        from iconotext.write import check_overwrite
 
         from iconotext.library.search import Query, has_good_match  # isort: skip
 
         if html is not None:
-            refuse(html, force)
+            check_overwrite(html, force)
         query = Query(sentence, picture, relation, top, make_filters(folder, since, until), anyway)
         opened = open_library(library)
         query, found = find(opened.path, query)

@@ -10,7 +10,7 @@ from iconotext.corpus.json_lines import count_lines, line_blocks, lines_of, pars
 from iconotext.corpus.row import Part, Record, Row, parse_json_row, parse_row
 from iconotext.errors import CorpusError
 from iconotext.strict_json import dump_json
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 count_jsonl = count_lines
 
@@ -55,7 +55,7 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
         OutputError: The file exists, or cannot be written.
     """
     number = 0
-    with opened(path, force=force) as file:
+    with open_atomic(path, force=force) as file:
         for row in rows:
             file.write(f"{line_of(row)}\n".encode())
             number += 1

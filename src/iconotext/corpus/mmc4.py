@@ -20,7 +20,7 @@ from iconotext.corpus.row import Part, Problem, Record, Row, parse_row, problems
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 from iconotext.strict_json import dump_json
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 KEYS = ("image_info", "text_list")
 """Keys by which a line is known to come from a shard."""
@@ -103,7 +103,7 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
         OutputError: The file exists, or cannot be written.
     """
     number, home, folder = 0, path.parent.resolve(), _folder(path)
-    with opened(path, force=force) as file:
+    with open_atomic(path, force=force) as file:
         for row in rows:
             file.write(f"{_written(row, home, folder)}\n".encode())
             number += 1

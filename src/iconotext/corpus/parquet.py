@@ -12,7 +12,7 @@ from typing import Any
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
 from iconotext.errors import CorpusError
 from iconotext.strict_json import dump_json, parse_json
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 ROWS_AT_ONCE = 256
 """Rows in memory while reading or writing; a long document is about 30 kB."""
@@ -147,7 +147,7 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
     import pyarrow.parquet as pq
 
     number = 0
-    with opened(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         waiting: list[tuple[str, dict[str, Any]]] = []
         group: list[Any] = []
         for number, row in enumerate(rows, start=1):

@@ -23,7 +23,7 @@ from iconotext.corpus.row import Problem, Record, Row, Split, parse_row, problem
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 from iconotext.strict_json import dump_json
-from iconotext.write import opened, refuse
+from iconotext.write import check_overwrite, open_atomic
 
 DOCUMENTS_FILE = "docs.json"
 
@@ -80,7 +80,7 @@ def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
         OutputError: The file exists, or cannot be written.
     """
     file = documents_file(path)
-    refuse(file, force)
+    check_overwrite(file, force)
     number = 0
     with ExitStack() as stack:
         waiting: dict[Split, IO[bytes]] = {
@@ -94,7 +94,7 @@ def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
                 )
             part = waiting[row.split]
             part.write((",\n" if part.tell() else "").encode() + _written(row).encode())
-        with opened(file, force=force) as target:
+        with open_atomic(file, force=force) as target:
             for i, (key, split) in enumerate(SPLIT_OF_KEY.items()):
                 target.write(f'{"," if i else "{"}\n"{key}": [\n'.encode())
                 waiting[split].seek(0)

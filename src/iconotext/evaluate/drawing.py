@@ -10,7 +10,7 @@ from warnings import catch_warnings, filterwarnings
 
 from iconotext.errors import OutputError
 from iconotext.plain_text import readable
-from iconotext.write import refuse, write_bytes
+from iconotext.write import check_overwrite, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
     """
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
-    refuse(path, force)
+    check_overwrite(path, force)
 
 
 def write_figure(

@@ -14,7 +14,7 @@ import numpy as np
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
 from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +245,7 @@ def write_results(results: Results, path: Path, *, force: bool = False) -> None:
     schema = _schema().with_metadata({_ABOUT: json.dumps(dict(results.about)).encode()})
     records = [asdict(document) for document in results.evaluation.documents]
     rows = [{name: record[_FIELDS.get(name, name)] for name in COLUMNS} for record in records]
-    with opened(path, force=force) as file:
+    with open_atomic(path, force=force) as file:
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), file, compression="zstd")
 
 

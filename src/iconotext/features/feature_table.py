@@ -15,7 +15,7 @@ from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from iconotext.errors import CorpusError, OutputError
 from iconotext.strict_json import dump_json, parse_json
-from iconotext.write import opened, refuse, write_text
+from iconotext.write import check_overwrite, open_atomic, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,9 +158,9 @@ def write_feature_table(
     """
     import numpy as np
 
-    refuse(path.with_name(ROWS_FILE), force)
+    check_overwrite(path.with_name(ROWS_FILE), force)
     done = 0
-    with opened(path, force=force) as file:
+    with open_atomic(path, force=force) as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (len(sources), dim)}
         np.lib.format.write_array_header_1_0(file, header)
         for chunk in chunks:
@@ -211,7 +211,7 @@ def copy_feature_table(
     if there is None:
         _refuse_others(target, force)
     if there is None or not (target / TABLE_FILE).is_file():
-        with (source / TABLE_FILE).open("rb") as stream, opened(target / TABLE_FILE, force=force) as file:
+        with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
             if there is None:  # who kills us now must not leave the names of other features with these
                 (target / ROWS_FILE).unlink(missing_ok=True)
@@ -240,7 +240,7 @@ def _refuse_others(folder: Path, force: bool) -> None:
     """
     for name in (TABLE_FILE, ROWS_FILE):
         try:
-            refuse(folder / name, force)
+            check_overwrite(folder / name, force)
         except OutputError as error:
             if not (folder / name).is_file():
                 raise

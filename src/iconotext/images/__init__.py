@@ -16,7 +16,7 @@ from iconotext.errors import ImageError
 from iconotext.images.file import decode_image, decode_pixels, image_kind, image_size
 from iconotext.images.kind import Kind
 from iconotext.types import Image
-from iconotext.worker import LimitError, apart
+from iconotext.worker import LimitError, run_isolated
 
 MAX_PIXELS = 100_000_000
 """Pictures with more pixels are refused."""
@@ -155,7 +155,7 @@ def _here_or_apart(kind: Kind, function: Callable[..., Result], file: Path | byt
         return function(file, kind, *arguments)
     seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS
     try:
-        return apart(function, MAX_APART, seconds, file, kind, *arguments)
+        return run_isolated(function, MAX_APART, seconds, file, kind, *arguments)
     except LimitError as error:
         limits = f"{MAX_APART / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
         raise ImageError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error

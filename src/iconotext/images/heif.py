@@ -1,6 +1,6 @@
 """HEIC photographs, as telephones take them → pixels.
 
-libheif reads strange bytes with native code: call these functions ``apart``.
+libheif reads strange bytes with native code: call these functions through ``run_isolated``.
 """
 
 from __future__ import annotations

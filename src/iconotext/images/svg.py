@@ -1,6 +1,6 @@
 """SVG drawings → pixels: without scripts, and without anything that is not in the file itself.
 
-Both functions may take any amount of memory and time, and a drawing may end the process: call them ``apart``.
+Both functions may take any amount of memory and time, and a drawing may end the process: use ``run_isolated``.
 """
 
 from __future__ import annotations

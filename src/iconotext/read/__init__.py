@@ -15,7 +15,7 @@ from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
 from iconotext.read.web_page import fetch_page, from_the_web, is_address
-from iconotext.worker import LimitError, apart
+from iconotext.worker import LimitError, run_isolated
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
@@ -147,7 +147,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     within = settings.root or within or path.parent
     format_, seconds = _format(path, settings)
     with _errors_of(path, seconds):
-        flows = apart(read_flows, MAX_MEMORY, seconds, format_, path, settings)
+        flows = run_isolated(read_flows, MAX_MEMORY, seconds, format_, path, settings)
     origin = settings.origins.get(path)
     if origin is not None:  # nothing of this machine is in it
         settings = settings.model_copy(update={"allow_outside": False})

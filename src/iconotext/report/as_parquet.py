@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.plain_text import encodable
 from iconotext.report.flow import links_by_image
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def write_parquet(
             item = pa.struct([(part, pa.type_for_alias(type_)) for part, type_ in parts.items()])
             fields.append((name, pa.list_(item)))
     schema = pa.schema(fields)
-    with opened(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in _batches(documents):
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 

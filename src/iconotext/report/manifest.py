@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from iconotext.errors import OutputError
 from iconotext.report.as_table import Counts
 from iconotext.report.embedded import Embedded
-from iconotext.write import unwritten, write_bytes
+from iconotext.write import write_bytes, write_error
 
 NAME = ".iconotext-pages.jsonl"
 
@@ -116,7 +116,7 @@ class Manifest:
             with open(os.open(self._path, flags, 0o666), "ab") as file:
                 file.write(_adapter().dump_json(record) + b"\n")
         except OSError as error:
-            raise unwritten(self._path, error) from error
+            raise write_error(self._path, error) from error
 
     def rewrite(self, records: Iterable[Record]) -> None:
         """Remember these pages and no others.
@@ -136,7 +136,7 @@ class Manifest:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise unwritten(self._path, error) from error
+            raise write_error(self._path, error) from error
         if not ours or not data.startswith(_BEGIN[: len(data)]):
             raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
         return data.splitlines()

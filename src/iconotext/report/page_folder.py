@@ -19,7 +19,7 @@ from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.seal import is_untouched, sealed
 from iconotext.types import Document, LinkedDocument
-from iconotext.write import refuse, write_text
+from iconotext.write import check_overwrite, write_text
 
 INDEX = "index.html"
 
@@ -234,7 +234,7 @@ class PageFolder:
             raise OutputError(f"{page} exists already, and is not as iconotext wrote it: force=True replaces it")
         if page.exists() and not page.is_file():
             raise OutputError(f"cannot write {page}: it is not a file")
-        refuse(page, force=True)
+        check_overwrite(page, force=True)
 
     def _write(self, linked: LinkedDocument, page: str, origin: Origin) -> Record:
         self._put(self.folder / page, sealed(reading_page(linked, index=INDEX)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import TrainingError
 from iconotext.train.schedule import Plateau
-from iconotext.write import opened
+from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,7 +98,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "model": dict(checkpoint.model),
         "optimizer": dict(checkpoint.optimizer),
     }
-    with opened(folder / CHECKPOINT, force=True) as file:
+    with open_atomic(folder / CHECKPOINT, force=True) as file:
         torch.save(state, file)
 
 

@@ -29,7 +29,7 @@ from iconotext.train.schedule import learning_rate
 from iconotext.train.start import check_run, new_model, prepared_vocabulary, told_relations
 from iconotext.train.step import make_optimizer, training_step
 from iconotext.train.validate import evaluate_split, validate, validation_median_rank
-from iconotext.write import write_text, writing
+from iconotext.write import reporting_full_disk, write_text
 
 if TYPE_CHECKING:
     from iconotext.embed.model import Inputs, JointModel
@@ -91,7 +91,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
     """
     training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
     try:
-        with writing(folder):
+        with reporting_full_disk(folder):
             _epochs(training)
             if training.main:
                 _finish(training)

@@ -16,7 +16,7 @@ from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.refused import gone_if_refused
 from iconotext.train.same import same_recipe
 from iconotext.train.start import check_start, with_init
-from iconotext.write import write_text, writing
+from iconotext.write import reporting_full_disk, write_text
 
 CORPUS = "corpus"
 """Folder within the model's, where the prepared corpus lies while training runs."""
@@ -64,7 +64,7 @@ def train(
     text = dump_recipe(recipe)
     if not finished(folder):
         check_start(recipe)
-    with writing(folder), gone_if_refused(folder, RECIPE), locked(folder / LOCK, wait=0, what="trains"):
+    with reporting_full_disk(folder), gone_if_refused(folder, RECIPE), locked(folder / LOCK, wait=0, what="trains"):
         begun = is_model_folder(folder) or (folder / CHECKPOINT).is_file()
         if begun and (folder / RECIPE).is_file():
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)

@@ -51,13 +51,13 @@ def build_labelled(
     from iconotext.errors import OutputError
     from iconotext.papers.datasets.labelled.pairs import labelled_documents, survey_tables
     from iconotext.papers.datasets.labelled.report import report_path
-    from iconotext.write import refuse, write_text
+    from iconotext.write import check_overwrite, write_text
 
     if target_format(output) not in ("jsonl", "parquet"):
         raise OutputError(f"{output}: name a file .jsonl or .parquet; `iconotext corpus convert` writes other formats")
     report_file = report_path(output)
-    refuse(output, force)
-    refuse(report_file, force)
+    check_overwrite(output, force)
+    check_overwrite(report_file, force)
     survey = survey_tables(data_set, sources, once=once)
     files, missing = images_of(data_set, survey.pictures, images, fetch)
     documents = labelled_documents(

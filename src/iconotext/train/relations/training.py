@@ -27,7 +27,7 @@ from iconotext.train.relations.text import (
     fit_text,
     unseen_logits,
 )
-from iconotext.write import writing
+from iconotext.write import reporting_full_disk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def train_relations(
     parts = folds_of(groups, settings.folds, settings.seed)
     reader = LayerMeans(cache)
     images = load_image_backbone()
-    with writing(folder), locked(folder / LOCK, wait=0, what="trains"):
+    with reporting_full_disk(folder), locked(folder / LOCK, wait=0, what="trains"):
         if not is_trained(folder, recipe):  # another process may have ended meanwhile
             seeing = cached_image(images, cache) if cache is not None else images
             write_model(folder, recipe, *_trained(data, parts, settings, reader, seeing, told))

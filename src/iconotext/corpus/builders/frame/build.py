@@ -29,7 +29,7 @@ from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
-from iconotext.write import opened, put_in_place, refuse, write_bytes, writing
+from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -170,13 +170,13 @@ def build_corpus(
     places = {dropped_path(staged): dropped_path(output), report_path(staged): report_path(output), staged: output}
     if not staged.parent.exists():  # else some may be what a killed run of this build put there
         for path in reversed(places.values()):
-            refuse(path, force)
+            check_overwrite(path, force)
     settings = dict(settings or {})
     key = {"version": __version__, "builder": builder, "settings": settings, "seed": seed}
     key["sources"] = fingerprint(sources, written=places.values())
     report = BuildReport(builder, {**settings, "seed": seed}, [str(path) for path in sources])
     build = Build(output, seed, workers or os.cpu_count() or 1, report, watcher)
-    with writing(build.work), held(build.work):
+    with reporting_full_disk(build.work), held(build.work):
         _prepare(build.work, json.dumps(key), places, force=force)
         try:
             with closing(_with_known_errors(rows(build), build.work)) as found:  # workers end before the folder goes
@@ -206,7 +206,7 @@ def _prepare(work: Path, key: str, places: dict[Path, Path], *, force: bool) -> 
             if going_on and finished.is_file() and path.is_file() and finished.samefile(path):
                 path.unlink()
             else:
-                refuse(path, force)
+                check_overwrite(path, force)
     except OSError as error:
         raise OutputError(f"cannot write {error.filename}: {error.strerror or error}") from error
     if not going_on:
@@ -263,7 +263,7 @@ def _counted(rows: Iterator[Values], counting: Counting) -> Iterator[Row]:
 @contextmanager
 def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
     """While this is open, what the report is told to drop is written to a file."""
-    with opened(path, force=True) as file:
+    with open_atomic(path, force=True) as file:
 
         def tell(rule: str, item: str, reason: str) -> None:
             line = "\t".join(cell(" ".join(text.split())) for text in (rule, item, reason))
