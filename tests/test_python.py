@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import iconotext
-from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext import Document, Image, Linker, LinkSettings, Sentence, show, to_pandas
 from iconotext.errors import DocumentError
 from iconotext.read import Failure
 from tests.report.conftest import explained, hostile, link, linked, make_linked, photograph
@@ -106,32 +106,32 @@ def test_a_repr_is_one_short_line(linked, linker):
 
 
 def test_a_table_has_the_columns_of_parquet(linked):
-    table = linked.to_pandas()
+    table = to_pandas(linked)
     assert table["image_source"].tolist() == ["img/cat.jpg", "img/cat.jpg", "img/milk.jpg", "img/gone.jpg"]
     assert table["text"].tolist()[:3] == ["A cat sleeps.", "It dreams of mice.", "Milk"]
     assert table["confidence"].tolist()[:3] == [0.9, 0.4, 0.6]
     assert str(table["sentence"].dtype) == "Int32"
     assert table["sentence"].isna().tolist() == [False] * 3 + [True]
-    assert len(explained(linked).to_pandas()["explanation_words"][0]) == 3
-    assert make_linked([], [], []).to_pandas()["document"].tolist() == ["doc"]
+    assert len(to_pandas(explained(linked))["explanation_words"][0]) == 3
+    assert to_pandas(make_linked([], [], []))["document"].tolist() == ["doc"]
 
 
 def test_relations_are_names_and_probabilities_in_the_table():
     made = make_linked(["a"], [Image("a.png")], [replace(link(0, 0, 0.5), relations={"Story": 0.25})])
-    assert made.to_pandas()["relations"].tolist() == [{"Story": 0.25}]
+    assert to_pandas(made)["relations"].tolist() == [{"Story": 0.25}]
 
 
 def test_without_pandas_it_says_what_to_install(linked, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
-        linked.to_pandas()
+        to_pandas(linked)
 
 
 def test_a_notebook_shows_the_page_and_nothing_of_it_outside_the_frame(hostile):
     from lxml import html
 
     _, made = hostile
-    view = html.fragments_fromstring(made._repr_html_())
+    view = html.fragments_fromstring(show(made)._repr_html_())
     (frame,) = view
     assert (frame.tag, len(frame)) == ("iframe", 0)
     assert set(frame.keys()) == {"srcdoc", "sandbox", "title", "style"}

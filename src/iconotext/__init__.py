@@ -1,8 +1,8 @@
 """iconotext finds which sentences of a document each of its pictures belongs to.
 
->>> from iconotext import Linker, read
->>> linked = Linker.load().link(read("article.md"))  # doctest: +SKIP
->>> linked.save("article.html")  # doctest: +SKIP
+>>> import iconotext
+>>> linked = iconotext.Linker.load().link("article.md")  # doctest: +SKIP
+>>> iconotext.save(linked, "article.html")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.errors import IconotextError
     from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.report import save, show, to_pandas
     from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 __all__ = [
@@ -33,6 +34,9 @@ __all__ = [
     "read",
     "read_all",
     "read_corpus",
+    "save",
+    "show",
+    "to_pandas",
     "write_corpus",
 ]
 
@@ -50,6 +54,9 @@ _HOMES = {
     "Linker": "pipeline",
     "Sentence": "types",
     "read_corpus": "corpus.store",
+    "save": "report",
+    "show": "report",
+    "to_pandas": "report",
     "write_corpus": "corpus.store",
 }
 

@@ -11,7 +11,6 @@ from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     FloatMatrix = NDArray[np.float32]
@@ -197,35 +196,9 @@ class LinkedDocument:
     similarity: FloatMatrix
     model: str
 
-    def save(self, path: Path | str, *, force: bool = False) -> None:
-        """Write the result as its suffix says: ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md``, ``.parquet``.
-
-        Raises:
-            OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
-        """
-        from iconotext.report import save
-
-        save(self, Path(path), force=force)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The links as a table with the columns of the Parquet file: one row for each link, and for each image without.
-
-        Raises:
-            ImportError: There is no pandas.
-        """
-        from iconotext.report import to_pandas
-
-        return to_pandas(self)
-
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")
         return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
-
-    def _repr_html_(self) -> str:
-        """The reading view, as notebooks show it."""
-        from iconotext.report import notebook_view
-
-        return notebook_view(self)
 
 
 def _parts(

@@ -4,6 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iconotext.errors import OutputError
+from iconotext.report import save
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
 from tests.report.conftest import explained, make_linked
 
@@ -54,7 +55,7 @@ def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):
         {"left": 0, "top": 0, "right": 0.5, "bottom": 0.5, "weight": 0.3}
     )
     assert plain["explanation_words"] is None
-    explained(linked).save(tmp_path / "b.parquet")
+    save(explained(linked), tmp_path / "b.parquet")
     assert "explanation_words" in pq.read_table(tmp_path / "b.parquet").column_names
-    linked.save(tmp_path / "c.parquet")
+    save(linked, tmp_path / "c.parquet")
     assert pq.read_table(tmp_path / "c.parquet").column_names == list(COLUMNS)

@@ -1,6 +1,6 @@
 """Stage 6, links → something to look at: JSON, Markdown, Parquet, a table for the terminal, pages to read."""
 
-from iconotext.report.as_html import index_page, notebook_view, reading_page, write_page
+from iconotext.report.as_html import index_page, reading_page, show, write_page
 from iconotext.report.as_json import json_array, json_lines, json_object
 from iconotext.report.as_markdown import markdown, markdown_pages
 from iconotext.report.as_parquet import to_pandas, write_parquet
@@ -16,10 +16,10 @@ __all__ = [
     "json_object",
     "markdown",
     "markdown_pages",
-    "notebook_view",
     "overview",
     "reading_page",
     "save",
+    "show",
     "table",
     "to_pandas",
     "write_page",

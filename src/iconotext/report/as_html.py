@@ -129,9 +129,19 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     )
 
 
-def notebook_view(linked: LinkedDocument) -> str:
-    """The reading view inside the page of a notebook, cut off from it: nothing in it reaches the notebook."""
-    return (
+@dataclass(frozen=True, slots=True)
+class NotebookView:
+    """Something that a notebook shows as HTML."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def show(linked: LinkedDocument) -> NotebookView:
+    """The reading view for a notebook, in a frame of its own: nothing in it reaches the notebook."""
+    return NotebookView(
         f'<iframe srcdoc="{escape(reading_page(linked))}" sandbox="allow-scripts" title="Linked document" '
         'style="width: 100%; height: 40em; border: 1px solid #8888"></iframe>'
     )

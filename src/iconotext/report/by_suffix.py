@@ -14,13 +14,18 @@ from iconotext.types import LinkedDocument
 from iconotext.write import write_text
 
 
-def save(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
-    """Write a document to a file, in the format that its suffix names.
+def save(linked: LinkedDocument, path: Path | str, *, force: bool = False) -> None:
+    """Write a linked document to a file, in the format that its suffix names.
+
+    Args:
+        linked: The document with its links.
+        path: A file that ends in ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md`` or ``.parquet``.
+        force: Replace a file that is there.
 
     Raises:
-        OutputError: The suffix is not one of ``WRITERS``, the file exists and ``force`` is not set, or it cannot be
-            written.
+        OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
     """
+    path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in WRITERS:
         raise OutputError(f"cannot tell from {path} what to write: name a file that ends in {', '.join(WRITERS)}")
