@@ -9,7 +9,7 @@ from email.utils import format_datetime
 import pytest
 
 from iconotext.errors import ImageError, UnreachableError
-from iconotext.read.polite import Manners, Pace, PoliteFetcher
+from iconotext.read.polite import Pace, PoliteFetcher, Politeness
 from tests.read.web import Time, Web, serving
 
 
@@ -19,9 +19,9 @@ def web() -> Iterator[Web]:
         yield web
 
 
-def fetcher(web, time=None, **manners):
+def fetcher(web, time=None, **politeness):
     time = time or Time()
-    return PoliteFetcher(Manners(**manners), lookup=web.lookup, clock=time.clock, sleep=time.sleep)
+    return PoliteFetcher(Politeness(**politeness), lookup=web.lookup, clock=time.clock, sleep=time.sleep)
 
 
 def test_a_picture_and_its_redirects(web):
@@ -219,7 +219,9 @@ def test_a_server_that_drips_its_headers_is_cut_off():
 
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
-        polite = PoliteFetcher(Manners(max_seconds=0.3, tries=1, robots=False), lookup=lambda host, port: "127.0.0.1")
+        polite = PoliteFetcher(
+            Politeness(max_seconds=0.3, tries=1, robots=False), lookup=lambda host, port: "127.0.0.1"
+        )
         with pytest.raises(UnreachableError, match="took longer"):
             polite.fetch(f"http://a.example:{listening.getsockname()[1]}/p.png")
         thread.join(5)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from iconotext.errors import ImageError, UnreachableError
@@ -22,7 +23,10 @@ from iconotext.read.fetch import (
     public_address,
     redirected,
 )
-from iconotext.read.robots import Robots, parse_robots, robots_text
+from iconotext.read.robots import parse_robots
+
+if TYPE_CHECKING:
+    from protego import Protego
 
 BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
 """Statuses that may be another one another time."""
@@ -32,7 +36,7 @@ KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class Politeness:
     """How to behave towards servers.
 
     Attributes:
@@ -85,7 +89,7 @@ class PoliteFetcher:
     """Fetches pictures; several threads may share one, each host then still gets one request an interval.
 
     Args:
-        manners: How to behave.
+        politeness: How to behave.
         lookup: From a host to the IP address to connect to; the default refuses all that are not public.
         clock: Seconds, as ``time.monotonic``.
         sleep: Waits for some seconds.
@@ -93,17 +97,17 @@ class PoliteFetcher:
 
     def __init__(
         self,
-        manners: Manners | None = None,
+        politeness: Politeness | None = None,
         *,
         lookup: Lookup | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._manners = manners or Manners()
+        self._politeness = politeness or Politeness()
         self._lookup = lookup or public_address
         self._pace = Pace(clock, sleep)
-        self._robots: dict[str, Robots | ImageError] = {}
-        self._asking: dict[str, threading.Lock] = {}
+        self._robots: dict[str, Protego | ImageError] = {}
+        self._site_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def fetch(self, address: str) -> bytes:
@@ -127,10 +131,13 @@ class PoliteFetcher:
         """
         for _ in range(MAX_REDIRECTS + 1):
             host = _host(address)
-            robots = self._rules(address) if self._manners.robots else Robots()
-            if not robots.allows(address):
-                raise ImageError(f"not fetched: robots.txt of {host} forbids it")
-            answer = self._asked(address, robots.delay or 0.0, accept=accept)
+            delay = 0.0
+            if self._politeness.robots:
+                rules = self._rules(address)
+                if not rules.can_fetch(address, AGENT):
+                    raise ImageError(f"not fetched: robots.txt of {host} forbids it")
+                delay = rules.crawl_delay(AGENT) or 0.0
+            answer = self._request(address, delay, accept=accept)
             if answer.status == 200:
                 return address, answer
             if answer.status not in MOVED:
@@ -138,25 +145,25 @@ class PoliteFetcher:
             address = redirected(address, answer)
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
-    def _asked(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
+    def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
         """The answer to a request, after as many tries as it needs and may have.
 
         Raises:
             UnreachableError: None of them had an answer that counts.
         """
-        manners, host = self._manners, _host(address)
-        interval = max(manners.interval, delay)
-        if interval > manners.patience:
+        politeness, host = self._politeness, _host(address)
+        interval = max(politeness.interval, delay)
+        if interval > politeness.patience:
             raise UnreachableError(f"not fetched: {host} asks for {interval:g} seconds between two requests")
-        for left in reversed(range(max(manners.tries, 1))):
+        for left in reversed(range(max(politeness.tries, 1))):
             self._pace.wait(host, interval)
-            rest = interval * 2 ** (manners.tries - left)
+            rest = interval * 2 ** (politeness.tries - left)
             try:
-                deadline = time.monotonic() + manners.max_seconds
+                deadline = time.monotonic() + politeness.max_seconds
                 answer = get(
                     address,
                     deadline=deadline,
-                    max_bytes=max_bytes or manners.max_bytes,
+                    max_bytes=max_bytes or politeness.max_bytes,
                     accept=accept,
                     lookup=self._lookup,
                 )
@@ -166,13 +173,13 @@ class PoliteFetcher:
             else:
                 if answer.status not in BUSY:
                     return answer
-                rest = _retry_after(answer) or rest
-                if not left or rest > manners.patience:
+                rest = _seconds_to_wait(answer) or rest
+                if not left or rest > politeness.patience:
                     raise UnreachableError(f"not fetched: {host} answered {answer.status}")
             self._pace.rest(host, rest)
         raise AssertionError("the last try returns or raises")
 
-    def _rules(self, address: str) -> Robots:
+    def _rules(self, address: str) -> Protego:
         """What the site of an address asks for; asked once, whatever comes of it.
 
         Raises:
@@ -181,8 +188,8 @@ class PoliteFetcher:
         """
         site = _site(address)
         with self._lock:
-            asking = self._asking.setdefault(site, threading.Lock())
-        with asking:
+            lock = self._site_locks.setdefault(site, threading.Lock())
+        with lock:
             if site not in self._robots:
                 try:
                     self._robots[site] = self._read_rules(f"{site}/robots.txt")
@@ -195,19 +202,19 @@ class PoliteFetcher:
             raise type(known)(str(known))
         return known
 
-    def _read_rules(self, address: str) -> Robots:
+    def _read_rules(self, address: str) -> Protego:
         for _ in range(MAX_REDIRECTS + 1):
             # Only its beginning is read, but all of it may come: a long one is no reason to do without its rules.
-            answer = self._asked(address, 0.0, max_bytes=MAX_BYTES, accept="text/plain,*/*;q=0.5")
+            answer = self._request(address, 0.0, max_bytes=MAX_BYTES, accept="text/plain,*/*;q=0.5")
             if answer.status in MOVED:
                 address = redirected(address, answer)
             elif answer.status == 200:
-                return parse_robots(robots_text(answer.body), AGENT)
+                return parse_robots(answer.body, AGENT)
             elif 500 <= answer.status <= 599:
                 raise UnreachableError(f"not fetched: {_host(address)} answered {answer.status}")
             else:
                 break
-        return Robots()  # there are no rules
+        return parse_robots(b"", AGENT)  # there are no rules
 
 
 def _host(address: str) -> str:
@@ -222,7 +229,7 @@ def _site(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].casefold()}"
 
 
-def _retry_after(answer: Answer) -> float:
+def _seconds_to_wait(answer: Answer) -> float:
     """Seconds that a busy server asks us to wait, 0 where it does not say."""
     value = (answer.headers.get("Retry-After") or "").strip()
     if value.isascii() and value.isdigit():

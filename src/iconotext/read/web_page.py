@@ -63,10 +63,10 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
     Raises:
         DocumentError: It cannot be had, is no document, or cannot be written.
     """
-    from iconotext.read.polite import Manners, PoliteFetcher
+    from iconotext.read.polite import PoliteFetcher, Politeness
 
     try:
-        found, answer = PoliteFetcher(Manners(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
+        found, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
     except ImageError as error:  # what the fetcher raises, for whatever it fetches
         raise DocumentError(f"{address}: {error}") from error
     kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")

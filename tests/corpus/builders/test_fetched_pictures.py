@@ -19,7 +19,7 @@ from PIL import Image
 
 from iconotext.corpus.builders.images.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
-from iconotext.read.polite import Manners, PoliteFetcher
+from iconotext.read.polite import PoliteFetcher, Politeness
 from tests.read.web import Time, Web, serving
 
 
@@ -39,8 +39,8 @@ def fetched(web, addresses, folder, **options):
     """What became of the addresses, without waiting for anything."""
     made = Time()
 
-    def make(manners, sleep):
-        return PoliteFetcher(manners, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
+    def make(politeness, sleep):
+        return PoliteFetcher(politeness, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
     return {result.address: result for result in fetch_images(addresses, folder, make_fetcher=make, **options)}
 
@@ -79,7 +79,7 @@ def test_what_is_missing_is_counted_with_its_reason(web, tmp_path):
         "no address": "neither http nor https",
         "http://[broken": "valid address",
     }
-    found = fetched(web, reasons, tmp_path, manners=Manners(max_bytes=1000))
+    found = fetched(web, reasons, tmp_path, politeness=Politeness(max_bytes=1000))
     assert {address for address, result in found.items() if result.file is None} == set(reasons)
     for address, reason in reasons.items():
         assert reason in found[address].problem
@@ -105,7 +105,7 @@ def test_a_busy_server_is_asked_again_by_the_next_run(web, tmp_path):
 def test_a_host_that_does_not_answer_is_left_for_another_run(tmp_path):
     asked = []
 
-    def make(manners, sleep):
+    def make(politeness, sleep):
         def fetch(address):
             asked.append(address)
             raise UnreachableError("nobody there")
@@ -125,7 +125,7 @@ def test_hosts_side_by_side_and_addresses_of_a_host_one_after_the_other(tmp_path
     together = threading.Barrier(3, timeout=10)
     lock = threading.Lock()
 
-    def make(manners, sleep):
+    def make(politeness, sleep):
         def fetch(address):
             host = address.split("/")[2]
             with lock:
@@ -160,7 +160,7 @@ def test_a_ledger_that_was_cut_off(web, tmp_path):
 def test_ending_early_keeps_what_was_reported(tmp_path):
     begun = threading.Event()
 
-    def make(manners, sleep):
+    def make(politeness, sleep):
         def fetch(address):
             if address.endswith("0"):
                 return png()
@@ -180,7 +180,7 @@ def test_ending_early_keeps_what_was_reported(tmp_path):
 
 
 def test_an_error_in_a_thread_comes_out(tmp_path):
-    def make(manners, sleep):
+    def make(politeness, sleep):
         def fetch(address):
             raise ZeroDivisionError
 
@@ -197,13 +197,13 @@ CHILD = """
 import sys
 from pathlib import Path
 from iconotext.corpus.builders.images.fetched import fetch_images
-from iconotext.read.polite import Manners, PoliteFetcher
+from iconotext.read.polite import Politeness, PoliteFetcher
 
-def make(manners, sleep):
-    return PoliteFetcher(manners, lookup=lambda host, port: "127.0.0.1", sleep=sleep).fetch
+def make(politeness, sleep):
+    return PoliteFetcher(politeness, lookup=lambda host, port: "127.0.0.1", sleep=sleep).fetch
 
 folder, *addresses = sys.argv[1:]
-for result in fetch_images(addresses, Path(folder), manners=Manners(interval=0.03), make_fetcher=make):
+for result in fetch_images(addresses, Path(folder), politeness=Politeness(interval=0.03), make_fetcher=make):
     print(result.address, flush=True)
 """
 

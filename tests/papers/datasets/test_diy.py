@@ -19,7 +19,7 @@ from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets.diy import DiySettings, diy_rows
 from iconotext.papers.datasets.reddit import album_images, album_posts, albums
 from iconotext.papers.datasets.reddit.album_images import image_hash
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 
 LONG = "Here is the old door of oak."
 SETTINGS = {"validation": 0, "test": 0}
@@ -370,7 +370,7 @@ class Imgur:
         self.pictures = pictures
         self.asked = []
 
-    def __call__(self, addresses, folder, *, manners):
+    def __call__(self, addresses, folder, *, politeness):
         from iconotext.corpus.builders.images.fetched import fetch_images
 
         def fetch(address):
@@ -379,7 +379,7 @@ class Imgur:
                 raise ImageError("not fetched: i.imgur.com answered 404")
             return self.pictures[address]
 
-        return fetch_images(addresses, folder, manners=manners, make_fetcher=lambda *_: fetch)
+        return fetch_images(addresses, folder, politeness=politeness, make_fetcher=lambda *_: fetch)
 
 
 def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
@@ -390,14 +390,14 @@ def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
     tree.write()
     imgur = Imgur({"https://i.imgur.com/Alpha01.jpg": (tmp_path / "Alpha01.jpg").read_bytes()})
     monkeypatch.setattr(albums, "fetch_images", imgur)
-    rows, _, dropped = build(tree, fetch=Manners())
+    rows, _, dropped = build(tree, fetch=Politeness())
     assert imgur.asked == ["https://i.imgur.com/Alpha01.jpg", "https://i.imgur.com/Alpha02.jpg"]
     fetched = name_of("https://i.imgur.com/Alpha01.jpg")
     assert rows[0]["images"] == [f"../reddit/images/{ways('Alpha', 1)[0]}.jpg", f"../reddit/images/{fetched}.jpg"]
     assert rows[0]["links"] == [[0, 0], [1, 1]]
     assert dropped == [("picture missing", "Alpha/Alpha02"), ("GIF or film", "Alpha/Alpha03")]
     imgur.asked.clear()
-    assert build(tree, fetch=Manners())[0] == rows  # what is there is not asked for again, nor what is gone
+    assert build(tree, fetch=Politeness())[0] == rows  # what is there is not asked for again, nor what is gone
     assert imgur.asked == []
     assert build(tree)[0] == rows  # and is used without --fetch too
 

@@ -26,7 +26,7 @@ from iconotext.papers.datasets import shards
 from iconotext.papers.datasets.mmc4 import Mmc4Settings, mmc4_rows
 from iconotext.papers.datasets.obelics import obelics_rows
 from iconotext.papers.datasets.shards import ShardSettings, with_images
-from iconotext.read.polite import Manners, PoliteFetcher
+from iconotext.read.polite import PoliteFetcher, Politeness
 from tests.corpus.test_obelics import PAGE, entry, page, table
 from tests.read.web import Time, serving
 
@@ -163,12 +163,12 @@ def test_missing_pictures_are_fetched(tmp_path, monkeypatch):
         gone = web.address("a.example/gone.png")
         made = Time()
 
-        def make(manners, sleep):
-            return PoliteFetcher(manners, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
+        def make(politeness, sleep):
+            return PoliteFetcher(politeness, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
         monkeypatch.setattr(shards, "fetch_images", partial(fetch_images, make_fetcher=make))
         source = table(tmp_path / "a.parquet", page("A.", entry(address), entry(gone)), page(entry(gone), "B."))
-        options = {"images": tmp_path / "new", "fetch": Manners(), "only_found": True}
+        options = {"images": tmp_path / "new", "fetch": Politeness(), "only_found": True}
         report = built(obelics_rows, source, tmp_path / "c.jsonl", ShardSettings(), **options)
         (document,) = read_corpus(tmp_path / "c.jsonl")
         assert [image.problem for image in document.images] == [None]
@@ -251,7 +251,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
     with pytest.raises(CorpusError, match="not a folder"):
         built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), images=tmp_path / "gone")
     with pytest.raises(SettingError, match="fetch=True needs images"):
-        built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), fetch=Manners())
+        built(mmc4_rows, source, tmp_path / "c.jsonl", Mmc4Settings(), fetch=Politeness())
 
 
 def test_columns_of_images_that_are_left():

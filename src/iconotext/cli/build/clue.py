@@ -52,14 +52,14 @@ def clue(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.clue import CLUE_TABLE
-        from iconotext.read.polite import Manners
+        from iconotext.read.polite import Politeness
 
         build_labelled(
             CLUE_TABLE,
             source,
             output,
             images=images,
-            fetch=Manners(interval=interval) if fetch else None,
+            fetch=Politeness(interval=interval) if fetch else None,
             once=once,
             group=group,
             only_found=only_found,

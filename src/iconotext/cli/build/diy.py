@@ -37,13 +37,13 @@ def diy(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.diy import DiySettings, diy_rows
-        from iconotext.read.polite import Manners
+        from iconotext.read.polite import Politeness
 
         settings = make_settings(DiySettings, parse_settings(set_ or [], DiySettings)[0])
-        manners = Manners(interval=interval) if fetch else None
+        politeness = Politeness(interval=interval) if fetch else None
         run_build(
             "diy",
-            partial(diy_rows, source=source, settings=settings, images=images, fetch=manners),
+            partial(diy_rows, source=source, settings=settings, images=images, fetch=politeness),
             output,
             sources=[source, *([images] if images is not None and images.exists() else [])],
             settings=settings.model_dump(mode="json") | {"fetch": fetch},

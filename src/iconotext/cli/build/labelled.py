@@ -16,7 +16,7 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from iconotext.papers.datasets.labelled.pairs import DataSet
     from iconotext.papers.datasets.labelled.report import LabelledReport
-    from iconotext.read.polite import Manners
+    from iconotext.read.polite import Politeness
 
 REASONS = 8
 """Reasons why pictures are missing that are told; the report has all."""
@@ -37,7 +37,7 @@ def build_labelled(
     output: Path,
     *,
     images: Path | None,
-    fetch: Manners | None = None,
+    fetch: Politeness | None = None,
     once: bool,
     group: bool,
     only_found: bool,
@@ -70,7 +70,7 @@ def build_labelled(
 
 
 def images_of(
-    data_set: DataSet, pictures: list[str], images: Path | None, fetch: Manners | None
+    data_set: DataSet, pictures: list[str], images: Path | None, fetch: Politeness | None
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Files of the pictures that are in the folder or could be fetched into it, and why there are none of others."""
     from iconotext.corpus.builders.images.fetched import fetch_images
@@ -91,7 +91,7 @@ def images_of(
     if fetch is not None:
         addresses = list(missing)
         new = 0
-        results = fetch_images(addresses, images, manners=fetch)
+        results = fetch_images(addresses, images, politeness=fetch)
         for result in progress(results, total=len(addresses), label="Fetching"):
             if result.file is not None:
                 files[result.address] = result.file

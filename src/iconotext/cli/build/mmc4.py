@@ -41,13 +41,13 @@ def mmc4(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.mmc4 import Mmc4Settings, mmc4_rows
-        from iconotext.read.polite import Manners
+        from iconotext.read.polite import Politeness
 
         settings = make_settings(Mmc4Settings, parse_settings(set_ or [], Mmc4Settings)[0])
-        manners = Manners(interval=interval) if fetch else None
+        fetching = Politeness(interval=interval) if fetch else None
         run_build(
             "mmc4",
-            partial(mmc4_rows, source=source, settings=settings, images=images, fetch=manners, only_found=only_found),
+            partial(mmc4_rows, source=source, settings=settings, images=images, fetch=fetching, only_found=only_found),
             output,
             sources=[source, *([images] if images is not None and images.exists() else [])],
             settings=settings.model_dump(mode="json") | {"fetch": fetch, "only_found": only_found},

@@ -42,14 +42,14 @@ def obelics(
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.obelics import obelics_rows
         from iconotext.papers.datasets.shards import ShardSettings
-        from iconotext.read.polite import Manners
+        from iconotext.read.polite import Politeness
 
         settings = make_settings(ShardSettings, parse_settings(set_ or [], ShardSettings)[0])
-        manners = Manners(interval=interval) if fetch else None
+        politeness = Politeness(interval=interval) if fetch else None
         run_build(
             "obelics",
             partial(
-                obelics_rows, source=source, settings=settings, images=images, fetch=manners, only_found=only_found
+                obelics_rows, source=source, settings=settings, images=images, fetch=politeness, only_found=only_found
             ),
             output,
             sources=[source, *([images] if images is not None and images.exists() else [])],

@@ -34,7 +34,7 @@ from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 from iconotext.types import Document, Image
 
 UNREAD = "document that cannot be read"
@@ -171,7 +171,7 @@ def _fetch(
         "addresses", _items(paths, reading), look, total=total, label="Looking for addresses", chunk=FILES
     )
     addresses = list(dict.fromkeys(address for some in found for address in some))
-    results = fetch_images(addresses, folder, manners=Manners(interval=interval))
+    results = fetch_images(addresses, folder, politeness=Politeness(interval=interval))
     problems = {
         one.address: one.problem or "not fetched"
         for one in build.watch(results, total=len(addresses), label="Fetching")
@@ -191,7 +191,7 @@ def _addresses(item: Item, reading: ReadSettings) -> list[str]:
 
 
 def _documents_of(item: Item, reading: ReadSettings) -> list[Document]:
-    """The documents of a file. Pictures on the web are not fetched one by one by the reader, which has no manners."""
+    """The documents of a file. The reader, which does not wait between two requests, fetches no pictures."""
     path, within, name = item
     reading = reading.model_copy(update={"fetch": False})
     return list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))

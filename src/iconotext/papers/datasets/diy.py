@@ -23,7 +23,7 @@ from iconotext.papers.datasets.reddit.album_images import look_at_images, lookal
 from iconotext.papers.datasets.reddit.album_posts import keep_album_posts
 from iconotext.papers.datasets.reddit.albums import Album, Albums, ImageFiles, fetch_missing, read_albums
 from iconotext.papers.datasets.reddit.near_duplicates import MAX_DISTANCE
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class DiySettings(BaseModel):
 
 
 def diy_rows(
-    build: Build, source: Path, settings: DiySettings, *, images: Path | None = None, fetch: Manners | None = None
+    build: Build, source: Path, settings: DiySettings, *, images: Path | None = None, fetch: Politeness | None = None
 ) -> Iterator[Values]:
     """The documents, in the order of the posts.
 

@@ -9,7 +9,7 @@ from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.obelics import obelics_parts
 from iconotext.corpus.row import Row
 from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_rows
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 
 ABOUT = (
     "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "
@@ -23,7 +23,7 @@ def obelics_rows(
     settings: ShardSettings,
     *,
     images: Path | None = None,
-    fetch: Manners | None = None,
+    fetch: Politeness | None = None,
     only_found: bool = False,
 ) -> Iterator[Values]:
     """Documents of OBELICS; the other arguments are those of ``shard_rows``.

@@ -22,7 +22,7 @@ from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.row import Part, Record, Row
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 from iconotext.strict_json import dump_json
 
 STEP = "documents"
@@ -83,7 +83,7 @@ def shard_rows(
     settings: ShardSettings,
     *,
     images: Path | None = None,
-    fetch: Manners | None = None,
+    fetch: Politeness | None = None,
     only_found: bool = False,
 ) -> Iterator[Values]:
     """Documents of all shards, in the order of their names.
@@ -188,7 +188,7 @@ def _unusable(record: Record, settings: ShardSettings) -> tuple[str, str] | None
 
 
 def _fetched(
-    build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, manners: Manners
+    build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, politeness: Politeness
 ) -> tuple[dict[str, str], FoundImages]:
     """Fetch what is not there; why some could not be fetched, and all pictures that there are now."""
     wanted: dict[str, None] = {}
@@ -199,7 +199,9 @@ def _fetched(
                     wanted[picture.address] = None
     problems: dict[str, str] = {}
     new = 0
-    for fetched in build.watch(fetch_images(wanted, folder, manners=manners), total=len(wanted), label="Fetching"):
+    for fetched in build.watch(
+        fetch_images(wanted, folder, politeness=politeness), total=len(wanted), label="Fetching"
+    ):
         if fetched.file is None:
             problems[fetched.address] = fetched.problem or "not fetched"
         new += fetched.new and fetched.file is not None

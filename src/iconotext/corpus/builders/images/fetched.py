@@ -25,7 +25,7 @@ from iconotext.corpus.builders.images.saved import SUFFIXES, suffix_of
 from iconotext.corpus.json_lines import json_lines
 from iconotext.errors import ImageError, OutputError, UnreachableError
 from iconotext.images import inspect
-from iconotext.read.polite import Manners, PoliteFetcher
+from iconotext.read.polite import PoliteFetcher, Politeness
 from iconotext.strict_json import dump_json
 from iconotext.types import Image
 from iconotext.write import write_bytes
@@ -71,9 +71,9 @@ def fetch_images(
     addresses: Iterable[str],
     folder: Path,
     *,
-    manners: Manners | None = None,
+    politeness: Politeness | None = None,
     retry: bool = False,
-    make_fetcher: Callable[[Manners, Callable[[float], object]], Callable[[str], bytes]] | None = None,
+    make_fetcher: Callable[[Politeness, Callable[[float], object]], Callable[[str], bytes]] | None = None,
     workers: int = WORKERS,
 ) -> Generator[Fetched, None, None]:
     """Fetch what is not in the folder yet, and say of every address what became of it, as soon as it is known.
@@ -84,16 +84,16 @@ def fetch_images(
     Args:
         addresses: ``http`` and ``https``; each is fetched once however often it comes.
         folder: Made if need be.
-        manners: How to behave towards servers.
+        politeness: How to behave towards servers.
         retry: Ask again for what an earlier run found to be gone for good.
-        make_fetcher: From manners, and what waits for some seconds, to what fetches an address or raises
+        make_fetcher: From politeness, and what waits for some seconds, to what fetches an address or raises
             ``ImageError``; for tests. None: ``PoliteFetcher``.
         workers: Hosts that are asked at once.
 
     Raises:
         OutputError: The folder cannot be written to.
     """
-    manners = manners or Manners()
+    politeness = politeness or Politeness()
     wanted = list(dict.fromkeys(addresses))
     known = _known(folder)
     of_host: dict[str, list[str]] = defaultdict(list)
@@ -111,7 +111,7 @@ def fetch_images(
         if stop.wait(seconds):
             raise UnreachableError("not fetched: stopped")
 
-    fetch = make_fetcher(manners, sleep) if make_fetcher else PoliteFetcher(manners, sleep=sleep).fetch
+    fetch = make_fetcher(politeness, sleep) if make_fetcher else PoliteFetcher(politeness, sleep=sleep).fetch
     hosts: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
     for members in sorted(of_host.values(), key=len, reverse=True):  # the longest begins first
         hosts.put(members)

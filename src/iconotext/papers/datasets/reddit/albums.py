@@ -14,7 +14,7 @@ from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.reddit.album_posts import kept_posts
 from iconotext.papers.datasets.reddit.imgur_album import read_album, saved_albums
-from iconotext.read.polite import Manners
+from iconotext.read.polite import Politeness
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
 """Of files that may be pictures; ``.img`` has what was fetched and could not be told."""
@@ -146,12 +146,12 @@ def album_page(path: str) -> list[tuple[str, str | None, bool]] | str:
 
 
 def fetch_missing(
-    build: Build, albums: Albums, folders: tuple[Path, ...], target: Path, manners: Manners
+    build: Build, albums: Albums, folders: tuple[Path, ...], target: Path, politeness: Politeness
 ) -> dict[str, str]:
     """Fetch the pictures that are not in the folders; for those that cannot be had, why."""
     files = ImageFiles(*folders)
     addresses = {_address(name): name for _, name, moving in albums.names() if not moving and files.of(name) is None}
-    results = fetch_images(addresses, target, manners=manners)
+    results = fetch_images(addresses, target, politeness=politeness)
     watched = build.watch(results, total=len(addresses), label="Fetching pictures")
     return {addresses[each.address]: each.problem or "not fetched" for each in watched if each.file is None}
 
