@@ -35,19 +35,18 @@ def is_slow(expression: re.Pattern[Any], text: str, *, searches: bool) -> bool:
 
     subject = text if isinstance(expression.pattern, str) else text.encode("utf-8")
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        if not searches:
-            expression.match(subject)
-            return False
-        for _ in expression.finditer(subject):
-            pass
-        return False
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+            for _ in expression.finditer(subject) if searches else [expression.match(subject)]:
+                pass
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # the signal may come here, too: the search has just ended
     except Slow:
         return True
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+    return False
 
 
 def slow_text(expression: re.Pattern[Any], *, searches: bool = True) -> str | None:
