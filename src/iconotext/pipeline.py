@@ -32,42 +32,43 @@ DEFAULT_IMAGE = "efficientnet-lite0"
 
 
 class LinkSettings(BaseModel):
-    """Settings of linking; each can be given as ``--set name=value`` on the command line."""
+    """How documents are linked; the commands that link have an option for each."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     evidence: tuple[Evidence, ...] = EVIDENCE
-    """What is looked at: any of picture, caption, layout, reference."""
+    """What to look at, separated by commas: picture, caption, layout, reference."""
 
     select: Literal["top-k", "best", "assignment", "threshold"] = "top-k"
-    """Which pairs become links: the k best sentences of each image, the best one, at most one on both sides, or all."""
+    """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
+    ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""
 
     k: int = Field(3, ge=1)
-    """Sentences per image for ``top-k``."""
+    """Sentences for each picture, with ``top-k``."""
 
     min_confidence: float | None = Field(None, ge=0, le=1)
-    """Pairs below this probability do not become links; None: 0.1, but 0 where the picture is the only evidence."""
+    """Drop links less probable than this (default: 0.1, but 0 for pictures alone)."""
 
     text: str | None = None
-    """Text backbone: a name or folder of a sentence-transformers model; None takes what the model came with. The
-    default model knows only its own backbones: with others it is the concept bridge, ``no-training``, that links."""
+    """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
+    knows only its own backbones: with others it is the concept bridge, ``no-training``, that links."""
 
     image: str | None = None
-    """Image backbone: a name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a
-    model that was trained on one; None takes what the model came with."""
+    """Image backbone: name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a
+    model that was trained on one (default: that of the model)."""
 
     concepts: int = Field(10, ge=1)
-    """How many of an image's most probable class names stand for it in the concept bridge (K in Hessel 2019)."""
+    """How many of a picture's most probable class names stand for it in the concept bridge (K in Hessel 2019)."""
 
     cache: bool = True
-    """Whether features are kept on disk, so that what has not changed is not encoded again."""
+    """Keep features on disk, so that what has not changed is not encoded again."""
 
     explain: bool = False
-    """Whether every link says which words and which parts of the picture carry its picture evidence."""
+    """Say why: the words and the parts of the picture that carry each link."""
 
     relations: str = "default"
     """What says how probable each coherence relation of a link's sentence and picture is: ``default``, the relation
-    model that ships; the folder of one that was trained; ``none``. English only."""
+    model that ships; the folder of a trained one; ``none``. English only."""
 
     @field_validator("evidence")
     @classmethod

@@ -43,14 +43,16 @@ def test_environment_before_project_before_own_file(own, project, monkeypatch):
     project.write_text('[link]\nto = "jsonl"\nselect = "threshold"')
     monkeypatch.setenv("ICONOTEXT_LINK_SELECT", "assignment")
     monkeypatch.setenv("ICONOTEXT_LINK_EXPLAIN", "no")
-    monkeypatch.setenv("ICONOTEXT_LINK_SET", "language=de 'root=my site'")
+    monkeypatch.setenv("ICONOTEXT_LINK_EXCLUDE", "drafts 'my site'")
+    monkeypatch.setenv("ICONOTEXT_LINK_K", "5")
     assert said() == {
         "link": {
             "to": "jsonl",
-            "select": "assignment",
+            "linking_select": "assignment",
             "model": "mine",
-            "explain": False,
-            "set_": ["language=de", "root=my site"],
+            "linking_explain": False,
+            "reading_exclude": ["drafts", "my site"],
+            "linking_k": "5",
         }
     }
     assert said("library") == {"library": {"add": {"model": "other"}}}
@@ -109,7 +111,7 @@ def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(typer, "get_app_dir", lambda name: str(tmp_path / name))
     (tmp_path / "iconotext").mkdir()
     (tmp_path / "iconotext" / "iconotext.toml").write_text('[link]\nmodel = "mine"\nfetch = true')
-    assert said() == {"link": {"model": "mine", "fetch": True}}
+    assert said() == {"link": {"model": "mine", "reading_fetch": True}}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_what_is_wrong_is_said_with_its_place(own, whose, text, message):
     [
         ("ICONOTEXT_LINK_MODLE", "x", "did you mean ICONOTEXT_LINK_MODEL"),
         ("ICONOTEXT_LINK_EXPLAIN", "perhaps", "ICONOTEXT_LINK_EXPLAIN = 'perhaps'"),
-        ("ICONOTEXT_LINK_SET", "'language=de", "No closing quotation"),
+        ("ICONOTEXT_LINK_EXCLUDE", "'drafts", "No closing quotation"),
         ("ICONOTEXT_CONFIG", "/nowhere.toml", "no such file"),
     ],
 )
@@ -168,10 +170,9 @@ def test_a_wrong_value_for_another_command_stops_nothing(own):
         'link.output = "../../.bashrc"',
         "link.force = true",
         'link.root = "/"',
-        'link.set = ["k=3", "fetch=true"]',
-        'link.set = "allow_outside=true"',
-        'link.set = ["text=evil"]',
-        'library.add.set = ["relations=evil"]',
+        'link.text = "evil"',
+        'link.k = 3\nlink.relations = "evil"',
+        'library.add.relations = "evil"',
         'train.init = "evil"',
         'train.set = ["features.image=evil"]',
         'corpus.build.captions.backbone = "evil"',
@@ -179,17 +180,19 @@ def test_a_wrong_value_for_another_command_stops_nothing(own):
     ],
 )
 def test_the_file_of_a_folder_reaches_for_no_file_no_network_and_no_model(own, project, text):
+    command = text.split(".")[0]
     project.write_text(text)
     with pytest.raises(SettingError, match="may not set this"):
-        said()
+        said(command)
     project.unlink()
     own.write_text(text)
-    said()
+    said(command)
 
 
 def test_what_the_file_of_a_folder_may_set(own, project):
-    project.write_text('link.set = ["language=de", "k=5"]')
-    assert said() == {"link": {"set_": ["language=de", "k=5"]}}
+    project.write_text('link.language = "de"\nlink.k = 5\nlink.evidence = ["picture", "caption"]')
+    found = {"reading_language": "de", "linking_k": 5, "linking_evidence": ["picture", "caption"]}
+    assert said() == {"link": found}
 
 
 def test_what_a_project_may_set_exists_and_is_no_path():

@@ -98,12 +98,12 @@ def test_a_rerun_makes_only_what_has_changed(quick, docs, tmp_path, picture, mon
     assert again() == ["c"]
     os.utime(docs / "a.md")
     assert again() == []
-    assert again("--set", "k=1") == ["a", "b", "c"]
-    assert again("--set", "k=1", "--set", "cache=false", "--exclude", "nothing") == []
-    assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]
+    assert again("--k", 1) == ["a", "b", "c"]
+    assert again("--k", 1, "--no-cache", "--exclude", "nothing") == []
+    assert again("--k", 1, "--model", "other") == ["a", "b", "c"]
     monkeypatch.setattr(iconotext.cli.link, "__version__", "99")
-    assert again("--set", "k=1", "--model", "other") == ["a", "b", "c"]
-    assert again("--set", "k=1", "--model", "other", "--force") == ["a", "b", "c"]
+    assert again("--k", 1, "--model", "other") == ["a", "b", "c"]
+    assert again("--k", 1, "--model", "other", "--force") == ["a", "b", "c"]
 
 
 def test_the_numbers_of_what_is_unchanged_are_right(quick, docs, tmp_path):
@@ -225,7 +225,7 @@ def test_chapters_of_a_book(quick, tmp_path):
     path = tmp_path / "book.epub"
     chapters = {name: f"<h1>Title {name}</h1><p>A sentence of {name}.</p>" for name in ("one", "two", "three")}
     path.write_bytes(book(chapters))
-    command = [path, "-o", tmp_path / "out", "--set", "epub=chapters"]
+    command = [path, "-o", tmp_path / "out", "--epub", "chapters"]
     assert len(quick.again(*command)) == 3
     assert len(listed(tmp_path / "out")) == 3
     assert quick.again(*command) == []
@@ -391,7 +391,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     for n in range(4):
         (big / f"d0{n}.md").write_text("This is the first of the documents." + "\n\n![](large.png)" * (n == 2))
     # The cache would meet the limit, too.
-    arguments = ["link", str(big), "-o", str(out), "--set", "cache=false", "--quiet"]
+    arguments = ["link", str(big), "-o", str(out), "--no-cache", "--quiet"]
     environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}  # it writes files, too
     command = [sys.executable, "-c", limited, *arguments]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -402,7 +402,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     )
     assert sorted(pages(out)) == ["d00.html", "d01.html"]
     assert all(page.endswith(b"</html>\n") for page in pages(out).values())
-    again = run("link", big, "-o", out, "--set", "cache=false", "--quiet")
+    again = run("link", big, "-o", out, "--no-cache", "--quiet")
     assert again == ""
     assert len(pages(out)) == 5
 

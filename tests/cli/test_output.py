@@ -48,7 +48,7 @@ def test_tables_act_on_no_terminal_and_keep_their_own_colours():
     ("message", "typed"),
     [
         ("a.html exists already; force=True replaces it", "a.html exists already; --force replaces it"),
-        ("raise it with max_bytes=...", "raise it with --set max_bytes=..."),
+        ("raise it with max_bytes=...", "raise it with --max-bytes"),
         ("root=site/static names it.", "--root site/static names it."),
         ("allow_outside=True, or root=...", "--allow-outside, or --root"),
         ("a=b.md: not found", "a=b.md: not found"),

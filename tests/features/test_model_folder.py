@@ -16,13 +16,13 @@ from iconotext.pipeline import Linker, LinkSettings
 
 MISTYPED = {
     "link a.md --model defualt": "defualt: no such model; did you mean default? There are default, no-training",
-    "link a.md --set text=minlm": "did you mean minilm?",
-    "link a.md --set image=efficientnet-lit0": "did you mean efficientnet-lite0?",
-    "link a.md --set relations=defalt": "did you mean default? There are default, none",
+    "link a.md --text minlm": "did you mean minilm?",
+    "link a.md --image efficientnet-lit0": "did you mean efficientnet-lite0?",
+    "link a.md --relations defalt": "did you mean default? There are default, none",
     "link a.md --model mine/modl": "did you mean mine/model?",
     "link a.md --model openai/clip": "openai/clip: no such model.",
     "library add lib a.png --model no-trainin": "did you mean no-training?",
-    "library add lib a.png --set text=minlm": "did you mean minilm?",
+    "library add lib a.png --text minlm": "did you mean minilm?",
     "evaluate randm corpus.jsonl": "did you mean random?",
     "evaluate defalt corpus.jsonl --pool 5": "did you mean default?",
     "evaluate random corpus.jsonl --compare defalt": "did you mean default?",

@@ -8,24 +8,38 @@ from typing import Annotated
 import typer
 
 from iconotext import __version__
-from iconotext.cli.analyze import analyze
-from iconotext.cli.cache import cache
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import configured
-from iconotext.cli.corpus import corpus
-from iconotext.cli.demo import demo
-from iconotext.cli.evaluate import evaluate
-from iconotext.cli.library import library
-from iconotext.cli.link import link
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.output import say
-from iconotext.cli.plain_help import HELP, PlainGroup
-from iconotext.cli.reproduce import reproduce
-from iconotext.cli.search import search
-from iconotext.cli.train import train
+from iconotext.cli.plain_help import HELP
+
+COMMANDS = {
+    "link": LazyCommand("link:link", "Find which sentences each picture belongs to."),
+    "demo": LazyCommand("demo:demo", "Write an example article with photographs and link it."),
+    "search": LazyCommand(
+        "search:search",
+        "Find pictures by what they show, by what is said of them, and by how they stand to a sentence.",
+    ),
+    "train": LazyCommand("train:train", "Train a model on documents, without a labelled link."),
+    "evaluate": LazyCommand("evaluate:evaluate", "Measure how well a model finds the gold links of a corpus."),
+    "reproduce": LazyCommand(
+        "reproduce:reproduce",
+        "Train and evaluate every row of a results table of one of the three papers, beside the published figures.",
+    ),
+    "library": LazyCommand("library:library", "Make a library of pictures to search, and look into it."),
+    "corpus": LazyCommand("corpus:corpus", "Check, count, convert, divide and build corpora."),
+    "analyze": LazyCommand(
+        "analyze:analyze",
+        "Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
+        "the negatives of training too easy, how are hard queries refined, what do people prefer.",
+    ),
+    "cache": LazyCommand("cache:cache", "Say where the cache is, how large, and what is in it."),
+}
 
 app = typer.Typer(
     name="iconotext",
-    cls=PlainGroup,
+    cls=lazy_group(COMMANDS),
     help="Find which sentences of a document each of its pictures belongs to.",
     epilog="Options may also come from variables (`ICONOTEXT_LINK_MODEL`) and from files: `iconotext.toml` in the "
     f"working folder, `{typer.get_app_dir('iconotext')}/iconotext.toml` for all folders.",
@@ -34,16 +48,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": HELP},
 )
-app.command()(link)
-app.command()(demo)
-app.add_typer(library)
-app.command()(search)
-app.add_typer(corpus)
-app.command()(train)
-app.command()(evaluate)
-app.command()(reproduce)
-app.add_typer(analyze, name="analyze")
-app.add_typer(cache)
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from time import monotonic
@@ -97,8 +97,15 @@ def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[s
     return found
 
 
-def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
+def make_settings(
+    kind: type[Settings], values: Mapping[str, object], called: Mapping[str, str] | None = None
+) -> Settings:
     """Settings from what the user gave, where given.
+
+    Args:
+        kind: The class of the settings.
+        values: By the names of its fields; None: not given.
+        called: What a message calls a field, such as ``--min-side``; without it its name.
 
     Raises:
         SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
@@ -107,8 +114,9 @@ def make_settings(kind: type[Settings], values: dict[str, object]) -> Settings:
         return kind.model_validate({name: value for name, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        name = first["loc"][0] if first["loc"] else kind.__name__
-        raise SettingError(f"{name}: {wrong_value(first)}") from error
+        name = str(first["loc"][0]) if first["loc"] else ""
+        where = f"{(called or {}).get(name, name)}: " if name else ""
+        raise SettingError(f"{where}{wrong_value(first)}") from error
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:

@@ -27,16 +27,12 @@ from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
 
 OF_A_PROJECT = frozenset(
-    {"link.to", "link.evidence", "link.select", "link.min-confidence", "link.explain", "link.set", "library.add.set"}
-    | {"link.include", "link.exclude", "link.quiet", "link.verbose", "search.top", "search.relation", "search.json"}
+    {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
+    | {f"{command}.{name}" for command in ("link", "library.add") for name in ("language", "captions", "epub", "k")}
+    | {"link.min-side", "library.add.min-side", "link.quiet", "link.verbose"}
+    | {"search.top", "search.relation", "search.json"}
 )
 """What the file of a project may set."""
-
-SET_OF_A_PROJECT = frozenset({"language", "captions", "epub", "min_side", "k"})
-"""What it may set with ``set``."""
-
-NO_OPTIONS = frozenset({"ICONOTEXT_CACHE", "ICONOTEXT_CONFIG", "ICONOTEXT_DATA"})
-"""Variables that name a place, not an option."""
 
 MAX_CHARACTERS = 16 * 2**10
 """Of a file, or of our tables in it: a key of many parts takes the parser time that grows faster than the key."""
@@ -46,7 +42,7 @@ Options = Mapping[str, Any]
 
 
 def configured(context: typer.Context) -> dict[str, Any]:
-    """What environment and files say, for ``Context.default_map``.
+    """What environment and files say of the command that is about to run, for ``Context.default_map``.
 
     Args:
         context: Of the program, which is about to run one of its commands.
@@ -54,23 +50,23 @@ def configured(context: typer.Context) -> dict[str, Any]:
     Raises:
         SettingError: A file cannot be read; an option has an unknown name, a wrong value, or may not be set there.
     """
-    options = dict(_options(context.command))
+    group: Any = context.command
+    command = str(context.invoked_subcommand)
+    options = dict(_options(group.get_command(context, command), f"{command}."))
     found = []
     for path, table, own in _files():
-        for name, value in _flat(table, options, str(path)):
+        for name, value in _flat(_of_command(table, command, group.list_commands(context), path), options, str(path)):
             if not own:
-                _refuse(name, value, str(path))
+                _check_project(name, str(path))
             found.append((name, value, f"{path}: {name}"))
-    for variable, name in _variables(options):
+    for variable, name in _variables(options, f"ICONOTEXT_{command.upper()}_"):
         found.append((name, _words(variable) if options[name].multiple else os.environ[variable], variable))
     result: dict[str, Any] = {}
     for name, value, where in found:
-        *commands, _ = name.split(".")
-        if commands[0] == context.invoked_subcommand:
-            table = result
-            for command in commands:
-                table = table.setdefault(command, {})
-            table[options[name].name] = _checked(context, options[name], value, where)
+        table = result
+        for part in name.split(".")[:-1]:
+            table = table.setdefault(part, {})
+        table[options[name].name] = _checked(context, options[name], value, where)
     return result
 
 
@@ -86,13 +82,12 @@ def user_file() -> Path:
     return Path(named or Path(typer.get_app_dir("iconotext")) / "iconotext.toml")
 
 
-def _options(command: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+def _options(command: Any, above: str) -> Iterator[tuple[str, Any]]:
     for name, inner in getattr(command, "commands", {}).items():
         yield from _options(inner, f"{above}{name}.")
-    if above:  # those of the program itself have been read already
-        for option in command.params:
-            if option.param_type_name == "option" and not option.is_eager:
-                yield above + max(option.opts, key=len).lstrip("-"), option
+    for option in command.params:
+        if option.param_type_name == "option" and not option.is_eager:
+            yield above + max(option.opts, key=len).lstrip("-"), option
 
 
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
@@ -136,6 +131,22 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         raise SettingError(f"{path}: not TOML: {str(error).splitlines()[0]}") from error
 
 
+def _of_command(table: Mapping[str, Any], command: str, commands: list[str], path: Path) -> dict[str, Any]:
+    """What a file says of one command.
+
+    Raises:
+        SettingError: It names a command that there is not.
+    """
+    for name, value in table.items():
+        where = f"{path}: {reprlib.repr(name)}"
+        if not isinstance(value, dict):
+            raise SettingError(f"{where}: no such option; `iconotext COMMAND --help` names them")
+        if name not in commands:
+            near = did_you_mean(name, commands).replace("mean ", "mean [").replace("?", "]?")
+            raise SettingError(f"{where}: no such command{near or '; `iconotext --help` names them'}")
+    return {command: table[command]} if command in table else {}
+
+
 def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         name = above + key.replace("_", "-")
@@ -144,18 +155,17 @@ def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "
         elif isinstance(value, dict) and any(option.startswith(f"{name}.") for option in options):
             yield from _flat(value, options, where, f"{name}.")
         else:
-            raise SettingError(f"{where}: {reprlib.repr(above + key)}: {_unknown(name, value, options)}")
+            raise SettingError(f"{where}: {reprlib.repr(above + key)}: no such option{_near(name, options)}")
 
 
-def _variables(options: Options) -> Iterator[tuple[str, str]]:
+def _variables(options: Options, prefix: str) -> Iterator[tuple[str, str]]:
     """The variables that are set, each with its option."""
     names = {f"ICONOTEXT_{name.upper().replace('.', '_').replace('-', '_')}": name for name in options}
-    commands = tuple({f"ICONOTEXT_{name.split('.')[0].upper()}_" for name in options})
     for variable in sorted(os.environ):
         if variable in names:
             if os.environ[variable]:
                 yield variable, names[variable]
-        elif variable.startswith(commands) and variable not in NO_OPTIONS:
+        elif variable.startswith(prefix):
             raise SettingError(f"{variable}: no such option{_near(variable, names)}")
 
 
@@ -166,29 +176,15 @@ def _words(variable: str) -> list[str]:
         raise SettingError(f"{variable}: {error}: write it as on a command line") from error
 
 
-def _unknown(name: str, value: Any, options: Options) -> str:
-    """What to say of a key that is no option, nor a command with options."""
-    if isinstance(value, dict):
-        commands = {option.rpartition(".")[0] for option in options}
-        near = did_you_mean(name, commands).replace("mean ", "mean [").replace("?", "]?")
-        return f"no such command{near or '; `iconotext --help` names them'}"
-    return f"no such option{_near(name, options)}"
-
-
 def _near(name: str, names: Options) -> str:
     return did_you_mean(name, names) or "; `iconotext COMMAND --help` names them"
 
 
-def _refuse(name: str, value: Any, where: str) -> None:
-    """Refuse what the file of a project may not set."""
-    refused = None if name in OF_A_PROJECT else name
-    if name.endswith(".set") and not refused:
-        pairs = value if isinstance(value, list) else [value]
-        names = (str(pair).partition("=")[0] for pair in pairs)
-        refused = next((f"{name} {reprlib.repr(key)}" for key in names if key not in SET_OF_A_PROJECT), None)
-    if refused:
+def _check_project(name: str, where: str) -> None:
+    """Raise for what the file of a project may not set."""
+    if name not in OF_A_PROJECT:
         raise SettingError(
-            f"{where}: {refused}: the file of a folder may not set this, since it may come from anywhere; say it on "
+            f"{where}: {name}: the file of a folder may not set this, since it may come from anywhere; say it on "
             f"the command line, in the environment or in {user_file()}"
         )
 

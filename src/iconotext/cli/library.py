@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from iconotext.cli import complete
-from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
-from iconotext.cli.options import AllowOutside, Download, Fetch, Json, Root
+from iconotext.cli.common import known_errors, make_settings, progress
+from iconotext.cli.options import READING, Download, Json, Linking, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
-from iconotext.errors import IconotextError, SettingError
+from iconotext.errors import IconotextError
+from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
+from iconotext.read import ReadSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from iconotext.library.encode import Link
     from iconotext.library.files import Found
     from iconotext.library.report import Report
-    from iconotext.pipeline import Linker, LinkSettings
-    from iconotext.read import Failure, ReadSettings
+    from iconotext.pipeline import Linker
+    from iconotext.read import Failure
     from iconotext.types import LinkedDocument
 
 SHOWN = 20
@@ -42,6 +44,7 @@ LibraryArgument = Annotated[
 
 
 @library.command()
+@settings_options
 def add(
     path: Annotated[
         Path,
@@ -58,6 +61,8 @@ def add(
             show_default=False,
         ),
     ] = None,
+    reading: Annotated[ReadSettings, replace(READING, without=("include", "exclude"))] = ReadSettings(),
+    linking: Linking = LinkSettings(),
     model: Annotated[
         str | None,
         typer.Option(
@@ -68,26 +73,14 @@ def add(
         ),
     ] = None,
     download: Download = False,
-    root: Root = None,
-    allow_outside: AllowOutside = False,
-    fetch: Fetch = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any setting of `iconotext link`: language=de, k=5, min_confidence=0.3, ...",
-            show_default=False,
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Put pictures into a library, or bring it up to date.
 
     What has not changed is skipped, what was deleted is taken out, a picture that lies in several places is kept once.
     A picture of a document keeps its caption, its alternative text and the sentences that belong to it. Stop it when
-    you like: the same command goes on from there. What --root, --allow-outside, --fetch and --set say of a path is
-    remembered for it, until something else is said (--set fetch=false).
+    you like: the same command goes on from there. What the options of reading and linking say of a path is remembered
+    for it, until something else is said (--no-fetch).
 
     **Examples**
 
@@ -96,16 +89,6 @@ def add(
     - `iconotext library add lib`
     """
     with known_errors(download=download, goes_on=True):
-        from iconotext.pipeline import LinkSettings
-        from iconotext.read import ReadSettings
-
-        read_values, link_values = parse_settings(set_ or [], ReadSettings, LinkSettings)
-        reading = make_settings(
-            ReadSettings, {"root": root, "allow_outside": allow_outside or None, "fetch": fetch or None} | read_values
-        )
-        linking = make_settings(LinkSettings, link_values)
-        if reading.include or reading.exclude:
-            raise SettingError("include, exclude: a library takes all of a folder; name the folders and files you want")
         report = add_to_library(path, paths or [], model=model, reading=reading, linking=linking)
         if json:
             say_json(_report_json(path, report))
@@ -224,8 +207,8 @@ def document_linker(model: str) -> Link:
     loaded: dict[LinkSettings, Linker] = {}
 
     def link(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.pipeline import Linker, LinkSettings
-        from iconotext.read import Failure, ReadSettings, read_documents
+        from iconotext.pipeline import Linker
+        from iconotext.read import Failure, read_documents
 
         def chosen(kind: type[BaseModel]) -> dict[str, object]:
             return {name: value for name, value in asked.items() if name in kind.model_fields}

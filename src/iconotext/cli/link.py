@@ -16,16 +16,17 @@ import typer
 
 from iconotext import __version__
 from iconotext.cli import complete
-from iconotext.cli.common import known_errors, make_settings, parse_settings, show_log
-from iconotext.cli.options import AllowOutside, Download, Evidence, Fetch, Root
+from iconotext.cli.common import known_errors, show_log
+from iconotext.cli.options import Download, Linking, Reading, settings_options
 from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError, SettingError
+from iconotext.pipeline import LinkSettings
+from iconotext.read import ReadSettings
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.cli.link_run import Run
-    from iconotext.pipeline import LinkSettings
-    from iconotext.read import Failure, ReadSettings
+    from iconotext.read import Failure
     from iconotext.types import Document
 
 
@@ -43,15 +44,7 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-class Selection(StrEnum):
-    """Which pairs become links."""
-
-    TOP_K = "top-k"
-    BEST = "best"
-    ASSIGNMENT = "assignment"
-    THRESHOLD = "threshold"
-
-
+@settings_options
 def link(
     paths: Annotated[
         list[str],
@@ -61,6 +54,8 @@ def link(
             show_default=False,
         ),
     ],
+    reading: Reading,
+    linking: Linking,
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
     output: Annotated[
         Path | None,
@@ -74,55 +69,12 @@ def link(
             help="Name or folder of a model: default, or a dual encoder such as CLIP.", autocompletion=complete.models
         ),
     ] = "default",
-    evidence: Evidence = "picture,caption,layout,reference",
-    select: Annotated[
-        Selection,
-        typer.Option(metavar="RULE", help="Which pairs become links: top-k, best, assignment or threshold."),
-    ] = Selection.TOP_K,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Drop links less probable than this (default: 0.1, but 0 for pictures alone).",
-            show_default=False,
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Say why: the words and the parts of the picture that carry each link."),
-    ] = False,
     download: Download = False,
-    root: Root = None,
-    allow_outside: AllowOutside = False,
-    fetch: Fetch = False,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Of folders, read only such files; may be repeated.", show_default=False),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Of folders, leave out such files and folders, written as in a .gitignore; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of every file.")] = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other setting: language=de, epub=chapters, captions=true, min_side=32, k=5, text=FOLDER, "
-            "image=FOLDER, cache=false, ...",
-            show_default=False,
-        ),
-    ] = None,
 ) -> None:
     """Find which sentences each picture belongs to.
 
@@ -136,34 +88,14 @@ def link(
     - `iconotext link article.md --explain`
     - `iconotext link report.pdf --to json | jq '.[0].links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
-    - `iconotext link book.epub --set epub=chapters --evidence picture,caption`
+    - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
         from iconotext.features.cache import cache_folder
-        from iconotext.pipeline import LinkSettings
-        from iconotext.read import ReadSettings, fetch_pages
+        from iconotext.read import fetch_pages
 
-        read_values, link_values = parse_settings(set_ or [], ReadSettings, LinkSettings)
-        reading = make_settings(
-            ReadSettings,
-            {
-                "root": root,
-                "allow_outside": allow_outside or None,
-                "fetch": fetch or None,
-                "include": include,
-                "exclude": exclude,
-            }
-            | read_values,
-        )
-        given = {
-            "evidence": [kind.strip() for kind in evidence.split(",")],
-            "select": select.value,
-            "min_confidence": min_confidence,
-            "explain": explain or None,
-        }
-        linking = make_settings(LinkSettings, given | link_values)
         if verbose:
             show_log()
         work = link_pages if to is Format.HTML else partial(link_data, to=to)

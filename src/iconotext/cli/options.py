@@ -1,17 +1,48 @@
-"""Options that several commands have, the same in each."""
+"""Options of commands: those that several commands have, and those that are made from a class of settings.
+
+A command takes its settings as one parameter, and ``settings_options`` puts an option for each field in its place::
+
+    @settings_options
+    def link(
+        paths: Annotated[list[str], typer.Argument()],
+        linking: Annotated[LinkSettings, SettingsPanel("Linking", without=("relations",))],
+    ) -> None: ...
+
+An option is called as the field, with dashes. Type, choices, bounds and default are those of the field; the help is
+the docstring below it (``use_attribute_docstrings`` in the class's ``ConfigDict``).
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import reduce, wraps
+from operator import or_
 from pathlib import Path
-from typing import Annotated
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
+from annotated_types import Ge, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from iconotext.cli import complete
+from iconotext.cli.common import known_errors, make_settings
+from iconotext.pipeline import LinkSettings
+from iconotext.read import ReadSettings
 
 CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
+Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]
+Download = Annotated[
+    bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
+]
+
 Evidence = Annotated[
     str,
     typer.Option(
@@ -19,7 +50,6 @@ Evidence = Annotated[
         autocompletion=complete.evidence,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Root = Annotated[
     Path | None,
     typer.Option(
@@ -32,7 +62,199 @@ Root = Annotated[
 AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
 ]
-Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]
-Download = Annotated[
-    bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
+
+SCALARS = (int, float, str, Path)
+"""Types of fields, and of the members of tuples, that become options as they are."""
+
+
+@dataclass(frozen=True)
+class SettingsPanel:
+    """How a class of settings becomes options.
+
+    Attributes:
+        title: Heading of the options in the help.
+        only: Fields that become options; () for all.
+        without: Fields that do not.
+        names: Field to the name of its option, without dashes before it, where it is another one.
+        defaults: Field to another default than that of the class.
+        more: Field to further arguments of ``typer.Option``, such as ``metavar`` and ``autocompletion``.
+    """
+
+    title: str
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def fields(self, kind: type[BaseModel]) -> dict[str, FieldInfo]:
+        """The fields that become options; those that pydantic excludes from what it writes never do."""
+        unknown = {*self.only, *self.without, *self.names, *self.defaults, *self.more} - set(kind.model_fields)
+        if unknown:
+            raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
+        chosen = self.only or kind.model_fields
+        return {
+            name: kind.model_fields[name] for name in chosen if name not in self.without and not _hidden(kind, name)
+        }
+
+    def flag(self, name: str) -> str:
+        """The option of a field, without the dashes before it."""
+        return self.names.get(name, name.replace("_", "-"))
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Put options in the place of a command's parameters of settings, which have a ``SettingsPanel`` in ``Annotated``.
+
+    The command gets settings in which only those fields count as set (``model_fields_set``) that somebody has given: on
+    the command line, in the environment or in a file. What is wrong with a value ends the program with a line that
+    names the option.
+
+    Raises:
+        TypeError: Two options have the same name, or a field is of a type that no option can have.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters = {"context_": inspect.Parameter("context_", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)}
+    made: dict[str, tuple[type[BaseModel], SettingsPanel, dict[str, str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        kind, *others = get_args(hints[parameter.name]) or (None,)
+        panel = next((each for each in others if isinstance(each, SettingsPanel)), None)
+        if panel is None:
+            found = {parameter.name: parameter.replace(annotation=hints[parameter.name])}
+        else:
+            options = {f"{parameter.name}_{name}": name for name in panel.fields(kind)}
+            made[parameter.name] = kind, panel, options
+            found = {option: _option(option, kind, name, panel) for option, name in options.items()}
+        parameters |= {name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in found.items()}
+    _check_names(command, parameters.values())
+
+    @wraps(command)
+    def run(*, context_: typer.Context, **values: Any) -> None:
+        def is_given(option: str) -> bool:
+            source = context_.get_parameter_source(option)
+            return source is not None and source.name != "DEFAULT"
+
+        with known_errors():
+            for parameter, (kind, panel, options) in made.items():
+                found = {name: _plain(kind, name, values.pop(option)) for option, name in options.items()}
+                given = {name: found[name] for option, name in options.items() if is_given(option)}
+                called = {name: f"--{panel.flag(name)}" for name in options.values()}
+                values[parameter] = make_settings(kind, {**panel.defaults, **given}, called)
+        command(**values)
+
+    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    run.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    return run
+
+
+def _hidden(kind: type[BaseModel], name: str) -> bool:
+    return kind.model_fields[name].exclude is True
+
+
+def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel) -> inspect.Parameter:
+    """The parameter of a command that Typer makes an option of, for a field."""
+    info = kind.model_fields[name]
+    annotation, extra = _type(kind, name)
+    default = panel.defaults.get(name, info.get_default(call_default_factory=True))
+    if isinstance(default, tuple):
+        default = [",".join(map(str, default))] if _choices(info.annotation) else list(default)
+    flag = f"--{panel.flag(name)}"
+    settings: dict[str, Any] = {
+        "help": " ".join((info.description or "").replace("``", "`").split()),
+        "rich_help_panel": panel.title,
+        "show_default": default not in (None, False, []),
+        "min": next((each.ge for each in info.metadata if isinstance(each, Ge)), None),
+        "max": next((each.le for each in info.metadata if isinstance(each, Le)), None),
+        **extra,
+        **panel.more.get(name, {}),
+    }
+    declared = typer.Option(f"{flag}/--no-{flag[2:]}" if annotation is bool else flag, **settings)
+    if info.is_required() and name not in panel.defaults:
+        default = inspect.Parameter.empty
+    elif default is None or default == []:
+        default, annotation = None, annotation | None
+    return inspect.Parameter(
+        option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, declared]
+    )
+
+
+def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
+    """What Typer reads the option of a field as, and further arguments of ``typer.Option``."""
+    annotation = _without_none(kind.model_fields[name].annotation)
+    choices = _choices(annotation)
+    if get_origin(annotation) is tuple:
+        member = get_args(annotation)[0]
+        if choices:
+            return list[str], {"autocompletion": lambda incomplete: _one_more(incomplete, choices)}
+        if member in SCALARS:
+            return list[member], {}  # type: ignore[valid-type]
+    elif choices:
+        return StrEnum(name, {choice: choice for choice in choices}), {}
+    elif annotation is bool or annotation in SCALARS:
+        return annotation, {}
+    raise TypeError(f"{kind.__name__}.{name}: no option for {annotation}; leave it out of the panel")
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    return reduce(or_, (each for each in get_args(annotation) if each is not NoneType))
+
+
+def _choices(annotation: Any) -> dict[str, Any]:
+    """What may be typed for a ``Literal``, a union of such or a tuple of such, and the value that it means."""
+    if get_origin(annotation) is Literal:
+        return {str(value): value for value in get_args(annotation)}
+    if get_origin(annotation) in (Union, UnionType, tuple):
+        members = [_choices(each) for each in get_args(annotation) if each not in (NoneType, ...)]
+        return {key: value for each in members for key, value in each.items()} if all(members) else {}
+    return {}
+
+
+def _one_more(incomplete: str, choices: Mapping[str, Any]) -> list[str]:
+    """The choices that are left, behind those that were typed with commas between."""
+    *typed, _ = incomplete.split(",")
+    return [",".join((*typed, choice)) for choice in choices if choice not in typed]
+
+
+def _plain(kind: type[BaseModel], name: str, value: Any) -> Any:
+    """The value of a field from that of its option; one that is no choice stays, for the field to complain of."""
+    choices = _choices(kind.model_fields[name].annotation)
+    if isinstance(value, list):
+        typed = [part.strip() for each in value for part in each.split(",")] if choices else value
+        return tuple(choices.get(part, part) for part in typed)
+    return choices[value.value] if isinstance(value, StrEnum) else value
+
+
+def _check_names(command: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> None:
+    names = [name for parameter in parameters for name in _flags(parameter)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TypeError(f"{command.__name__}: two options are called {', '.join(twice)}")
+
+
+def _flags(parameter: inspect.Parameter) -> list[str]:
+    """What the option of a parameter is called on the command line; none for an argument and the context."""
+    declared = next((each for each in getattr(parameter.annotation, "__metadata__", ())), None)
+    if isinstance(declared, typer.models.ArgumentInfo) or parameter.annotation is typer.Context:
+        return []
+    found = [declared.default, *(declared.param_decls or ())] if isinstance(declared, typer.models.OptionInfo) else []
+    flags = [part for each in found if isinstance(each, str) for part in each.split("/")]
+    return flags or [f"--{parameter.name.replace('_', '-')}"]
+
+
+READING = SettingsPanel(
+    "Reading",
+    more={
+        "root": {"exists": True, "file_okay": False},
+        "include": {"metavar": "PATTERN"},
+        "exclude": {"metavar": "PATTERN"},
+    },
+)
+Reading = Annotated[ReadSettings, READING]
+"""How documents are read."""
+
+Linking = Annotated[
+    LinkSettings,
+    SettingsPanel("Linking", more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}}),
 ]
+"""How documents are linked."""

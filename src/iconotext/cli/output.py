@@ -29,13 +29,14 @@ OPTIONS = (
         "group",
         "images",
         "include",
+        "max_bytes",
         "only",
         "only_found",
         "picture",
     ),
     *("pool", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
 )
-SETTINGS = ("distractors", "features", "max_bytes", "pictures")
+SETTINGS = ("distractors", "features", "pictures")
 """The arguments that messages of the library name, by how people give them: as an option, or with ``--set``."""
 
 _ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS + SETTINGS)})=(\.\.\.|[\w./-]*\w)")
@@ -86,7 +87,7 @@ def as_typed(message: str) -> str:
     """A message of the library with what people type in place of arguments.
 
     ``force=True`` becomes ``--force``, ``root=...`` becomes ``--root``, ``pool=12`` becomes ``--pool 12``, and
-    ``max_bytes=...`` becomes ``--set max_bytes=...``.
+    ``max_bytes=...`` becomes ``--max-bytes``.
     """
     return _ARGUMENT.sub(_typed, message)
 

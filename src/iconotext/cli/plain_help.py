@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 CALLED = {
     "<bool>": "",
@@ -20,29 +19,14 @@ CALLED = {
     "<path>": "PATH",
     "<str>": "TEXT",
 }
-"""What Typer calls a type, and what people do."""
-
+"""What Typer calls a type, and what the help says."""
 
 HELP = ["-h", "--help"]
 """The options that show help."""
 
 
-class PlainGroup(TyperGroup):
-    """The program: a group of commands with the names of all types in plain words."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        _rename(self)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; by now there are also the options that install completion."""
-        _rename(self)
-        super().format_help(ctx, formatter)
-
-
-def _rename(command: Any) -> None:
-    for each in getattr(command, "commands", {}).values():
-        _rename(each)
+def name_types(command: Any) -> None:
+    """Let the help of a command name all types in plain words."""
     context = typer.Context(command, help_option_names=HELP)
     for param in [*command.params, command.get_help_option(context)]:
         if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names

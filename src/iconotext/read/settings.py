@@ -25,12 +25,12 @@ LANGUAGES = frozenset(
 
 
 class ReadSettings(BaseModel):
-    """Settings of reading; each can be given as ``--set name=value`` on the command line."""
+    """How documents are read; the commands that read documents have an option for each."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     language: str | None = Field(None, pattern="^[a-z]{2,3}$")
-    """ISO 639 code of the text; None takes what the document declares, else detects it."""
+    """ISO 639 code of the text, such as ``de`` (default: as the document declares, else detected)."""
 
     @field_validator("language")
     @classmethod
@@ -41,33 +41,33 @@ class ReadSettings(BaseModel):
         return language
 
     root: Path | None = None
-    """Folder that picture addresses beginning with ``/`` start from and that no picture may leave; None looks for the
-    former in the parent folders of the document, and keeps the latter to the folder of the document."""
+    """Folder that addresses like ``/img/a.png`` start from, and that pictures may come from (default: the document's
+    folder, and for such addresses also those above it)."""
 
     allow_outside: bool = False
-    """Whether a document may name pictures anywhere on this machine."""
+    """Let documents name pictures anywhere on this machine."""
 
     fetch: bool = False
-    """Whether pictures, and documents that are named by their address, are fetched from the web."""
+    """Fetch pictures, and pages named by their address, from the web."""
 
     origins: Mapping[Path, Origin] = Field({}, repr=False, exclude=True)
     """Where files were fetched from, as ``web_page.fetch_page`` says it: addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
-    """Pictures with a side below this many pixels count as icons and are not linked."""
+    """Pictures with a side below so many pixels count as icons and are not linked."""
 
     include: tuple[str, ...] = ()
-    """Which files of a folder are read, as patterns of a ``.gitignore``; () for all."""
+    """Of folders, read only such files (patterns of a .gitignore); may be repeated."""
 
     exclude: tuple[str, ...] = ()
-    """Which files and folders of a folder are not read, as patterns of a ``.gitignore``: the last one that fits counts,
-    and ``!`` before a pattern takes back what is left out without being asked (``iconotext.read.find.LEFT_OUT``)."""
+    """Of folders, leave out such files and folders (patterns of a .gitignore; ``!PATTERN`` reads what is left out
+    without being asked); may be repeated."""
 
     epub: Literal["book", "chapters"] = "book"
-    """Whether an EPUB is one document or one document per chapter."""
+    """Read an EPUB as one document, or each chapter as one."""
 
     captions: bool = False
-    """Whether captions and alt texts are sentences too."""
+    """Take captions and alternative texts as sentences, too."""
 
     max_bytes: int = Field(256 * 2**20, ge=1)
     """Largest document file, and largest sum of what a DOCX or EPUB unpacks to, in bytes."""

@@ -1,0 +1,97 @@
+"""Groups of commands whose modules are imported only when one of their commands is wanted."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+from iconotext.cli.plain_help import name_types
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """Where a command is.
+
+    Attributes:
+        place: Its module in ``iconotext.cli`` and the name of the function, or of the ``Typer`` of a group of commands.
+        help: What the list of commands says of it.
+        panel: The heading that it stands under in that list; None: "Commands".
+    """
+
+    place: str
+    help: str
+    panel: str | None = None
+
+    def load(self, name: str) -> Any:
+        """Import the command, whose help names types in plain words."""
+        module, _, attribute = self.place.partition(":")
+        found = getattr(import_module(f"iconotext.cli.{module}"), attribute)
+        around = typer.Typer(rich_markup_mode="markdown")
+        if isinstance(found, typer.Typer):
+            around.add_typer(found, name=name)
+        else:
+            around.command(name)(found)
+        command = get_group(around).commands[name]
+        for each in (command, *_inside(command)):
+            name_types(each)
+        return command
+
+    def shown(self, name: str) -> TyperCommand:
+        """What stands for the command in a list."""
+        return TyperCommand(name, help=self.help, rich_help_panel=self.panel, rich_markup_mode="markdown")
+
+
+def lazy_group(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
+    """A class for ``Typer(cls=...)``: a group of these commands, in this order."""
+
+    class LazyGroup(TyperGroup):
+        listing = False
+        """Whether the commands are being listed; then they need not be imported."""
+
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self.commands = _Commands(commands)
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(commands)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return commands[cmd_name].shown(cmd_name) if self.listing else self.commands.get(cmd_name)
+
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            name_types(self)
+            self.listing = True
+            super().format_help(ctx, formatter)
+
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            self.listing = True
+            found = super().shell_complete(ctx, incomplete)
+            self.listing = False
+            return found
+
+    return LazyGroup
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name; a value is imported when somebody asks for it."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, LazyCommand):
+            found = self.data[name] = found.load(name)
+        return found
+
+
+def _inside(command: Any) -> list[Any]:
+    """All commands in a group; of a lazy group none, since each gets plain names when it is imported."""
+    commands = getattr(command, "commands", {})
+    if isinstance(commands, _Commands):
+        return []
+    return [found for each in commands.values() for found in (each, *_inside(each))]

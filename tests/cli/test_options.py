@@ -1,0 +1,149 @@
+"""Options that are made from classes of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from iconotext.cli.options import SettingsPanel, settings_options
+
+Kind = Literal["cat", "dog", "hen"]
+
+
+class PetSettings(BaseModel):
+    """All types of fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    kinds: tuple[Kind, ...] = ("cat", "dog")
+    """Which ``kinds`` there are."""
+    size: Literal["small"] | Literal["large", 3] = "small"
+    """How large."""
+    legs: int = Field(4, ge=0, le=8)
+    """How many legs."""
+    share: float = Field(0.5, ge=0, lt=1)
+    """Of all."""
+    home: Path | None = None
+    """Where."""
+    names: tuple[str, ...] = ()
+    """What they are called."""
+    tame: bool = False
+    """Whether they are."""
+    fed: bool = True
+    """Whether they are."""
+    inner: dict[str, int] = Field({}, exclude=True)
+    """No option."""
+
+
+PETS = SettingsPanel("Pets")
+
+
+def run(*arguments, panel=PETS, kind=PetSettings):
+    """What a command gets: the settings and, of these, what was given."""
+    got = []
+
+    def feed(pets, seed=0):
+        got.append(pets)
+
+    feed.__annotations__ = {"pets": Annotated[kind, panel], "seed": int}
+    program = typer.Typer(rich_markup_mode="markdown")
+    program.command()(settings_options(feed))
+    result = CliRunner().invoke(program, [str(each) for each in arguments], env={"COLUMNS": "120"})
+    return (got[0] if got else None), result
+
+
+def test_without_options_nothing_is_set():
+    pets, _ = run()
+    assert pets == PetSettings()
+    assert pets.model_fields_set == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (["--kinds", "hen, cat"], "kinds", ("hen", "cat")),
+        (["--kinds", "hen", "--kinds", "cat,dog"], "kinds", ("hen", "cat", "dog")),
+        (["--size", "large"], "size", "large"),
+        (["--size", "3"], "size", 3),
+        (["--legs", "2"], "legs", 2),
+        (["--share", "0.25"], "share", 0.25),
+        (["--home", "farm"], "home", Path("farm")),
+        (["--names", "Tom, Dick", "--names", "Harry"], "names", ("Tom, Dick", "Harry")),
+        (["--tame"], "tame", True),
+        (["--no-tame"], "tame", False),
+        (["--no-fed"], "fed", False),
+    ],
+)
+def test_an_option_sets_its_field(arguments, name, value):
+    pets, result = run(*arguments)
+    assert pets is not None, result.output
+    assert getattr(pets, name) == value
+    assert pets.model_fields_set == {name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--kinds", "cat,dgo"], 1, "iconotext: --kinds: must be 'cat', 'dog' or 'hen', not 'dgo'; did you mean dog?"),
+        (["--share", "1"], 1, "iconotext: --share: must be less than 1, not 1.0"),
+        (["--legs", "9"], 2, "Invalid value for '--legs'"),
+        (["--size", "huge"], 2, "Invalid value for '--size'"),
+        (["--inner", "1"], 2, "No such option: --inner"),
+    ],
+)
+def test_a_wrong_value_names_its_option(arguments, status, message):
+    pets, result = run(*arguments)
+    assert pets is None
+    assert result.exit_code == status
+    assert message in result.stderr
+
+
+def test_the_panel_chooses_names_and_changes_options():
+    panel = SettingsPanel(
+        "Pets",
+        without=("home",),
+        names={"legs": "pet-legs"},
+        defaults={"tame": True},
+        more={"names": {"metavar": "NAME"}},
+    )
+    pets, _ = run("--pet-legs", 3, panel=panel)
+    assert (pets.legs, pets.tame) == (3, True)
+    shown = run("--help", panel=panel)[1].output
+    assert "Pets" in shown
+    assert "NAME" in shown
+    assert "--home" not in shown
+    assert "kinds there are" in shown
+    assert "[default: cat,dog]" in shown
+    pets, _ = run(panel=SettingsPanel("Pets", only=("legs",)))
+    assert pets == PetSettings()
+
+
+def test_mistakes_of_a_command_show_at_once():
+    with pytest.raises(TypeError, match="two options are called --seed"):
+        run(panel=SettingsPanel("Pets", names={"legs": "seed"}))
+    with pytest.raises(TypeError, match="PetSettings has no horns"):
+        run(panel=SettingsPanel("Pets", without=("horns",)))
+
+    class Odd(BaseModel):
+        point: complex = 0j
+
+    with pytest.raises(TypeError, match=r"Odd\.point: no option for"):
+        run(kind=Odd)
+
+
+def commands(command, *path):
+    inside = getattr(command, "commands", None)
+    if inside is None:
+        return [(path, command)]
+    return [each for name, sub in inside.items() for each in commands(sub, *path, name)]
+
+
+@pytest.mark.parametrize(("path", "command"), commands(typer.main.get_command(app)), ids=str)
+def test_every_option_says_what_it_is(path, command):
+    assert [option.name for option in command.params if option.param_type_name == "option" and not option.help] == []
