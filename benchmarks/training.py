@@ -40,7 +40,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from iconotext.embed.model import Inputs, JointModel
+from iconotext.embed.build import Inputs
+from iconotext.embed.model import JointModel
 from iconotext.embed.regions import RegionBatch
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.recipe import Recipe, make_recipe

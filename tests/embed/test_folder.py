@@ -8,9 +8,10 @@ import torch
 
 from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
+from iconotext.embed.build import Inputs
 from iconotext.embed.folder import load_model, save_model
 from iconotext.embed.joint import encode_sentences, joint_cosines
-from iconotext.embed.model import Inputs, JointModel
+from iconotext.embed.model import JointModel
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.features.vocabulary import UNKNOWN, Vocabulary

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from iconotext.embed.model import Inputs, JointModel
+from iconotext.embed.build import Inputs
+from iconotext.embed.model import JointModel
 from iconotext.embed.regions import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe
 
@@ -68,13 +69,20 @@ def test_an_image_does_not_depend_on_its_neighbours() -> None:
     torch.testing.assert_close(alone[0], model(images, NAMES)[1], atol=1e-6, rtol=1e-5)
 
 
+WORDS = {
+    "gru": {"word_dim": 6, "max_tokens": 9},
+    "transformer": {"word_dim": 6, "max_tokens": 9, **LAYERS},
+    "projection": {},
+}
+
+
 def made(text: str, *, concepts: bool = True) -> JointModel:
     recipe = make_recipe(
         {
             "name": "small",
             "dim": 8,
             "features": {"text": "minilm" if text == "projection" else "words"},
-            "text": {"kind": text, "word_dim": 6, "max_tokens": 9} | (LAYERS if text == "transformer" else {}),
+            "text": {"kind": text, **WORDS[text]},
             "image": {"kind": "regions", "concepts": concepts, **LAYERS},
         },
         source="test",

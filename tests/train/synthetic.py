@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def write_synthetic(
 
 def small_recipe(**tables) -> Recipe:
     """A recipe for it; keyword arguments change tables, or plain settings."""
-    values = {
+    values: dict[str, Any] = {
         "name": "small",
         "dim": 16,
         "features": {"image": "features.npy"},
@@ -53,6 +54,8 @@ def small_recipe(**tables) -> Recipe:
         "image": {"dropout": 0.1},
         "training": {"epochs": 3, "learning_rate": 0.01, "batch": 8},
     }
+    if tables.get("text", {}).get("kind") in ("projection", "identity"):
+        del values["text"]["word_dim"]
     for name, value in tables.items():
         values[name] = values.get(name, {}) | value if isinstance(value, dict) else value
     return make_recipe(values, source="test")

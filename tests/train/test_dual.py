@@ -74,7 +74,7 @@ def test_settings_of_which_nothing_would_be_learned_are_refused(models):
         recipe(models, "objective.coherence=0", "objective.cross_document=1")
     with pytest.raises(SettingError, match="no rank ever changes"):
         recipe(models, "training.choose=median-rank")
-    with pytest.raises(SettingError, match=r"text\.dropout is for encoders that learn"):
+    with pytest.raises(SettingError, match=r"text\.dropout: no such key for kind identity"):
         recipe(models, "text.dropout=0.7")
     with pytest.raises(SettingError, match="both name"):
         recipe(models, "features.image=efficientnet-lite0")

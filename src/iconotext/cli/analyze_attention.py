@@ -68,13 +68,13 @@ def word_weights(stored: StoredModel, sentence: str) -> list[tuple[str, bool, fl
     from iconotext.features.vocabulary import words_of
 
     text = stored.model.text
-    if not isinstance(text, WordLSTM) or text.attention is None or stored.vocabulary is None:
+    words = stored.recipe.words
+    if not isinstance(text, WordLSTM) or text.attention is None or stored.vocabulary is None or words is None:
         raise FeatureError(
             f'the model {stored.name} has no attention over words: text.kind = "lstm" with text.attention has one'
         )
-    limit = stored.recipe.text.max_tokens
-    ids = stored.vocabulary.ids(sentence, max_tokens=limit)
+    ids = stored.vocabulary.ids(sentence, max_tokens=words.max_tokens)
     with torch.inference_mode():
         weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
-    words = words_of(sentence)[:limit]
-    return [(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]
+    read = words_of(sentence)[: words.max_tokens]
+    return [(word, number > 0, weight) for word, number, weight in zip(read, ids, weights, strict=False)]

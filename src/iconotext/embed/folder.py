@@ -17,7 +17,8 @@ from iconotext.write import write_bytes, write_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.embed.build import Inputs
+    from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
 
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
@@ -124,7 +125,8 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
-    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.embed.build import Inputs
+    from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import load_vocabulary
 
     try:

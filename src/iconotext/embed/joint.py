@@ -113,15 +113,13 @@ def encode_sentences(stored: StoredModel, texts: Sequence[str], sentence_vectors
     import torch
 
     parts = []
+    words = stored.recipe.words
     with torch.inference_mode():
         for at in range(0, len(texts), AT_ONCE):
-            if stored.vocabulary is not None:
-                ids = [
-                    stored.vocabulary.ids(text, max_tokens=stored.recipe.text.max_tokens)
-                    for text in texts[at : at + AT_ONCE]
-                ]
-                words = torch.tensor([word for sentence in ids for word in sentence])
-                parts.append(stored.model.text(words, torch.tensor([len(sentence) for sentence in ids])))
+            if stored.vocabulary is not None and words is not None:
+                ids = [stored.vocabulary.ids(text, max_tokens=words.max_tokens) for text in texts[at : at + AT_ONCE]]
+                flat = torch.tensor([word for sentence in ids for word in sentence])
+                parts.append(stored.model.text(flat, torch.tensor([len(sentence) for sentence in ids])))
             else:
                 if sentence_vectors is None:
                     raise FeatureError(f"the model {stored.name} needs sentence vectors")

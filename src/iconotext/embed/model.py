@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.embed.identity import Identity
+from iconotext.embed.build import Inputs, image_encoder, text_encoder
 from iconotext.embed.lstm import WordLSTM
-from iconotext.embed.projection import Projection
-from iconotext.embed.regions import RegionBatch, RegionEncoder
+from iconotext.embed.regions import RegionBatch
 from iconotext.embed.transformer import mean_of_sequences
 from iconotext.embed.word_transformer import WordTransformer
 from iconotext.embed.words import WordEncoder
 from iconotext.errors import SettingError
-from iconotext.recipe import ImageEncoderSettings, Recipe, TextEncoderSettings
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What the encoders read, as far as the recipe leaves it open.
-
-    Attributes:
-        words: Size of the vocabulary, 0 where sentences come as vectors.
-        text_features: Length of a sentence vector, 0 where sentences come as words.
-        image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
-        concepts: Concepts that may be seen in regions, 0 where none are read.
-        concept_words: Words of all their names, 0 where sentences come as vectors.
-        relations: Coherence relations that are told from a text and an image, 0 without the coherence objective.
-    """
-
-    words: int
-    text_features: int
-    image_features: int
-    concepts: int = 0
-    concept_words: int = 0
-    relations: int = 0
+from iconotext.recipe import Recipe
 
 
 class JointModel(nn.Module):
@@ -63,8 +40,8 @@ class JointModel(nn.Module):
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         super().__init__()
-        self.text = _text_encoder(recipe, inputs)
-        self.image = _image_encoder(recipe, inputs)
+        self.text = text_encoder(recipe, inputs)
+        self.image = image_encoder(recipe, inputs)
         self._blank_concepts(inputs)
         learned = recipe.objective.learn_scale
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
@@ -163,77 +140,3 @@ class JointModel(nn.Module):
         self.register_buffer("concept_lengths", torch.zeros(inputs.concepts, dtype=torch.long) if words else None)
         vectors = torch.zeros(inputs.concepts, inputs.text_features) if read and not words else None
         self.register_buffer("concept_vectors", vectors)
-
-
-def _text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    text = recipe.text
-    if text.kind == "gru":
-        return WordEncoder(
-            inputs.words,
-            word_dim=text.word_dim,
-            dim=recipe.dim,
-            dropout=text.dropout,
-            dropout_at=text.dropout_at,
-        )
-    if text.kind == "transformer":
-        return WordTransformer(
-            inputs.words,
-            word_dim=text.word_dim,
-            max_tokens=text.max_tokens,
-            dim=recipe.dim,
-            layers=text.layers,
-            heads=text.heads,
-            dropout=text.dropout,
-        )
-    if text.kind == "lstm":
-        return WordLSTM(
-            inputs.words,
-            word_dim=text.word_dim,
-            dim=recipe.dim,
-            attention=text.attention,
-            dropout=text.dropout,
-        )
-    if text.kind == "identity":
-        return _identity("text", inputs.text_features, recipe.dim)
-    return _projection(inputs.text_features, recipe.dim, text)
-
-
-def _image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    image = recipe.image
-    if image.kind == "network":
-        from iconotext.embed.image_network import ImageNetwork
-
-        return ImageNetwork(dim=recipe.dim, dropout=image.dropout)
-    if image.kind == "regions":
-        names = inputs.text_features or recipe.text.word_dim
-        return RegionEncoder(
-            inputs.image_features,
-            names if image.concepts else 0,
-            dim=recipe.dim,
-            layers=image.layers,
-            heads=image.heads,
-            dropout=image.dropout,
-        )
-    if image.kind == "identity":
-        return _identity("image", inputs.image_features, recipe.dim)
-    return _projection(inputs.image_features, recipe.dim, image)
-
-
-def _projection(features: int, dim: int, settings: TextEncoderSettings | ImageEncoderSettings) -> Projection:
-    return Projection(
-        features,
-        dim=dim,
-        hidden=settings.hidden,
-        dropout=settings.dropout,
-        dropout_at=settings.dropout_at,
-        rescale=settings.rescale,
-        batch_norm=settings.batch_norm,
-    )
-
-
-def _identity(side: str, features: int, dim: int) -> Identity:
-    if features != dim:
-        raise SettingError(
-            f'{side}.kind = "identity": dim is {dim}, the {side} features have {features}; set dim to it'
-        )
-    return Identity()

@@ -39,7 +39,7 @@ class RegionBackbone:
 
     def __init__(self, stored: StoredModel, source: RegionSource, name: str) -> None:
         self._model = stored.model
-        self._at_most = stored.recipe.image.max_regions
+        self._at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
         self.source = source
         self.name = self.space = name
         self.dim = stored.recipe.dim

@@ -38,7 +38,7 @@ def load_trained(
 
     stored = load_model(folder)
     features = stored.recipe.features
-    if stored.recipe.text.kind == "identity":
+    if stored.recipe.dual_encoder:
         for side, other in {"text": text, "image": image}.items():
             if other not in (None, features.text):
                 raise FeatureError(
@@ -58,7 +58,7 @@ def load_trained(
         from iconotext.features.fingerprint import folder_name
 
         looking = NetworkBackbone(stored, folder_name(folder))
-    elif stored.recipe.image.kind == "regions":
+    elif stored.recipe.regions:
         regions, from_file = _regions(stored, folder, wanted)
         looking, table = (None, regions) if from_file else (regions, None)
         seen = regions.source.name
@@ -102,7 +102,7 @@ def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBack
     source, dim = load_regions(wanted), stored.inputs.image_features
     if source.dim != dim:
         raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {wanted} have {source.dim}")
-    if stored.recipe.image.concepts and list(source.concepts or ()) != list(stored.concepts):
+    if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
         raise FeatureError(
             f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
         )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from iconotext.errors import SettingError
-from iconotext.recipe.settings import Settings
-from iconotext.recipe.toml import shipped_recipes
-from iconotext.recipe.wrong_value import wrong_value
+from iconotext.recipe.base import Settings
+from iconotext.recipe.toml import read_recipe, read_toml, shipped_recipes
 
 TABLE = "relations"
 
@@ -59,7 +57,7 @@ class RelationSettings(Settings):
     word_weight: float = Field(0.7, ge=0)
     """What their log-odds count beside the networks'."""
 
-    splits: tuple[Literal["train", "validation", "test"], ...] = Field(("train", "validation", "test"), min_length=1)
+    splits: list[Literal["train", "validation", "test"]] = Field(["train", "validation", "test"], min_length=1)
     """Splits whose documents are trained on; documents of no split always are. By default all of them: published labels
     are few, and the figures come from folds that each pair's judge has not seen. A model that will be compared on a
     test split must leave that split out."""
@@ -81,7 +79,7 @@ class RelationSettings(Settings):
     picture_correlation: float = Field(0.2, ge=0, le=1)
     """Least correlation, on pictures that were held out, between offset and texts; below it the offset is 0."""
 
-    picture_silent: tuple[str, ...] = ("Irrelevant",)
+    picture_silent: list[str] = Field(default_factory=lambda: ["Irrelevant"])
     """Relations on which a picture has no say without labels: texts that people wrote about a picture all belong to
     it."""
 
@@ -98,73 +96,12 @@ class RelationRecipe(Settings):
 
 def is_relation_recipe(path: Path | str) -> bool:
     """Whether a recipe, a file or the name of one that ships, trains a relation model."""
-    file = shipped_recipes().get(str(path), Path(path))
     try:
-        return TABLE in tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return TABLE in read_toml(shipped_recipes().get(str(path), Path(path)))
+    except SettingError:
         return False  # reading it as any other recipe says what is wrong
 
 
 def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> RelationRecipe:
-    """Read a recipe of a relation model.
-
-    Args:
-        path: A TOML file, or the name of one that ships.
-        overrides: ``relations.key=value``; the value is TOML, or a bare word.
-
-    Raises:
-        SettingError: The file is missing or no TOML, or a key or value is wrong; names the key, and file or override.
-    """
-    file = shipped_recipes().get(str(path), Path(path))
-    try:
-        values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{file}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingError(f"{file}: not TOML: {error}") from error
-    values.setdefault("name", file.stem)
-    origin: dict[str, str] = {}
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        *tables, last = key.strip().split(".")
-        if not equals or tables not in ([], [TABLE]) or not last:
-            raise SettingError(f"{override}: give relations.key=value, such as relations.members=8")
-        table = values.setdefault(TABLE, {}) if tables else values
-        if not isinstance(table, dict):
-            raise SettingError(f"{file}: {_NO_TABLE}, not {table!r}")
-        try:
-            table[last] = tomllib.loads(f"value = {text.strip()}")["value"]
-        except tomllib.TOMLDecodeError:
-            table[last] = text.strip()
-        origin[key.strip()] = f"{override}"
-    if isinstance(values.get(TABLE), dict):  # TOML has no tuples
-        values[TABLE] = {key: tuple(each) if isinstance(each, list) else each for key, each in values[TABLE].items()}
-    try:
-        return RelationRecipe.model_validate(values)
-    except ValidationError as error:
-        problems = [
-            f"{origin.get('.'.join(map(str, each['loc'][:2])), file)}: {_explain(each)}" for each in error.errors()
-        ]
-        raise SettingError("; ".join(problems)) from error
-
-
-_NO_TABLE = f"{TABLE}: a table is needed"
-
-
-def _explain(problem: Mapping[str, Any]) -> str:
-    key = ".".join(map(str, problem["loc"])) or "recipe"
-    given = problem["input"]
-    if problem["type"] == "tuple_type":
-        return f'{key}: a list is needed, such as ["{given}"], not {given!r}'
-    if problem["type"] == "model_type":
-        return f"{_NO_TABLE}, not {given!r}"
-    if problem["type"] in ("extra_forbidden", "missing"):
-        return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
-    return f"{key}: {wrong_value(problem)}"
-
-
-def dump_relation_recipe(recipe: RelationRecipe) -> str:
-    """The recipe as TOML, with every setting."""
-    import tomli_w
-
-    return tomli_w.dumps(recipe.model_dump(mode="json"))
+    """Read a recipe of a relation model; see ``read_recipe``."""
+    return read_recipe(RelationRecipe, path, overrides)

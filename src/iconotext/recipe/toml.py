@@ -5,72 +5,68 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean, there_are
-from iconotext.recipe.settings import Recipe
+from iconotext.recipe.base import Settings
+from iconotext.recipe.recipe import Recipe
+from iconotext.recipe.tables import Place, kind_of, place_of, setting_type, tables_of
 from iconotext.recipe.wrong_value import wrong_value
+
+Kind = TypeVar("Kind", bound=Settings)
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe.
+    """Read a recipe; see ``read_recipe``."""
+    return read_recipe(Recipe, path, overrides)
+
+
+def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) -> Kind:
+    """Read a recipe of some kind.
 
     Args:
+        kind: Class of the recipe.
         path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
         overrides: ``key=value`` with a dotted key, such as ``training.epochs=5``; the value is TOML, or a bare word.
-            ``none`` takes a key away that may be missing, such as ``objective.b``.
+            ``none`` takes a key away that may be missing, such as ``objective.b``. Another ``kind`` of encoder takes
+            away what the file says of settings that this kind does not have.
 
     Raises:
         SettingError: The file is missing or no TOML, or a key or value is wrong; names file, key and what is allowed.
     """
     path = _find(path)
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingError(f"{path}: not TOML: {error}") from error
+    values = read_toml(path)
     values.setdefault("name", path.stem)
     origin = {}
-    for override in overrides:
-        key, equals, text = override.partition("=")
+    split = [(*map(str.strip, override.partition("=")), override) for override in overrides]
+    for key, equals, text, override in sorted(split, key=lambda each: not each[0].endswith(".kind")):
         if not equals or not key:
             raise SettingError(f"{override}: give key=value, such as training.epochs=5")
-        keys = key.strip().split(".")
-        _put(values, keys, _value(text.strip(), _annotation(keys)), override)
-        origin[key.strip()] = f"{override}"
-    return make_recipe(values, source=str(path), origin=origin)
+        keys = key.split(".")
+        _put(values, keys, _value(text, setting_type(kind, keys)), override)
+        if keys[-1] == "kind":
+            _without_other_kinds(kind, values, keys[:-1])
+        origin[key] = override
+    return _validated(kind, values, str(path), origin)
 
 
-def make_recipe(values: Mapping[str, Any], *, source: str, origin: Mapping[str, str] | None = None) -> Recipe:
+def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
     """A recipe from nested values.
 
     Args:
         values: As a TOML file gives them.
         source: What to call their place in a message.
-        origin: Dotted keys that came from elsewhere, and from where.
 
     Raises:
         SettingError: A key or value is wrong.
     """
-    try:
-        return Recipe.model_validate(values)
-    except ValidationError as error:
-        problems = []
-        for each in error.errors():
-            parts = [str(part) for part in each["loc"]][: _depth(each["loc"])]
-            key = ".".join(parts)
-            where = (origin or {}).get(key, source)
-            problem = f"{where}: {key or 'recipe'}: {_explain(each, parts)}"
-            if problem not in problems:
-                problems.append(problem)
-        raise SettingError("; ".join(problems)) from error
+    return _validated(Recipe, values, source, {})
 
 
-def dump_recipe(recipe: Recipe) -> str:
+def dump_recipe(recipe: Settings) -> str:
     """The resolved recipe as TOML: every setting, also those that were left at their defaults."""
     import tomli_w
 
@@ -81,6 +77,20 @@ def shipped_recipes() -> dict[str, Path]:
     """The recipes that come with the program, by name."""
     folder = _recipes_folder()
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        SettingError: It cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path}: not TOML: {error}") from error
 
 
 def _recipes_folder() -> Path:
@@ -98,20 +108,9 @@ def _find(path: Path | str) -> Path:
     return shipped[str(path)]
 
 
-def _annotation(keys: Sequence[str]) -> Any:
-    """The type of a setting; ``Any`` where there is no such setting, which validation will tell."""
-    table: Any = Recipe
-    for key in keys:
-        if not (isinstance(table, type) and issubclass(table, BaseModel)) or key not in table.model_fields:
-            return Any
-        table = table.model_fields[key].annotation
-    return table
-
-
 def _value(text: str, annotation: Any) -> Any:
     """What a value on the command line means for a setting of that type; None takes the setting away."""
-    allowed = get_args(annotation)
-    if text == "none" and type(None) in allowed:
+    if text == "none" and type(None) in get_args(annotation):
         return None
     try:
         value = tomllib.loads(f"value = {text}")["value"]
@@ -142,24 +141,47 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, override: str)
         values[keys[-1]] = value
 
 
-def _depth(place: Sequence[int | str]) -> int:
-    """How many parts of a place of pydantic's are keys; behind them it names the member of a union."""
-    table: Any = Recipe
-    for depth, key in enumerate(place):
-        if not (isinstance(table, type) and issubclass(table, BaseModel)):
-            return depth
-        table = table.model_fields[str(key)].annotation if key in table.model_fields else None
-    return len(place)
+def _without_other_kinds(root: type[Settings], values: dict[str, Any], keys: Sequence[str]) -> None:
+    """Take away what a table says of settings that its kind does not have, if another kind has them."""
+    tables = tables_of(setting_type(root, keys))
+    for key in keys:
+        values = values[key]
+    own = [table for table in tables if kind_of(table) == values["kind"]]
+    if len(tables) > 1 and own:
+        known = {key for table in tables for key in table.model_fields}
+        for key in values.keys() & (known - own[0].model_fields.keys()):
+            del values[key]
 
 
-def _explain(problem: Mapping[str, Any], keys: Sequence[str]) -> str:
+def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin: Mapping[str, str]) -> Kind:
+    """The recipe; where something is wrong, every problem is told with the override or the file that it is in."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        problems = []
+        for each in error.errors():
+            place = place_of(kind, each["loc"])
+            key = ".".join((*place.keys, "kind") if each["type"] == "union_tag_invalid" else place.keys)
+            below = [override for own, override in origin.items() if own.startswith(f"{key}.")]
+            where = origin.get(key) or (below[0] if below and each["type"] == "extra_forbidden" else source)
+            problems.append(f"{where}: {key or 'recipe'}: {_explain(each, place)}")
+        raise SettingError("; ".join(dict.fromkeys(problems))) from error
+
+
+def _explain(problem: Mapping[str, Any], place: Place) -> str:
     if problem["type"] == "extra_forbidden":
-        table = Recipe if len(keys) == 1 else _annotation(keys[:-1])
-        above = "".join(f"{key}." for key in keys[:-1])
-        near = did_you_mean(keys[-1], table.model_fields).replace("mean ", f"mean {above}")
-        return f"no such key{there_are(near, table.model_fields)}"
-    if problem["type"] == "model_type":
-        return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(_annotation(keys).model_fields)}"
+        known = place.holder.model_fields
+        above = "".join(f"{key}." for key in place.keys[:-1])
+        near = did_you_mean(place.keys[-1], known).replace("mean ", f"mean {above}")
+        return f"no such key{f' for kind {place.kind}' if place.kind else ''}{there_are(near, known)}"
+    if problem["type"] in ("model_type", "model_attributes_type"):
+        keys = dict.fromkeys(key for table in place.tables for key in table.model_fields)
+        return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(keys)}"
+    if problem["type"] == "union_tag_invalid":
+        *most, last = map(repr, map(kind_of, place.tables))
+        given = problem["input"]["kind"]
+        near = did_you_mean(str(given), map(kind_of, place.tables))
+        return f"must be {', '.join(most)} or {last}, not {given!r}{near}"
     if problem["type"] == "missing":
         return "is missing"
     return wrong_value(problem)

@@ -32,7 +32,8 @@ from iconotext.train.validate import evaluate_split, validate, validation_median
 from iconotext.write import reporting_full_disk, write_text
 
 if TYPE_CHECKING:
-    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.embed.build import Inputs
+    from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
 
 SAVE_EVERY = 600.0
@@ -270,7 +271,7 @@ def _save_best(training: Training) -> None:
         training.progress.best_weights(),
         vocabulary=training.vocabulary,
         backbones=training.prepared.meta["backbones"],
-        concepts=training.prepared.meta["concepts"] if training.recipe.image.concepts else (),
+        concepts=training.prepared.meta["concepts"] if training.recipe.reads_concepts else (),
         relations=told_relations(training.recipe, training.prepared),
     )
 

@@ -92,8 +92,8 @@ def _prepare(
     regions = region_sources(recipe, corpora)
     names = list(regions[0].concepts or ()) if regions else []
     check_concepts(recipe, names)
-    if recipe.features.text == "words":
-        vocabulary = given or _vocabulary(recipe, corpora, names, told)
+    if recipe.words:
+        vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, told)
         vocabulary.save(work / "vocabulary.txt")
     meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, told)}
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
@@ -133,16 +133,16 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
         tables = [table_path(recipe.features.image, path) for path in corpora]
         files += [file for table in tables for file in (table, table.with_name("id2row.json"))]
     files += [path for name in (recipe.features.text, recipe.features.image) if (path := Path(name)).is_dir()]
-    if recipe.image.kind == "regions":
+    if recipe.regions:
         named = [region_path(recipe.features.image, corpus) for corpus in corpora]
         files += [file for place in named if place for file in (place, *files_beside(place))]
-    words = [recipe.text.max_words, recipe.text.max_tokens] if recipe.features.text == "words" else None
+    words = [recipe.words.max_words, recipe.words.max_tokens] if recipe.words else None
     settings = [
         recipe.features.text,
         recipe.features.image,
-        recipe.text.kind == "identity",
+        recipe.dual_encoder,
         recipe.features.views,
-        [recipe.image.max_regions] if recipe.image.kind == "regions" else None,
+        [recipe.regions.max_regions] if recipe.regions else None,
         words,
     ]
     known = None if given is None else given.words
@@ -155,7 +155,7 @@ def _state(path: Path) -> list[Any]:
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
-def _vocabulary(recipe: Recipe, corpora: Sequence[Path], names: Sequence[str], told: Report) -> Vocabulary:
+def _vocabulary(most: int, corpora: Sequence[Path], names: Sequence[str], told: Report) -> Vocabulary:
     from iconotext.features.vocabulary import build_vocabulary
 
     def texts() -> Iterator[str]:
@@ -165,7 +165,7 @@ def _vocabulary(recipe: Recipe, corpora: Sequence[Path], names: Sequence[str], t
             if document.split in ("train", None):
                 yield from (sentence.text for sentence in document.sentences)
 
-    return build_vocabulary(texts(), max_words=recipe.text.max_words, besides=names)
+    return build_vocabulary(texts(), max_words=most, besides=names)
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ class ImageWriter:
         self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row INTEGER) WITHOUT ROWID")
         self._tables: list[FeatureTable] = []
         self._backbone: ImageBackbone | None = None
-        self._regions, self._max_regions = regions, recipe.image.max_regions
+        self._regions, self._max_regions = regions, recipe.regions.max_regions if recipe.regions else None
         self._corpora = corpora
         name = recipe.features.image
         if name == "pixels":
@@ -174,7 +174,7 @@ def region_sources(recipe: Recipe, corpora: Sequence[Path]) -> list[RegionSource
     """
     from iconotext.features import FeatureCache, load_regions
 
-    if recipe.image.kind != "regions":
+    if recipe.regions is None:
         return []
     names = [str(region_path(recipe.features.image, corpus) or recipe.features.image) for corpus in corpora]
     cache = FeatureCache()
@@ -237,5 +237,5 @@ def _decodes(file: Path | bytes | None) -> bool:
 def _backbone(recipe: Recipe) -> ImageBackbone:
     from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
 
-    name, dual = recipe.features.image, recipe.image.kind == "identity"
+    name, dual = recipe.features.image, recipe.dual_encoder
     return cached_image(load_dual_encoder(name).image if dual else load_image_backbone(name), FeatureCache())

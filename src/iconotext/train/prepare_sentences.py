@@ -38,7 +38,7 @@ class SentenceWriter:
     def __init__(self, recipe: Recipe, work: Path, vocabulary: Vocabulary | None, stack: ExitStack) -> None:
         self.count = 0
         self._vocabulary = vocabulary
-        self._max_tokens = recipe.text.max_tokens
+        self._max_tokens = recipe.words.max_tokens if recipe.words else 0
         if vocabulary is not None:
             self.dim, self.name = 0, "words"
             self.arrays = ["words", "word_offsets"]
@@ -68,5 +68,5 @@ class SentenceWriter:
 def _backbone(recipe: Recipe) -> TextBackbone:
     from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
-    name, dual = recipe.features.text, recipe.text.kind == "identity"
+    name, dual = recipe.features.text, recipe.dual_encoder
     return cached_text(load_dual_encoder(name).text if dual else load_text_backbone(name), FeatureCache())

@@ -18,8 +18,9 @@ from iconotext.train.labelled import labelled_documents
 if TYPE_CHECKING:
     from torch import nn
 
+    from iconotext.embed.build import Inputs
     from iconotext.embed.folder import StoredModel
-    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
@@ -39,7 +40,8 @@ def with_init(recipe: Recipe) -> Recipe:
     taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
     if _of_another_corpus(recipe.features.image, old.features.image):
         taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
-    taken["text"] = old.text.model_copy(update={"word_vectors": None})  # that model's went on from there
+    if old.words is not None:
+        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's went on from there
     resolved = recipe.model_copy(update=taken)
     try:
         resolved.check_encoders()
@@ -62,8 +64,8 @@ def check_start(recipe: Recipe) -> None:
         FeatureError: There is no such backbone.
     """
     check_backbones(recipe.features.text, recipe.features.image)
-    vectors = recipe.text.word_vectors
-    if vectors not in (None, MINILM, WORD2VEC) and not Path(vectors).is_file():
+    vectors = recipe.words.word_vectors if recipe.words else None
+    if vectors is not None and vectors not in (MINILM, WORD2VEC) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")
 
 
@@ -120,7 +122,7 @@ def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
     Raises:
         FeatureError: The source of regions names nothing.
     """
-    if recipe.image.kind == "regions" and recipe.image.concepts and not names:
+    if recipe.reads_concepts and not names:
         raise FeatureError(
             f"{recipe.features.image}: names nothing that is seen in its regions; give it the names of its concepts, "
             "or set image.concepts = false"
@@ -156,9 +158,10 @@ def new_model(
     """
     import torch
 
-    from iconotext.embed.model import Inputs, JointModel
+    from iconotext.embed.build import Inputs
+    from iconotext.embed.model import JointModel
 
-    names: list[str] = prepared.meta["concepts"] if recipe.image.concepts else []
+    names: list[str] = prepared.meta["concepts"] if recipe.reads_concepts else []
     check_concepts(recipe, names)
     words = [vocabulary.ids(name, max_tokens=len(name)) for name in names] if vocabulary else []
     inputs = Inputs(
@@ -177,19 +180,18 @@ def new_model(
         return model, inputs
     if recipe.init is not None:
         _continue(model, load_model(init_folder(recipe.init)), prepared, recipe)
-    elif recipe.text.word_vectors is not None and vocabulary is not None:
-        model.set_word_vectors(torch.from_numpy(_word_vectors(recipe, prepared, vocabulary)))
+    elif recipe.words is not None and recipe.words.word_vectors is not None and vocabulary is not None:
+        vectors = _word_vectors(recipe.words.word_vectors, recipe.words.word_dim, recipe.seed, prepared, vocabulary)
+        model.set_word_vectors(torch.from_numpy(vectors))
     return model, inputs
 
 
-def _word_vectors(recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
-    """(V, word_dim) what the word vectors start from, zeros for a word without one."""
-    source, dim = recipe.text.word_vectors, recipe.text.word_dim
-    assert source is not None
+def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
+    """(V, dim) what the word vectors start from, zeros for a word without one."""
     if source == WORD2VEC:
         from iconotext.features.word2vec import train_word2vec
 
-        return train_word2vec(prepared.sentences_for_training(), len(vocabulary), dim=dim, seed=recipe.seed)
+        return train_word2vec(prepared.sentences_for_training(), len(vocabulary), dim=dim, seed=seed)
     from iconotext.features.word_vectors import load_word_vectors
 
     vectors, found = load_word_vectors(source, vocabulary.words, dim=dim)
@@ -217,7 +219,7 @@ def _continue(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
         looked_up = side == "image" and (images.endswith(".npy") or is_region_file(Path(images)))
         if new != old.backbones.get(side) and not looked_up:
             raise FeatureError(f"{name}: was trained on the {side} backbone {old.backbones.get(side)}, not {new}")
-    if old.concepts != (prepared.meta["concepts"] if recipe.image.concepts else []):
+    if old.concepts != (prepared.meta["concepts"] if recipe.reads_concepts else []):
         raise FeatureError(f"{name}: was trained on other concepts than those of {images}")
     try:
         model.text.load_state_dict(old.model.text.state_dict())

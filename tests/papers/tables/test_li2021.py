@@ -26,7 +26,7 @@ __all__ = ["in_process"]
 
 # The synthetic corpus has a table of features, and so no regions.
 SMALL = [*SMALL_HESSEL, "text.heads=2", "text.layers=1", "training.warmup_steps=1"]
-SMALL += ["*:image.kind=projection", "*:image.layers=3", "*:image.concepts=true"]
+SMALL += ["*:image.kind=projection"]
 
 
 def again(table, corpus, folder, **more):
@@ -141,7 +141,8 @@ def test_what_only_regions_have_is_for_rows_that_read_them(tmp_path):
     for key, recipe in rows.items():
         reads = key != "gru-cnn"
         assert recipe.features.image == (str(file) if reads else "efficientnet-lite0")
-        assert (recipe.image.max_regions, recipe.training.max_regions) == ((9, 5) if reads else (None, None))
+        limits = (recipe.regions.max_regions if recipe.regions else None, recipe.training.max_regions)
+        assert limits == ((9, 5) if reads else (None, None))
     one = {row.key: row.recipe for row in table_rows("li2021/3", ["transformer:image.layers=1"])}
     assert (one["transformer"].image.layers, one["without-transformer"].image.layers) == (1, 0)
 

@@ -57,7 +57,7 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
             None if recipe.features.text == "words" else recipe.features.text,
             cache=True,
             word_vectors=vectors,
-            word_dim=recipe.text.word_dim,
+            word_dim=300 if recipe.words is None else recipe.words.word_dim,
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
         )
         detection = evaluate_object_detection(
@@ -77,5 +77,5 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
 
 def word_vector_file(recipe: Recipe) -> Path | None:
     """The file that the word vectors of a recipe start from; None where it names none, or a text backbone."""
-    vectors = recipe.text.word_vectors
+    vectors = recipe.words.word_vectors if recipe.words else None
     return None if vectors is None or str(vectors) == "minilm" else Path(vectors)

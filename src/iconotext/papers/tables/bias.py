@@ -140,9 +140,9 @@ def _sentence_vectors(corpus: Path, recipe: Recipe) -> Encode:
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
     file = word_vector_file(recipe)
-    if file is not None:
+    if file is not None and recipe.words is not None:
         texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
-        return mean_word_vectors(file, recipe.text.word_dim, texts)
+        return mean_word_vectors(file, recipe.words.word_dim, texts)
     words = recipe.features.text == "words"
     text = load_text_backbone() if words else load_text_backbone(recipe.features.text)
     return cached_text(text, FeatureCache()).encode

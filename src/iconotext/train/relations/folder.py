@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from iconotext.embed.folder import METRICS, RECIPE
 from iconotext.embed.relation_model import WEIGHTS, save_relation_model
 from iconotext.errors import SettingError
-from iconotext.recipe.relations import dump_relation_recipe, is_relation_recipe, load_relation_recipe
+from iconotext.recipe import dump_recipe
+from iconotext.recipe.relations import is_relation_recipe, load_relation_recipe
 from iconotext.train.same import same_recipe
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationWeights
-    from iconotext.recipe.relations import RelationRecipe
+    from iconotext.recipe import dump_recipe
+from iconotext.recipe.relations import RelationRecipe
 
 
 def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
@@ -33,7 +35,7 @@ def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
             f"{folder}: {here[0]} in it does not belong to a relation model; name another folder, or remove this one"
         )
     # Settings that are newer than the model have their defaults.
-    same_recipe(folder, dump_relation_recipe(load_relation_recipe(folder / RECIPE)), dump_relation_recipe(recipe))
+    same_recipe(folder, dump_recipe(load_relation_recipe(folder / RECIPE)), dump_recipe(recipe))
     return len(here) == 3
 
 
@@ -47,6 +49,6 @@ def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, 
         metrics: How good they are, for JSON.
     """
     (folder / METRICS).unlink(missing_ok=True)  # of weights that will not be there any more
-    write_text(folder / RECIPE, dump_relation_recipe(recipe), force=True)
+    write_text(folder / RECIPE, dump_recipe(recipe), force=True)
     save_relation_model(folder, weights)
     write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)

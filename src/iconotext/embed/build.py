@@ -1,0 +1,114 @@
+"""Encoders as a recipe describes them: one builder for each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from iconotext.embed.identity import Identity
+from iconotext.embed.lstm import WordLSTM
+from iconotext.embed.projection import Projection
+from iconotext.embed.regions import RegionEncoder
+from iconotext.embed.word_transformer import WordTransformer
+from iconotext.embed.words import WordEncoder
+from iconotext.errors import SettingError
+from iconotext.recipe import Recipe
+from iconotext.recipe.encoders import (
+    GRUSettings,
+    IdentitySettings,
+    LSTMSettings,
+    NetworkSettings,
+    ProjectionSettings,
+    RegionSettings,
+    TransformerSettings,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the encoders read, as far as the recipe leaves it open.
+
+    Attributes:
+        words: Size of the vocabulary, 0 where sentences come as vectors.
+        text_features: Length of a sentence vector, 0 where sentences come as words.
+        image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
+        concepts: Concepts that may be seen in regions, 0 where none are read.
+        concept_words: Words of all their names, 0 where sentences come as vectors.
+        relations: Coherence relations that are told from a text and an image, 0 without the coherence objective.
+    """
+
+    words: int
+    text_features: int
+    image_features: int
+    concepts: int = 0
+    concept_words: int = 0
+    relations: int = 0
+
+
+def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
+    """The sentence encoder of a recipe, with random weights."""
+    dim, words = recipe.dim, inputs.words
+    match recipe.text:
+        case GRUSettings() as gru:
+            return WordEncoder(words, word_dim=gru.word_dim, dim=dim, dropout=gru.dropout, dropout_at=gru.dropout_at)
+        case LSTMSettings() as lstm:
+            return WordLSTM(words, word_dim=lstm.word_dim, dim=dim, attention=lstm.attention, dropout=lstm.dropout)
+        case TransformerSettings() as layered:
+            return WordTransformer(
+                words,
+                word_dim=layered.word_dim,
+                max_tokens=layered.max_tokens,
+                dim=dim,
+                layers=layered.layers,
+                heads=layered.heads,
+                dropout=layered.dropout,
+            )
+        case ProjectionSettings() as projection:
+            return _projection(inputs.text_features, dim, projection)
+        case IdentitySettings():
+            return _identity("text", inputs.text_features, dim)
+
+
+def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
+    """The image encoder of a recipe, with random weights; concepts have as many numbers as the names they are given."""
+    dim = recipe.dim
+    match recipe.image:
+        case ProjectionSettings() as projection:
+            return _projection(inputs.image_features, dim, projection)
+        case IdentitySettings():
+            return _identity("image", inputs.image_features, dim)
+        case NetworkSettings() as network:
+            from iconotext.embed.image_network import ImageNetwork
+
+            return ImageNetwork(dim=dim, dropout=network.dropout)
+        case RegionSettings() as regions:
+            names = recipe.words.word_dim if recipe.words else inputs.text_features
+            return RegionEncoder(
+                inputs.image_features,
+                names if regions.concepts else 0,
+                dim=dim,
+                layers=regions.layers,
+                heads=regions.heads,
+                dropout=regions.dropout,
+            )
+
+
+def _projection(features: int, dim: int, settings: ProjectionSettings) -> Projection:
+    return Projection(
+        features,
+        dim=dim,
+        hidden=settings.hidden,
+        dropout=settings.dropout,
+        dropout_at=settings.dropout_at,
+        rescale=settings.rescale,
+        batch_norm=settings.batch_norm,
+    )
+
+
+def _identity(side: str, features: int, dim: int) -> Identity:
+    if features != dim:
+        raise SettingError(
+            f'{side}.kind = "identity": dim is {dim}, the {side} features have {features}; set dim to it'
+        )
+    return Identity()

@@ -1,0 +1,168 @@
+"""The encoders that a recipe can name: a table for each kind, with the settings that this kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from iconotext.recipe.base import Settings
+
+Dropout = Annotated[float, Field(ge=0, lt=1)]
+
+
+class EncoderSettings(Settings):
+    """What all encoders have."""
+
+    kind: str
+    """Which encoder it is."""
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether it keeps statistics of its batches beside its weights, so that weights cannot be averaged."""
+        return False
+
+
+class ProjectionSettings(EncoderSettings):
+    """A projection of frozen vectors, of sentences or of images."""
+
+    kind: Literal["projection"] = "projection"
+
+    hidden: int = Field(0, ge=0)
+    """Width of the hidden layer; 0 for an affine map."""
+
+    rescale: bool = False
+    """Whether all feature vectors first get one length, √(their dimensions)."""
+
+    batch_norm: bool = False
+    """Whether all features first get mean 0 and variance 1 in a batch."""
+
+    dropout: Dropout = 0.4
+    """Share of numbers that is dropped in training."""
+
+    dropout_at: Literal["output", "input"] = "output"
+    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"), or where
+    there is a hidden layer, of that one. ``input``: the features."""
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """See ``EncoderSettings``."""
+        return self.batch_norm
+
+
+class IdentitySettings(EncoderSettings):
+    """The vectors of a dual encoder as they are; nothing is learned."""
+
+    kind: Literal["identity"] = "identity"
+
+
+class WordSettings(EncoderSettings):
+    """What encoders of words have."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of a word vector."""
+
+    word_vectors: str | None = None
+    """What the word vectors start from: a word2vec or GloVe file (.txt, .vec, .bin, .gz), relative to the folder where
+    the program was started; ``minilm``, the vectors that MiniLM gives to single words, their ``word_dim`` main
+    components; or ``word2vec``, which is trained on the sentences for training (Alikhani 2021). None: random."""
+
+    max_words: int = Field(50_000, ge=1)
+    """Words in the vocabulary, the most frequent ones."""
+
+    max_tokens: int = Field(20, ge=1)
+    """Words of a sentence that are read; the paper has 20 for captions, 50 for documents."""
+
+    dropout: Dropout = 0.4
+    """Share of numbers that is dropped in training."""
+
+
+class GRUSettings(WordSettings):
+    """A GRU over words (Hessel 2019 §3.1)."""
+
+    kind: Literal["gru"] = "gru"
+
+    dropout_at: Literal["output", "input"] = "output"
+    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"). ``input``:
+    whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
+
+
+class TransformerSettings(WordSettings):
+    """A Transformer over words (Li 2021, Eq. 6-7).
+
+    It drops where Vaswani 2017 does: what goes into its layers, and what each part of a layer adds.
+    """
+
+    kind: Literal["transformer"] = "transformer"
+
+    layers: int = Field(3, ge=1)
+    """Number of layers (N_T)."""
+
+    heads: int = Field(8, ge=1)
+    """Heads of attention in each layer."""
+
+
+class LSTMSettings(WordSettings):
+    """A bidirectional LSTM over words, with a batch norm behind it (Alikhani 2021)."""
+
+    kind: Literal["lstm"] = "lstm"
+
+    attention: bool = True
+    """Whether it is read at every word, each as much as attention gives it, or only where it ends."""
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """See ``EncoderSettings``."""
+        return True
+
+
+class NetworkSettings(EncoderSettings):
+    """The whole image network, trained along (Hessel 2019, supplement §2)."""
+
+    kind: Literal["network"] = "network"
+
+    dropout: Dropout = 0.4
+    """Share of numbers of the joint vector that is dropped in training."""
+
+
+class RegionSettings(EncoderSettings):
+    """A Transformer over the regions of an image and the concepts seen in them (Li 2021)."""
+
+    kind: Literal["regions"] = "regions"
+
+    layers: int = Field(3, ge=0)
+    """Number of layers (N_C, Eq. 10); 0: none, but a softmax pooling of regions and concepts."""
+
+    heads: int = Field(8, ge=1)
+    """Heads of attention in each layer."""
+
+    max_regions: int | None = Field(None, ge=1)
+    """Regions of an image that are read (μ), those with the most certain concepts; None: all that the source gives."""
+
+    concepts: bool = True
+    """Whether the names of what is seen in the regions are read beside them (Eq. 9)."""
+
+    dropout: Dropout = 0.4
+    """Share of numbers that is dropped in training, where Vaswani 2017 does."""
+
+
+def _kind_unless_named(kind: str) -> BeforeValidator:
+    """Makes a table without ``kind`` one of this kind."""
+    named: Callable[[Any], Any] = lambda value: {"kind": kind, **value} if isinstance(value, dict) else value  # noqa: E731
+    return BeforeValidator(named)
+
+
+TextEncoder = Annotated[
+    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings,
+    Field(discriminator="kind"),
+    _kind_unless_named("gru"),
+]
+"""From word ids or sentence vectors to the joint space."""
+
+ImageEncoder = Annotated[
+    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings,
+    Field(discriminator="kind"),
+    _kind_unless_named("projection"),
+]
+"""From image features, regions or pixels to the joint space."""

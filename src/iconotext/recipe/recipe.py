@@ -1,0 +1,156 @@
+"""A recipe: everything that a training run is, and which of its tables contradict each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from iconotext.recipe.base import Settings
+from iconotext.recipe.encoders import (
+    GRUSettings,
+    IdentitySettings,
+    ImageEncoder,
+    NetworkSettings,
+    ProjectionSettings,
+    RegionSettings,
+    TextEncoder,
+    TransformerSettings,
+    WordSettings,
+)
+from iconotext.recipe.settings import (
+    REGION_FILES,
+    FeatureSettings,
+    LinkingSettings,
+    ObjectiveSettings,
+    SimilaritySettings,
+    TrainingSettings,
+)
+
+
+class Recipe(Settings):
+    """A training run. See ``recipes/`` for those of the papers and our own."""
+
+    name: str = Field(min_length=1)
+    """Of the model."""
+
+    follows: str = "ours"
+    """Where the settings come from, and where sources differ, which one counts."""
+
+    seed: int = Field(0, ge=0)
+    """Everything random comes from it."""
+
+    init: str | None = None
+    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them. What it
+    knows of relations that are told further on is taken over, too."""
+
+    dim: int = Field(1024, ge=1)
+    """Dimensions of the joint space (d_multi)."""
+
+    features: FeatureSettings = FeatureSettings()
+    text: TextEncoder = GRUSettings()
+    image: ImageEncoder = ProjectionSettings()
+    similarity: SimilaritySettings = SimilaritySettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    training: TrainingSettings = TrainingSettings()
+    linking: LinkingSettings = LinkingSettings()
+
+    @property
+    def words(self) -> WordSettings | None:
+        """The text encoder's settings if it reads words."""
+        return self.text if isinstance(self.text, WordSettings) else None
+
+    @property
+    def regions(self) -> RegionSettings | None:
+        """The image encoder's settings if it reads regions."""
+        return self.image if isinstance(self.image, RegionSettings) else None
+
+    @property
+    def reads_concepts(self) -> bool:
+        """Whether the image encoder reads the names of what is seen in regions."""
+        return self.regions is not None and self.regions.concepts
+
+    @property
+    def dual_encoder(self) -> bool:
+        """Whether the joint space is that of a dual encoder."""
+        return isinstance(self.image, IdentitySettings)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Recipe:
+        if self.init is None:  # else the encoders are another recipe's, see with_init
+            self.check_encoders()
+        self._check_similarity()
+        return self
+
+    def check_encoders(self) -> None:
+        """Check what encoders read, and what else is said of them.
+
+        Raises:
+            ValueError: Settings contradict each other, or one has no effect.
+        """
+        self._check_text()
+        self._check_image()
+        self._check_identity()
+        if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
+            raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
+        if self.training.average > 1 and (self.text.keeps_statistics or self.image.keeps_statistics):
+            raise ValueError(
+                f"training.average is {self.training.average}: the mean of several epochs' weights does not fit the "
+                "statistics that their batch norms kept; set it to 1"
+            )
+
+    def _check_text(self) -> None:
+        if (self.features.text == "words") != (self.words is not None):
+            raise ValueError(
+                f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": a gru, an '
+                'lstm and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
+            )
+        if isinstance(self.text, TransformerSettings) and self.dim % self.text.heads:
+            raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
+
+    def _check_image(self) -> None:
+        source, regions = self.features.image, self.regions
+        table = source.endswith(".npy")
+        if (source == "pixels") != isinstance(self.image, NetworkSettings):
+            raise ValueError(
+                f'image.kind = "{self.image.kind}" does not go with features.image = "{source}": '
+                'a network is trained on "pixels", a projection on the features of an image backbone'
+            )
+        if regions and table:
+            raise ValueError(f'image.kind = "regions" needs regions; features.image = "{source}" has none')
+        if regions and regions.layers and self.dim % regions.heads:
+            raise ValueError(f"image.heads is {regions.heads}, which does not divide dim, {self.dim}")
+        if not regions and Path(source).suffix in REGION_FILES:
+            raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
+        if not regions and self.training.max_regions:
+            raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
+        if self.features.views and (table or not isinstance(self.image, ProjectionSettings | IdentitySettings)):
+            raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
+
+    def _check_identity(self) -> None:
+        if isinstance(self.text, IdentitySettings) != self.dual_encoder:
+            raise ValueError('text.kind and image.kind are "identity" both or neither: a dual encoder has two sides')
+        if not self.dual_encoder:
+            return
+        text, image = self.features.text, self.features.image
+        if text != image:
+            raise ValueError(
+                f'"identity" encoders are for a dual encoder, which features.text and features.image both name; they '
+                f'are "{text}" and "{image}"'
+            )
+        if not self.objective.coherence and not self.objective.learn_scale:
+            raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
+        if self.training.choose == "median-rank":
+            raise ValueError('training.choose = "median-rank": with "identity" encoders no rank ever changes')
+
+    def _check_similarity(self) -> None:
+        kind, objective = self.similarity.kind, self.objective
+        if objective.coherence and kind == "labelled-pairs":
+            raise ValueError('objective.coherence needs documents; similarity.kind is "labelled-pairs"')
+        if kind in ("single-pair", "labelled-pairs") and (objective.intra_document or objective.sub_document):
+            raise ValueError(
+                f'objective.intra_document and sub_document need sets; similarity.kind is "{kind}", '
+                "which makes pairs of them"
+            )
+        if self.training.labelled < 1 and kind != "labelled-pairs":
+            raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{kind}"')
