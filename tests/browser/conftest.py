@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iconotext.report import reading_page
+from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
 
 

@@ -167,7 +167,7 @@ def link_page(
 ) -> None:
     """Write the page of one document; a page that we wrote and nobody changed is replaced."""
     from iconotext.cli.link_run import Run
-    from iconotext.report.as_html import write_page
+    from iconotext.report.reading_page import write_page
     from iconotext.report.seal import is_untouched
     from iconotext.write import check_overwrite
 

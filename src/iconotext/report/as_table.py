@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.images import is_usual
 from iconotext.plain_text import counted, percent, readable, shortened
-from iconotext.report.carried import carrying_words
+from iconotext.report.explanation import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
 from iconotext.types import Explanation, LinkedDocument
 

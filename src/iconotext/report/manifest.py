@@ -1,4 +1,4 @@
-"""What a folder of pages remembers of them: where each comes from, what it was made from, what it shows."""
+"""What a folder of pages remembers of each page: what it was made from and what its card shows, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from iconotext.errors import OutputError
 from iconotext.report.as_table import Counts
 from iconotext.report.embedded import Embedded
+from iconotext.report.origin import Origin
 from iconotext.write import write_bytes, write_error
 
 NAME = ".iconotext-pages.jsonl"
@@ -28,35 +29,11 @@ _INLINE = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]*")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
 
 
-def _inline(picture: Embedded | None) -> Embedded | None:
-    """The picture, if it is in the record itself: an index shows nothing from elsewhere."""
-    if picture is not None and picture.uri is not None and not _INLINE.fullmatch(picture.uri):
-        raise ValueError("not a picture within the record")
-    return picture
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a page was made from.
-
-    Attributes:
-        source: The document's file as an address relative to the folder of pages; "" for a document that has none.
-        part: Which document of the file it is; "" where the file is one document.
-        number: Its place among the documents of the file, from 0.
-        parts: How many those are.
-        setup: Digest of the settings, the model and the version of the program.
-        content: Digest of the document as it was read, with its pictures.
-        files: The file and the pictures that lie in files, as addresses, each with the digest of its bytes. As long as
-            they are the same, so is the document. None where a picture could not be had: it may be there another time.
-    """
-
-    source: str
-    part: str
-    number: int
-    parts: int
-    setup: str
-    content: str
-    files: dict[str, str] | None
+def _inline(image: Embedded | None) -> Embedded | None:
+    """The image, if it is in the record itself: an index shows nothing from elsewhere."""
+    if image is not None and image.uri is not None and not _INLINE.fullmatch(image.uri):
+        raise ValueError("not an image within the record")
+    return image
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +45,7 @@ class Record:
         origin: What it was made from.
         counts: Its line in the table.
         language: ISO 639-1 code.
-        picture: The picture with the strongest link, small; None without links.
+        picture: The image with the strongest link, small; None without links.
     """
 
     page: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+\.html$")]
@@ -81,11 +58,11 @@ class Record:
 class Manifest:
     """The records of a folder, on disk as lines of JSON; a line is added as soon as its page is written.
 
-    A line that is cut off, since the program was killed or the disk was full, costs only that its page is made anew. A
-    link, a pipe or anybody else's file under the name is not touched.
+    A line can be cut off where the program was killed or the disk was full: only the page of that line is made anew.
+    A symbolic link, a pipe or somebody else's file under the same name is not touched.
 
     Raises:
-        OutputError: Such a thing has the name, or the file cannot be read.
+        OutputError: There is such a thing, or the file cannot be read.
 
     Attributes:
         records: By the name of the page.

@@ -1,22 +1,23 @@
-"""A folder of pages that is brought up to date: it knows what it wrote, and touches nothing else."""
+"""A folder of pages that is brought up to date: it knows which files it wrote, and changes no others."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote, unquote, unquote_to_bytes
+from urllib.parse import unquote
 
 from iconotext.errors import IconotextError, OutputError
 from iconotext.read import Failure
-from iconotext.report.as_html import card_image, index_page, page_name, reading_page
 from iconotext.report.as_table import count
-from iconotext.report.flow import title
-from iconotext.report.manifest import Manifest, Origin, Record
+from iconotext.report.index_page import card_image, index_page
+from iconotext.report.manifest import Manifest, Record
+from iconotext.report.origin import Origin, Places, origin_of
+from iconotext.report.page_name import page_name
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
+from iconotext.report.reading_page import reading_page
 from iconotext.report.seal import is_untouched, sealed
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
@@ -45,18 +46,19 @@ class PageFolder:
 
     def __init__(self, folder: Path, *, setup: str = "", force: bool = False, sources: Iterable[Path] = ()) -> None:
         self.folder = folder
-        self._home = os.path.realpath(folder)
+        self._places = Places(folder)
         self._setup, self._force = setup, force
         self._sources = set(map(os.path.realpath, sources))
-        self._claim(folder / INDEX)
+        self._check_page(folder / INDEX)
         if not force and (folder / PROBLEMS).exists() and not is_problem_table(folder / PROBLEMS):
             raise OutputError(f"{folder / PROBLEMS} exists already, and iconotext did not write it; move it away")
         self._manifest = Manifest(folder)
-        self._known: dict[str, dict[str, Record]] = {}
+        self._known: dict[str, dict[str, Record]] = {}  # by source and part
+        self._taken = {"index"}
         for record in self._manifest.records.values():
             self._known.setdefault(record.origin.source, {})[record.origin.part] = record
-        there = [record.page for record in self._manifest.records.values() if self._is_there(record.origin.source)]
-        self._taken = {"index", *(page.removesuffix(".html").casefold() for page in there)}
+            if os.path.lexists(self._places.file(record.origin.source)):
+                self._taken.add(record.page.removesuffix(".html").casefold())
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
@@ -73,12 +75,12 @@ class PageFolder:
             file: The document.
             identifier: What the ids of its documents begin with.
             read: Reads it.
-            linker: Called before the first document is linked; errors of its own are not the document's and end all.
+            linker: Called before the first document is linked; its own errors are not the document's and end the run.
 
         Raises:
             OutputError: The disk is full, or the folder cannot be written to.
         """
-        source = self._address(os.path.realpath(file))
+        source = self._places.address(os.path.realpath(file))
         known = self._known.get(source, {})
         self._visited.add(source)
         if self._is_unchanged(known):
@@ -94,45 +96,30 @@ class PageFolder:
             return
         for number, document in enumerate(documents):
             part = document.id.removeprefix(identifier)
-            origin = self._origin(document, source, part, number=number, parts=len(documents))
+            origin = origin_of(
+                document, file, part, number=number, parts=len(documents), setup=self._setup, places=self._places
+            )
             old = known.get(part)
             if old is not None:
                 self._current.add(old.page)
-            if old is not None and self._is_same(old, origin):
-                record = replace(old, origin=origin)
-                if record != old:
-                    self._manifest.add(record)
-                yield record, None
-                continue
-            page = self._name(document.id, file, part) if old is None else old.page
+                if self._has_page_for(old, origin):
+                    yield self._keep(old, origin), None
+                    continue
+            page = self._new_name(document.id, file, part) if old is None else old.page
             link = linker()
             try:
-                self._claim(self.folder / page)
+                self._check_page(self.folder / page)
                 linked = link(document)
             except IconotextError as error:
                 yield Failure(file, error)
                 continue
             yield self._write(linked, page, origin), linked
 
-    def add(self, linked: LinkedDocument) -> Path:
-        """Write the page of a document that was linked elsewhere.
-
-        Raises:
-            OutputError: A file of the user's has its name, or it cannot be written.
-        """
-        document = linked.document
-        source = "" if document.source is None else self._address(os.path.realpath(document.source))
-        old = self._known.get(source, {}).get(document.id)
-        page = self._name(document.id) if old is None else old.page
-        self._claim(self.folder / page)
-        self._write(linked, page, self._origin(document, source, document.id, number=len(self._current), parts=0))
-        return self.folder / page
-
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
         """Remove the pages of documents that are gone, and write the index and the list of problems.
 
-        Gone is what is not on the disk any more, and what lies in one of the ``folders`` of this run and was not among
-        its documents. Of the removed pages, those that somebody changed stay as files.
+        A document is gone if it is not on the disk any more, or if it lies in one of the ``folders`` of this run and
+        was not among its documents. Removed pages that somebody changed stay as files.
 
         Returns:
             How many pages were removed.
@@ -150,8 +137,8 @@ class PageFolder:
                 _remove(self.folder / record.page)
                 removed += 1
         if gone:
-            left = {record.page for record in gone}
-            self._manifest.rewrite([record for record in records if record.page not in left])
+            pages = {record.page for record in gone}
+            self._manifest.rewrite([record for record in records if record.page not in pages])
         listed = sorted(
             self._manifest.records.values(), key=lambda each: (unquote(each.origin.source), each.origin.number)
         )
@@ -165,65 +152,42 @@ class PageFolder:
         return removed
 
     def _is_unchanged(self, known: Mapping[str, Record]) -> bool:
-        """Whether all that the pages of a file were made from is as it was, by the files alone."""
-        return (
-            bool(known)
-            and not self._force
-            and all(
-                (self.folder / record.page).is_file()
-                and record.origin.setup == self._setup
-                and record.origin.parts == len(known)
-                and record.origin.files is not None
-                and all(_digest(self._place(name)) == digest for name, digest in record.origin.files.items())
-                for record in known.values()
-            )
+        """Whether the files show that all pages of a document's file are as they would be made now."""
+        return bool(known) and all(
+            not self._force
+            and (self.folder / record.page).is_file()
+            and record.origin.setup == self._setup
+            and record.origin.parts == len(known)
+            and record.origin.files is not None
+            and self._places.are_unchanged(record.origin.files)
+            for record in known.values()
         )
 
-    def _is_same(self, old: Record, origin: Origin) -> bool:
-        """Whether a document that was read gives the page that is there."""
+    def _has_page_for(self, old: Record, origin: Origin) -> bool:
+        """Whether a document that was read would give the page that is there."""
         same = (old.origin.setup, old.origin.content) == (origin.setup, origin.content)
         return same and not self._force and (self.folder / old.page).is_file()
 
+    def _keep(self, old: Record, origin: Origin) -> Record:
+        record = replace(old, origin=origin)
+        if record != old:
+            self._manifest.add(record)
+        return record
+
     def _is_gone(self, record: Record, walked: Sequence[Path]) -> bool:
-        source = record.origin.source
-        if source in self._visited:  # the file is there, this part of it is not
+        if record.origin.source in self._visited:  # the file is there, this part of it is not
             return True
-        place = self._place(source)
-        return not self._is_there(source) or (source != "" and any(map(place.is_relative_to, walked)))
+        place = self._places.file(record.origin.source)
+        return not os.path.lexists(place) or any(map(place.is_relative_to, walked))
 
-    def _is_there(self, source: str) -> bool:
-        return source == "" or os.path.lexists(self._place(source))
-
-    def _origin(self, document: Document, source: str, part: str, *, number: int, parts: int) -> Origin:
-        files = {} if document.source is None else {source: _digest(document.source)}
-        pictures: list[str | None] = []
-        for image in document.images:
-            if isinstance(image.file, Path):
-                files[self._address(image.file)] = digest = _digest(image.file)
-                pictures.append(digest)
-            else:
-                pictures.append(None if image.file is None else hashlib.sha256(image.file).hexdigest())
-        shown = [replace(image, file=None) for image in document.images]
-        content = repr((title(document), document.language, document.sentences, shown, pictures))
-        return Origin(
-            source,
-            part,
-            number,
-            parts,
-            self._setup,
-            hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
-            None if None in pictures else files,
-        )
-
-    def _name(self, identifier: str, file: Path | None = None, part: str = "") -> str:
-        """A name for a new page: the id of the document, else with as many folders of its file as it takes."""
-        folders = () if file is None else Path(os.path.realpath(file)).parent.parts[1:]
-        stem = "" if file is None else file.stem
-        longer = ["/".join((*folders[-depth:], stem + part)) for depth in range(1, len(folders) + 1)]
+    def _new_name(self, identifier: str, file: Path, part: str) -> str:
+        """A name for a new page: the id of the document, if need be with some of the folders of its file."""
+        folders = Path(os.path.realpath(file)).parent.parts[1:]
+        longer = ["/".join((*folders[-depth:], file.stem + part)) for depth in range(1, len(folders) + 1)]
         return f"{page_name(identifier, self._taken, *longer)}.html"
 
-    def _claim(self, page: Path) -> None:
-        """See that a page may be written.
+    def _check_page(self, page: Path) -> None:
+        """Check that a page may be written.
 
         Raises:
             OutputError: There is a file that we did not write, or that somebody changed since.
@@ -248,50 +212,9 @@ class PageFolder:
         if not path.is_file() or path.read_bytes() != page.encode():
             write_text(path, page, force=True)
 
-    def _address(self, file: Path | str) -> str:
-        """A file as seen from the folder of pages: both may be moved together."""
-        try:
-            relative = os.path.relpath(os.path.abspath(file), self._home)
-        except ValueError:  # on another drive
-            relative = os.path.abspath(file)
-        return quote(os.fsencode(relative.replace(os.sep, "/")))
-
-    def _place(self, address: str) -> Path:
-        return Path(os.path.normpath(os.path.join(self._home, os.fsdecode(unquote_to_bytes(address)))))
-
-
-def write_pages(documents: Iterable[LinkedDocument], folder: Path, *, force: bool = False) -> list[Path]:
-    """Write a page for each document, and ``index.html`` that lists all of the folder, by the names of their files.
-
-    Args:
-        documents: May be a generator; one document at most is in memory.
-        folder: Made if need be.
-        force: Replace files that are not pages as we wrote them.
-
-    Returns:
-        The pages in the order of the documents; the index comes last. Empty without documents.
-
-    Raises:
-        OutputError: A file of the user's is in the way and ``force`` is not set, or something cannot be written.
-    """
-    pages = PageFolder(folder, force=force)
-    written = [pages.add(linked) for linked in documents]
-    pages.finish()
-    return [*written, folder / INDEX] if written else []
-
 
 def _remove(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"cannot remove {file}: {error.strerror or error}") from error
-
-
-def _digest(file: Path) -> str:
-    try:
-        if not file.is_file():  # nor does a pipe keep us waiting
-            return "gone"
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return "gone"

@@ -1,8 +1,9 @@
-"""The relations of a link as a reader is told them: those of Clue that say something of this link among the others.
+"""Which relations of a link a reader is shown: those of Clue that set this link apart from the document's others.
 
-Nearly every sentence of running text tells a story behind its picture, and to say so of each says nothing. So a
-relation is shown where it is likelier than not and far likelier than among the document's links. CITE's questions were
-asked of steps of recipes and say little of other texts; they are in JSON and Parquet only, with all probabilities.
+Nearly every sentence of running text tells the story behind its image, so to say it of each sentence says nothing. A
+relation is therefore shown only if it is more likely than not and far more likely than for the document's other links.
+CITE's questions were asked about steps of recipes and say little about other texts; their probabilities, like all
+others, are in JSON and Parquet.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ LIKELY = 0.5
 """Least probability of a relation that is shown."""
 
 TIMES = 3.0
-"""The odds of a relation that is shown are at least so many times its usual odds in the document."""
+"""The odds of a relation that is shown are at least so many times its typical odds in the document."""
 
-USUAL = {
+TYPICAL = {
     "Visible": 0.27,
     "Subjective": 0.05,
     "Action": 0.03,
@@ -28,11 +29,11 @@ USUAL = {
     "Meta": 0.10,
     "Irrelevant": 0.06,
 }
-"""How probable the shipped model finds each relation on average (of log-odds) over links of 333 documents: where a
-document starts from (``benchmarks/shown_relations.py``)."""
+"""Average probability (of log-odds) that the shipped model gives each relation, over the links of 333 documents
+(``benchmarks/shown_relations.py``). A document's own average starts from it."""
 
-AS_LINKS = 10
-"""What is usual of documents counts as much as so many links of this one."""
+PRIOR_LINKS = 10
+"""``TYPICAL`` counts as much as so many links of the document."""
 
 LABELS = {
     "Visible": "says what it shows",
@@ -42,9 +43,9 @@ LABELS = {
     "Meta": "when, where or how",
     "Irrelevant": "maybe unrelated",
 }
-"""What a reader sees for each."""
+"""What a reader sees for each relation."""
 
-_TOLD = {relation.name: relation for relation in RELATIONS if relation.name in LABELS}
+_LABELLED = {relation.name: relation for relation in RELATIONS if relation.name in LABELS}
 
 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
@@ -56,25 +57,26 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
     Returns:
         By sentence and image of each link, its relations and their probabilities, the likeliest first.
     """
-    told = [(link, link.relations or {}) for link in links]
+    probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
-    for name, usual in USUAL.items():
-        known = [_log_odds(relations[name]) for _, relations in told if name in relations]
-        least[name] = (sum(known) + AS_LINKS * _log_odds(usual)) / (len(known) + AS_LINKS) + log(TIMES)
+    for name, typical in TYPICAL.items():
+        known = [_log_odds(each[name]) for each in probabilities.values() if name in each]
+        mean = (sum(known) + PRIOR_LINKS * _log_odds(typical)) / (len(known) + PRIOR_LINKS)
+        least[name] = mean + log(TIMES)
     return {
-        (link.sentence, link.image): sorted(
+        place: sorted(
             (
-                (_TOLD[name], probability)
+                (_LABELLED[name], probability)
                 for name, probability in relations.items()
-                if name in _TOLD and probability >= LIKELY and _log_odds(probability) >= least[name]
+                if name in _LABELLED and probability >= LIKELY and _log_odds(probability) >= least[name]
             ),
             key=lambda each: -each[1],
         )
-        for link, relations in told
+        for place, relations in probabilities.items()
     }
 
 
-def related_data(linked: LinkedDocument) -> dict[str, Any]:
+def relation_data(linked: LinkedDocument) -> dict[str, Any]:
     """What the script of the reading view needs to show relations; {} where no link has any.
 
     Returns:
@@ -84,7 +86,7 @@ def related_data(linked: LinkedDocument) -> dict[str, Any]:
         return {}
     names, shown = list(LABELS), shown_relations(linked.links)
     return {
-        "relations": [[LABELS[name], _TOLD[name].meaning] for name in names],
+        "relations": [[LABELS[name], _LABELLED[name].meaning] for name in names],
         "related": [
             [[names.index(relation.name), float(f"{p:.4g}")] for relation, p in shown[link.sentence, link.image]]
             for link in linked.links

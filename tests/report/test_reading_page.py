@@ -11,12 +11,9 @@ import pytest
 from lxml import html
 from PIL import Image as Pillow
 
-from iconotext.errors import OutputError
 from iconotext.plain_text import readable
-from iconotext.report import write_page, write_pages
-from iconotext.report.as_html import page_name, reading_page
 from iconotext.report.embedded import embed
-from iconotext.report.seal import is_untouched
+from iconotext.report.reading_page import reading_page
 from iconotext.types import Image, Sentence
 from tests.report.conftest import explained, link, make_linked, photograph
 
@@ -134,60 +131,6 @@ def test_right_to_left_documents_turn_the_page_round():
 def test_sentences_of_full_width_scripts_stand_without_a_space():
     made = make_linked([Sentence("你好。", 0), Sentence("再见。", 0)], [], [])
     assert "你好。再见。" in parse(reading_page(made)).xpath("string(//article)")
-
-
-def test_pages_and_their_index(linked, tmp_path):
-    other = replace(linked, document=replace(linked.document, id="Doc", title="<Other>"))
-    pages = write_pages(iter([linked, other]), tmp_path / "linked")
-    assert [p.name for p in pages] == ["doc.html", "Doc-2.html", "index.html"]
-    tree = parse(pages[-1].read_text(encoding="utf-8"))
-    assert tree.xpath("//ul/li/a/@href") == ["doc.html", "Doc-2.html"]
-    assert [e.text for e in tree.find_class("name")] == ["On cats", "<Other>"]
-    assert "2 documents · 6 pictures · 6 links" in tree.find_class("numbers")[0].text_content()
-    assert "index.html" in pages[0].read_text(encoding="utf-8")
-    assert write_pages([linked], tmp_path / "linked") == [pages[0], pages[2]]
-    assert {p.name for p in (tmp_path / "linked").glob("*.html")} == {"doc.html", "Doc-2.html", "index.html"}
-    pages[0].write_text("the user's")
-    with pytest.raises(OutputError, match="force=True"):
-        write_pages([linked], tmp_path / "linked")
-    write_pages([linked], tmp_path / "linked", force=True)
-    assert is_untouched(pages[0])
-    assert write_pages([], tmp_path / "none") == []
-    assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize(
-    ("identifier", "name"),
-    [
-        ("a/b/../c", "a-b-..-c"),
-        ("../../etc", "etc"),
-        ("index", "index-2"),
-        ("", "document"),
-        ("\x00", "document"),
-        ("größe 1", "größe-1"),
-        ("x" * 200, "x" * 60),
-    ],
-)
-def test_page_names_fit_every_file_system(identifier, name):
-    assert page_name(identifier, {"index"}) == name
-
-
-def test_longer_names_go_before_numbers():
-    taken = {"index", "a-index"}
-    names = [page_name("index", taken, "a/index", "b/a/index") for _ in range(3)]
-    assert names == ["b-a-index", "index-2", "index-3"]
-
-
-def test_a_page_knows_whether_it_was_changed(linked, tmp_path):
-    page = tmp_path / "a.html"
-    write_page(linked, page)
-    data = page.read_bytes()
-    assert is_untouched(page)
-    for changed in (data + b" ", data.replace(b"cat", b"dog", 1), data[:-1], data.replace(b"sha256", b"sha257"), b""):
-        page.write_bytes(changed)
-        assert not is_untouched(page)
-    assert not is_untouched(tmp_path / "gone.html")
-    assert not is_untouched(tmp_path)
 
 
 def test_a_page_without_explanations_knows_nothing_of_them(linked):

@@ -1,4 +1,4 @@
-"""Write one linked document as what the name of the file says."""
+"""Write one linked document in the format that the name of the file says."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from iconotext.errors import OutputError
-from iconotext.report.as_html import write_page
 from iconotext.report.as_json import json_array, json_lines
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
+from iconotext.report.reading_page import write_page
 from iconotext.types import LinkedDocument
 from iconotext.write import write_text
 
@@ -41,4 +41,4 @@ WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
         [linked], path, force=force, explained=any(link.explanation for link in linked.links)
     ),
 }
-"""Suffix, in lower case, to what writes such a file."""
+"""By suffix, in lower case, the function that writes such a file."""

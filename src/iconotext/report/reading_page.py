@@ -1,4 +1,4 @@
-"""Linked documents as pages to read: the text, its pictures beside it, and a thread from each to its sentences.
+"""The reading view: the text, its images beside it, and a line from each to its sentences, as one HTML page.
 
 A page is one file. It asks the network for nothing, and its Content-Security-Policy lets run only the one script that
 we wrote; text of the document comes in through Jinja's escaping alone.
@@ -7,47 +7,41 @@ we wrote; text of the document comes in through Jinja's escaping alone.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, count, groupby
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iconotext.plain_text import percent, readable
-from iconotext.report.carried import carried_by
 from iconotext.report.embedded import Embedded, embed
-from iconotext.report.explained import explained_data
+from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import asset, filled, policy_hash
-from iconotext.report.related import related_data
+from iconotext.report.relations import relation_data
 from iconotext.report.seal import sealed
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
 
-if TYPE_CHECKING:
-    from iconotext.report.manifest import Record
-
 PACKAGE = "iconotext.report"
-"""Where the templates are."""
+"""The package that holds the templates."""
 
 HUES = 6
-"""Colours of the threads, ``hue-0`` to ``hue-5`` in the style sheet; the next picture takes the next one."""
+"""Colours of the lines, ``hue-0`` to ``hue-5`` in the style sheet; images take them in turn."""
 
 LONGEST_WORD = 16
-"""Characters at the end of a sentence that may be kept on one line; a narrow phone shows some 35."""
-
-CARD_SIDE = 360
-"""Pixels of the longer side of a picture on the index page."""
+"""A last word of at most so many characters stays on one line with the number of the image behind it."""
 
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A sentence on the page, its end apart; ``images`` and ``hue`` are those of its links, strongest first."""
+    """A sentence on the page, in two parts: ``end`` stays with the number of the image that follows it.
+
+    ``images`` are those of its links, strongest first; ``hue`` is the colour of the first.
+    """
 
     number: int
     text: str
@@ -60,7 +54,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A picture on the page."""
+    """An image on the page."""
 
     number: int
     source: str
@@ -75,7 +69,7 @@ class _Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A block on the page and the pictures that stand after it."""
+    """A block on the page and the images that stand after it."""
 
     spans: tuple[_Span, ...]
     figures: tuple[_Figure, ...]
@@ -85,7 +79,7 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     """The reading view of one document, a whole HTML page.
 
     Args:
-        linked: The document; its files are read for the pictures. One that cannot be read shows why instead.
+        linked: The document; the files of its images are read. In place of one that cannot be read the page says why.
         index: Address of the page that lists this one among others, or None.
     """
     document = linked.document
@@ -104,12 +98,13 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     runs: list[tuple[Kind, list[_Passage]]] = [
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
-    explained = explained_data(linked)
+    explained = explanation_data(linked)
     parts = ("reading", "explanation") if explained else ("reading",)
     script = "".join(asset(PACKAGE, f"{part}.js") for part in parts)
-    return _page(
+    return filled(
+        PACKAGE,
         "reading.html",
-        styles=[f"{part}.css" for part in parts],
+        style=[f"{part}.css" for part in parts],
         title=readable(title(document)),
         heading=heading,
         address=readable(document.meta.get("address", "")),
@@ -147,11 +142,6 @@ def show(linked: LinkedDocument) -> NotebookView:
     )
 
 
-def index_page(records: Sequence[Record]) -> str:
-    """A page that leads to other pages, in the order given."""
-    return _page("index.html", styles=["reading.css"], title="Linked documents", cards=records, script_hash=None)
-
-
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
     """Write the page of one document.
 
@@ -159,36 +149,6 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
     """
     write_text(path, sealed(reading_page(linked)), force=force)
-
-
-def card_image(linked: LinkedDocument) -> Embedded | None:
-    """The picture with the strongest link, small; None without links."""
-    if not linked.links:
-        return None
-    best = linked.links[0].image
-    return embed(linked.document.images, [best], longer_side=CARD_SIDE)[best]
-
-
-def page_name(identifier: str, taken: set[str], *longer: str) -> str:
-    """A file name without suffix for a document, fit for every file system and not yet taken; it is added to those.
-
-    Names that differ only in upper and lower case count as the same, as some file systems see it.
-
-    Args:
-        identifier: What the document is called.
-        taken: Names that are in use, in lower case.
-        longer: Other names for it, to be tried before a number is put behind the first.
-    """
-    base = _plain(identifier)
-    numbered = (f"{base}-{number}" for number in count(2))
-    name = next(name for name in chain([base], map(_plain, longer), numbered) if name.casefold() not in taken)
-    taken.add(name.casefold())
-    return name
-
-
-def _plain(identifier: str) -> str:
-    plain = unicodedata.normalize("NFC", readable(identifier))
-    return re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:60].rstrip("-._") or "document"
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
@@ -221,7 +181,7 @@ def _carried(linked: LinkedDocument, link: Link) -> str:
 
 
 def _last_word(text: str) -> int:
-    """Where the last word begins, to which the number of the picture clings; a very long one may break before it."""
+    """Where the last word begins; of a very long one, where its last character begins."""
     start = text.rfind(" ") + 1
     return start if len(text) - start <= LONGEST_WORD else len(text) - 1
 
@@ -230,9 +190,9 @@ def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: 
     first: dict[str, int] = {}
     figures = []
     for number, image in enumerate(linked.document.images):
-        picture = embedded.get(number) or Embedded(None, problem=image.problem)
-        # The same picture twice is in the file once: the script shows the first one's data in the second's place.
-        original = number if picture.digest is None else first.setdefault(picture.digest, number)
+        shown = embedded.get(number) or Embedded(None, problem=image.problem)
+        # The same image twice is in the file once: the script shows the data of the first in both places.
+        original = number if shown.digest is None else first.setdefault(shown.digest, number)
         figures.append(
             _Figure(
                 number=number,
@@ -241,7 +201,7 @@ def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: 
                 caption=_readable(image.caption),
                 hue=number % HUES,
                 note=_note(by_image.get(number, [])),
-                embedded=picture,
+                embedded=shown,
                 repeats=None if original == number else original,
                 carried=_carried(linked, by_image[number][0]) if number in by_image else "",
             )
@@ -283,7 +243,7 @@ def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
             for image in linked.document.images
         ],
         **explained,
-        **related_data(linked),
+        **relation_data(linked),
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -294,9 +254,5 @@ def _weights(link: Link, kinds: Sequence[Evidence]) -> list[float]:
 
 
 def _finite(value: float) -> float:
-    """Four digits are more than a thread can show; what is not a number shows as nothing."""
+    """Four digits, more than a line can show; 0 for what is not finite."""
     return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0
-
-
-def _page(template: str, *, styles: Sequence[str], **context: object) -> str:
-    return filled(PACKAGE, template, style=styles, **context)

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from iconotext.relations import CLUE
-from iconotext.report.as_html import reading_page
 from iconotext.report.as_json import json_object
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
-from iconotext.report.related import LABELS, USUAL, related_data, shown_relations
+from iconotext.report.reading_page import reading_page
+from iconotext.report.relations import LABELS, TYPICAL, relation_data, shown_relations
 from tests.report.conftest import link
 
 SAID = {"Visible": 0.75, "Story": 0.9375, "Meta": 0.4999, "Expansion": 0.99}
@@ -25,7 +25,7 @@ def related(made):
 
 
 def test_every_relation_of_clue_has_a_label_and_no_other():
-    assert tuple(LABELS) == tuple(USUAL) == CLUE
+    assert tuple(LABELS) == tuple(TYPICAL) == CLUE
 
 
 def told(*relations):
@@ -79,5 +79,5 @@ def test_a_page_has_labels_and_meanings_for_its_script_and_nothing_without_relat
         "the story behind it",
         "the text gives the story or the circumstances behind the image",
     ]
-    assert related_data(linked) == {}
+    assert relation_data(linked) == {}
     assert '"related"' not in reading_page(linked)
