@@ -30,7 +30,7 @@ from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import FeatureCache
 from iconotext.links.words import file_words
 from iconotext.papers.datasets.labelled.splits import PUBLISHED
-from iconotext.papers.published.alikhani2021 import TABLE_8
+from iconotext.papers.published import published_cells
 from iconotext.recipe.relations import RelationSettings, load_relation_recipe
 from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
@@ -147,7 +147,7 @@ def table(found: dict[str, dict[str, list[float]]], names: tuple[str, ...]) -> s
     """Markdown: a row for each way, a column for each relation, and their mean."""
     lines = ["| |" + "|".join(names) + "|mean|", "|---|" + "---|" * (len(names) + 1)]
     if names == CLUE:
-        published = [TABLE_8["CMCM"][name] for name in names]
+        published = [published_cells("alikhani2021/8")["CMCM"][name][0] for name in names]
         lines.append(
             "|Alikhani 2021, Table 8|" + "|".join(f"{x:.2f}" for x in published) + f"|{np.mean(published):.3f}|"
         )

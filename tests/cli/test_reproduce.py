@@ -13,9 +13,9 @@ from iconotext.cli import reproduce as command
 from iconotext.cli.app import app
 from iconotext.cli.fitted import fitted
 from iconotext.errors import SettingError
-from iconotext.papers.tables import comparison as module
-from iconotext.papers.tables.comparison import Reproduction
-from iconotext.papers.tables.figures_table import Cell, ResultsTable, Value, markdown
+from iconotext.papers.tables import runner as module
+from iconotext.papers.tables.render import Bold, Grid
+from iconotext.papers.tables.runner import Reproduction
 from tests.train.synthetic import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]
@@ -36,20 +36,22 @@ def test_help_shows_examples():
 def test_the_folder_has_the_name_of_the_table(tmp_path, monkeypatch):
     asked = []
 
-    def keep(table, corpus, folder, **more):
-        asked.append((table, folder.as_posix(), more["seeds"], more["source"]))
+    def keep(folder, state):
+        asked.append((folder.as_posix(), state["table"], Path(state.get("from", "none")).name))
         raise SettingError("enough")
 
-    monkeypatch.setattr(module, "reproduce", keep)
+    monkeypatch.setattr(module, "check_state", keep)
     run("hessel2019/S1", "--corpus", "c")
     run("li2021/4", "--corpus", "c", "--from", "d", "--seeds", "3", "--output", "o")
     run("li2021/bias", "--corpus", "c")
+    run("alikhani2021/7", "--corpus", "c")
     assert asked == [
-        ("hessel2019/S1", "reproduced/S1", 1, None), ("li2021/4", "o", 3, Path("d")),
-        ("li2021/bias", "reproduced/li2021/bias", 1, None),
+        ("reproduced/S1", "S1", "none"), ("o", "li2021/4", "d"), ("reproduced/li2021/bias", "li2021/bias", "none"),
+        ("reproduced/alikhani2021", "alikhani2021", "none"),
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_table_is_printed_and_its_progress_goes_to_stderr(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus = write_synthetic(tmp_path / "c", 30)
@@ -88,9 +90,10 @@ def test_no_folder_is_left_where_it_refuses(tmp_path, monkeypatch):
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_table_fits_the_terminal_and_says_all(width):
     groups = ("corpus (ours)", "MSCOCO (published)", "Story-DII (published)", "Story-SIS (published)")
-    cell = Cell(Value(47.5, (33.3, 65.4)), Value(16.7, (0.0, 50.0)), Value(23.3, (20.0, 30.0)))
-    rows = tuple((name, (cell,) * len(groups)) for name in ("Object detection", "TK + ½k", "<b>*a*|[b]</b>"))
-    text = markdown(ResultsTable(groups, rows, "Table 2, and c_d.jsonl", ("A note of $5.",)))
+    columns = [(group, name) for group in groups for name in ("AUC", "p@1 / p@5")]
+    cells = [[Bold("47.5"), "(33.3–65.4)"], [Bold("16.7"), "(0.0–50.0)", "/", Bold("23.3"), "(20.0–30.0)"]]
+    rows = [[name, *cells * len(groups)] for name in ("Object detection", "TK + ½k", "<b>*a*|[b]</b>")]
+    text = Grid("Table 2, and c_d.jsonl", ["", *columns], rows, ["A note of $5."]).markdown()
     console = Console(width=width, record=True, file=io.StringIO())
     for piece in fitted(text, width):
         console.print(piece)

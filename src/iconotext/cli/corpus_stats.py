@@ -219,9 +219,9 @@ def _relations_table(having: dict[str, CorpusStats], headers: list[str]) -> Tabl
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.papers.published.alikhani2021 import TABLE_1, TABLE_2
+    from iconotext.papers.published import published_rates
 
-    published = TABLE_1 | TABLE_2
+    published = published_rates()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("relation", no_wrap=True)
     for header in headers:

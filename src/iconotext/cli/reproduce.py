@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,16 +19,15 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from iconotext.papers.tables.comparison import Reproduction
+    from iconotext.papers.tables.runner import Reproduction
 
 
 def _known(table: str) -> str:
     """A table that there is; said before anything is asked for."""
     with known_errors():
-        from iconotext.papers.tables.rows import OF_RELATIONS, table_name
+        from iconotext.papers.tables.rows import find_table
 
-        if table not in OF_RELATIONS:
-            table_name(table)
+        find_table(table)
     return table
 
 
@@ -127,35 +126,24 @@ def reproduce(
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
     with known_errors(download=download, goes_on=True):
-        from iconotext.errors import SettingError
-        from iconotext.papers.tables.folder import STATE
-        from iconotext.papers.tables.rows import OF_RELATIONS, table_name
-        from iconotext.train.refused import gone_if_refused
+        from iconotext.papers.tables.runner import reproduce as run
 
-        of_relations = table in OF_RELATIONS
-        if of_relations and from_ is not None:
-            raise SettingError(f"from={from_}: table {table} is of one corpus; from=... is for li2021/4")
-        folder = output or Path("reproduced") / ("alikhani2021" if of_relations else table_name(table))
         show = _Bars() if sys.stderr.isatty() else _Lines()
-        with closing(show), gone_if_refused(folder, STATE):
-            options: dict[str, Any] = {
-                "watch": show,
-                "overrides": set_ or [],
-                "only": only or [],
-                "dataset": dataset,
-                "seeds": seeds,
-                "jobs": jobs,
-                "report": show.report,
-                "tell": show.tell,
-            }
-            if of_relations:
-                from iconotext.papers.tables.coherence.comparison import reproduce_coherence
-
-                done = reproduce_coherence(table, corpus, folder, **options)
-            else:
-                from iconotext.papers.tables.comparison import reproduce as run
-
-                done = run(table, corpus, folder, source=from_, **options)
+        with closing(show):
+            done = run(
+                table,
+                corpus,
+                output,
+                watch=show,
+                overrides=set_ or [],
+                only=only or [],
+                dataset=dataset,
+                seeds=seeds,
+                source=from_,
+                jobs=jobs,
+                report=show.report,
+                tell=show.tell,
+            )
         _tell(done, as_json=as_json)
 
 

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError, ShapeError
-from iconotext.papers.analyses.bias import Distances, Pictures, in_words, measure, negative_distances, write_distances
+from iconotext.papers.analyses.bias import (
+    Distances,
+    ImageVectors,
+    in_words,
+    measure,
+    negative_distances,
+    write_distances,
+)
 
 
 def of(training, evaluation):
@@ -21,7 +28,7 @@ def of(training, evaluation):
 
 def document(identifier, vectors, links, names=None):
     rows = np.array(vectors, np.float32)
-    return Pictures(identifier, rows, tuple(names or (f"{identifier}{n}" for n in range(len(rows)))), tuple(links))
+    return ImageVectors(identifier, rows, tuple(names or (f"{identifier}{n}" for n in range(len(rows)))), tuple(links))
 
 
 # Distances

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError
-from iconotext.papers.published.alikhani2021 import LOWEST_T, SMALLEST_EFFECT, TABLE_6
+from iconotext.papers.published import published_cells, published_facts
 from iconotext.papers.studies.preference import pairs_needed, preference, smallest_effect
 
 
@@ -94,8 +94,9 @@ def test_more_pairs_see_smaller_effects():
 
 
 def test_the_published_power_analysis_fits_452_pairs():
-    assert pairs_needed(SMALLEST_EFFECT) == 452
-    assert smallest_effect(452) <= SMALLEST_EFFECT < smallest_effect(451)
+    effect = published_facts("alikhani2021")["smallest_effect"]
+    assert pairs_needed(effect) == 452
+    assert smallest_effect(452) <= effect < smallest_effect(451)
 
 
 @given(st.floats(0.05, 3))
@@ -107,10 +108,10 @@ def test_pairs_needed_is_the_smallest_number(effect):
 
 
 def test_the_published_t_does_not_fit_the_published_shares():
-    row = TABLE_6["Visible"]
-    mean = (row.better - row.worse) / 100
-    deviation = math.sqrt((row.better + row.worse) / 100 - mean**2)
-    assert 16_000 < (LOWEST_T * deviation / mean) ** 2 < 17_000
+    [(better, worse, _, _)] = published_cells("alikhani2021/6")["Visible"].values()
+    mean = (better - worse) / 100
+    deviation = math.sqrt((better + worse) / 100 - mean**2)
+    assert 16_000 < (published_facts("alikhani2021")["lowest_t"] * deviation / mean) ** 2 < 17_000
 
 
 @pytest.mark.parametrize(("power", "significance"), [(0.05, 0.05), (1, 0.05), (0.9, 0), (math.nan, 0.05)])

@@ -4,52 +4,39 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.papers.published.alikhani2021 import TABLE_4, TABLE_5, TABLE_8
-from iconotext.papers.tables import worker
-from iconotext.papers.tables.coherence import comparison as module
-from iconotext.papers.tables.coherence.comparison import reproduce_coherence
-from iconotext.papers.tables.coherence.rows import coherence_rows, data_set
-from iconotext.papers.tables.coherence.tables import differences_to
-from iconotext.papers.tables.rows import OF_RELATIONS
+from iconotext.papers.published import published_cells
+from iconotext.papers.tables.retrieval import data_set
+from iconotext.papers.tables.retrieval_sections import differences_to
+from iconotext.papers.tables.rows import find_table, table_rows
+from iconotext.papers.tables.runner import reproduce
 from iconotext.relations import CITE, CLUE
-from tests.papers.tables.test_hessel2019 import Seen, contents
+from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
 from tests.train.coherent import write_pairs
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=6", "training.epochs=2", "training.batch=24"]
 
 
-@pytest.fixture
-def in_process(monkeypatch):
-    """Training happens here; keys in the set fail."""
-    failing: set[str] = set()
+__all__ = ["in_process"]
 
-    def run(jobs, *, at_once, logs, watch):
-        failed = {key: "out of luck" for key, _ in jobs if key in failing}
-        for key, job in jobs:
-            if key not in failing:
-                worker.work(job, lambda message: None)
-            watch.ended(key, failed.get(key))
-        return failed
 
-    monkeypatch.setattr(module, "run_jobs", run)
-    return failing
+def coherence_rows(name, relations, overrides=()):
+    return [row for row in table_rows(find_table(name), overrides, relations) if row.needed]
 
 
 def made(table, corpus, folder, **more):
-    return reproduce_coherence(table, corpus, folder, **{"watch": Seen(), "overrides": SMALL, **more})
+    return reproduce(table, corpus, folder, **{"watch": Seen(), "overrides": SMALL, **more})
 
 
 # The rows
 
 
-@pytest.mark.parametrize(("relations", "published"), [(CITE, TABLE_4), (CLUE, TABLE_5)])
+@pytest.mark.parametrize(("relations", "published"), [(CITE, 4), (CLUE, 5)])
 def test_every_published_row_has_its_own_recipe(relations, published):
     rows = coherence_rows("alikhani2021/5", relations)
-    assert [row.name for row in rows] == list(published)
+    assert [row.name for row in rows] == list(published_cells(f"alikhani2021/{published}"))
     assert len({row.key for row in rows}) == len(rows)
 
 
@@ -72,7 +59,7 @@ def test_what_the_rows_are_made_of():
 
 def test_tables_7_and_8_need_fewer_rows():
     assert [row.key for row in coherence_rows("alikhani2021/7", CLUE)] == ["cmca", "cmcm"]
-    assert [row.name for row in coherence_rows("alikhani2021/8", CLUE)] == list(TABLE_8)
+    assert [row.name for row in coherence_rows("alikhani2021/8", CLUE)] == list(published_cells("alikhani2021/8"))
 
 
 def test_the_data_set_is_told_by_its_relations():
@@ -92,6 +79,7 @@ def test_what_the_rows_differ_in_cannot_be_set():
 # The whole
 
 
+@pytest.mark.slow
 def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
     corpus = write_pairs(tmp_path)
     in_process.add("cmcm-story")
@@ -126,6 +114,7 @@ def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
     assert set(again.results["rows"]["CMCM Story"]) == {"0", "1"}
 
 
+@pytest.mark.slow
 def test_tables_share_their_models(tmp_path, in_process):
     corpus = write_pairs(tmp_path)
     made("alikhani2021/7", corpus, tmp_path / "out")
@@ -136,6 +125,7 @@ def test_tables_share_their_models(tmp_path, in_process):
     assert before.items() <= contents(tmp_path / "out" / "models").items()
 
 
+@pytest.mark.slow
 def test_another_order_of_rows_or_interruption_changes_no_figure(tmp_path, in_process):
     corpus = write_pairs(tmp_path)
     whole = made("alikhani2021/7", corpus, tmp_path / "whole")
@@ -151,7 +141,7 @@ def test_differences_are_paired_by_query_and_seed():
 
     scores = {"CMCA": {0: score(0.0, 1.0), 1: score(0.5, 0.5)}, "CMCM": {0: score(1.0, 1.0), 1: score(0.5, 1.0)},
               "Base": {7: score(0, 0)}}  # fmt: skip
-    found = differences_to(scores)
+    found = differences_to(scores, "CMCA")
     assert list(found) == ["CMCM"]  # no seed in common with Base
     assert found["CMCM"]["r@1"]["difference"] == pytest.approx(0.375)  # (1 + 0 + 0 + 0.5) / 4
     assert found["CMCM"]["r@10"]["difference"] == 0
@@ -186,12 +176,7 @@ def test_a_data_set_that_is_not_in_the_paper_is_refused(tmp_path):
         made("alikhani2021/5", write_pairs(tmp_path), tmp_path / "out", dataset="MSCOCO")
 
 
-def test_table_6_is_not_among_those_that_are_computed():
-    assert "alikhani2021/6" not in OF_RELATIONS
-    assert len(OF_RELATIONS) == 5
-    assert np.unique(OF_RELATIONS).size == 5
-
-
+@pytest.mark.slow
 def test_a_model_that_was_trained_anew_is_measured_anew(tmp_path, in_process):
     corpus = write_pairs(tmp_path)
     made("alikhani2021/7", corpus, tmp_path / "out", only=["cmcm"])

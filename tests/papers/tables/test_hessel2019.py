@@ -2,23 +2,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results
-from iconotext.papers.published import PUBLISHED
-from iconotext.papers.tables import comparison as module
-from iconotext.papers.tables import pool, worker
+from iconotext.papers.published import published_tables
+from iconotext.papers.tables import job as job_module
+from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.baselines import score_object_detection
-from iconotext.papers.tables.comparison import reproduce
-from iconotext.papers.tables.pool import job_environment, run_jobs
-from iconotext.papers.tables.rows import OWN_KEYS, chosen_rows, table_rows
-from iconotext.papers.tables.worker import Job
+from iconotext.papers.tables.rows import chosen_rows, find_table
+from iconotext.papers.tables.rows import table_rows as rows_of
+from iconotext.papers.tables.runner import reproduce
 from tests.train.synthetic import write_synthetic
 
 SMALL = [
@@ -29,6 +25,13 @@ SMALL = [
     "training.batch=12",
     "training.learning_rate=0.01",
 ]
+
+
+TABLES = {name: table for name, table in published_tables().items() if table.kind == "links"}
+
+
+def table_rows(name, overrides=()):
+    return rows_of(find_table(name), overrides)
 
 
 class Seen:
@@ -56,10 +59,10 @@ class Seen:
 # The rows
 
 
-@pytest.mark.parametrize("table", PUBLISHED)
+@pytest.mark.parametrize("table", TABLES)
 def test_every_published_row_has_its_own_key_and_recipe(table):
     rows = table_rows(table)
-    assert [row.name for row in rows] == list(PUBLISHED[table])
+    assert [row.name for row in rows] == list(TABLES[table].published)
     assert len({row.key for row in rows}) == len(rows)
     baselines = {"li2021/2": ["object-detection"]}.get(table, [] if "/" in table else ["random", "object-detection"])
     assert [row.key for row in rows if row.recipe is None] == baselines
@@ -107,7 +110,7 @@ def test_mean_epochs_are_for_rows_with_hard_negatives():
     assert {recipe.objective.mean_epochs for key, recipe in rows.items() if key != "nostruct"} == {3}
 
 
-@pytest.mark.parametrize("key", OWN_KEYS)
+@pytest.mark.parametrize("key", TABLES["2"].own)
 def test_what_the_table_compares_cannot_be_set(key):
     with pytest.raises(SettingError, match=f"{key}: each row of table 2 has its own"):
         table_rows("2", [f" {key} =half"])
@@ -130,115 +133,15 @@ def test_settings_that_contradict_each_other_are_told(overrides, said):
 
 
 def test_tables_and_rows_that_do_not_exist():
-    with pytest.raises(SettingError, match="there are 2, 3, S1, S2, S3, S4"):
+    with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4"):
         table_rows("1")
+    with pytest.raises(SettingError, match="did you mean alikhani2021/8"):
+        table_rows("alikhani2021/6")  # people's
     with pytest.raises(SettingError, match=r"only=ap2: no such row; there are random \(Random\), .*assignment-half"):
         chosen_rows(table_rows("2"), ["ap2"])
     rows = chosen_rows(table_rows("S1"), ["TK + HARD + ½K", "assignment", " random"])
     assert [row.key for row in rows] == ["random", "top-k-half-hard", "assignment"]
     assert chosen_rows(rows, []) == rows
-
-
-# Processes
-
-
-def fake(monkeypatch, code):
-    """Processes that run some Python instead of training."""
-    head = "import json, sys, os, time, signal; job = json.loads(sys.stdin.readline())\n"
-    monkeypatch.setattr(pool, "COMMAND", (sys.executable, "-S", "-c", head + code))
-
-
-def jobs_of(tmp_path, *keys):
-    return [(key, Job("", [], "", str(tmp_path / key), "", {"key": key})) for key in keys]
-
-
-def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path, monkeypatch):
-    fake(monkeypatch, "time.sleep(0.05); print(json.dumps({'step': [1, 2, 3, 0.5]}), flush=True)")
-    watch = Seen()
-    assert run_jobs(jobs_of(tmp_path, *"abcde"), at_once=2, logs=tmp_path / "logs", watch=watch) == {}
-    running = most = 0
-    for _, what in watch.told:
-        running += 1 if what == "started" else -1
-        most = max(most, running)
-    assert most == 2
-    assert [key for key, what in watch.told if what == "started"] == list("abcde")
-    assert not list((tmp_path / "logs").iterdir())
-
-
-def test_one_that_fails_does_not_stop_the_others(tmp_path, monkeypatch):
-    fake(
-        monkeypatch,
-        "key = job['about']['key']\n"
-        "print('a warning', file=sys.stderr, flush=True)\n"
-        "if key == 'told': print(json.dumps({'error': 'no memory'}), flush=True); sys.exit(1)\n"
-        "if key == 'raised': raise ValueError('what is this')\n"
-        "if key == 'killed': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "if key == 'silent': os._exit(7)\n",
-    )
-    keys = ["told", "good", "raised", "killed", "silent"]
-    watch = Seen()
-    failed = run_jobs(jobs_of(tmp_path, *keys), at_once=1, logs=tmp_path / "logs", watch=watch)
-    assert set(failed) == {"told", "raised", "killed", "silent"}
-    assert failed["told"] == "no memory"
-    assert "ValueError: what is this" in failed["raised"]
-    assert "signal 9" in failed["killed"]
-    assert "status 7: a warning" in failed["silent"]
-    assert {path.name for path in (tmp_path / "logs").iterdir()} == {"raised.txt", "killed.txt", "silent.txt"}
-    assert [(key, what) for key, what in watch.told if what != "started"] == [(key, failed.get(key)) for key in keys]
-
-
-def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "PATIENCE", 0.1 - 2)
-    fake(
-        monkeypatch,
-        "print(json.dumps({'epoch': {'epoch': 1}}), flush=True)\n"
-        "open(job['folder'], 'w').write(str(os.getpid()))\n"
-        "if job['about']['key'] == 'stubborn': time.sleep(60)\n"
-        "sys.stdin.read()\n",  # a good one ends with its standard input
-    )
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        run_jobs(jobs_of(tmp_path, "good", "stubborn"), at_once=2, logs=tmp_path / "logs", watch=Seen(stop_after=1))
-    assert time.monotonic() - started < 20
-    for key in ("good", "stubborn"):
-        if (tmp_path / key).exists() and (pid := (tmp_path / key).read_text()):
-            with pytest.raises(ProcessLookupError):
-                os.kill(int(pid), 0)
-
-
-@pytest.mark.parametrize("ignored", [False, True])
-def test_a_worker_ends_with_whoever_started_it(ignored):
-    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignored else ""  # as nohup and & do
-    code += (
-        "import sys, time; from iconotext.papers.tables.worker import end_with\n"
-        "try:\n    end_with(sys.stdin); print('ready', flush=True); time.sleep(60)\n"
-        "except KeyboardInterrupt: print('stopped', flush=True); import os; os._exit(130)\n"
-    )
-    worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert worker.stdout.readline() == "ready\n"
-    said, _ = worker.communicate(timeout=20)
-    assert (said, worker.returncode) == ("stopped\n", 130)
-
-
-def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
-    for name in pool.THREADS:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(pool, "usable_cores", lambda: 8)
-    assert {job_environment(3)[name] for name in pool.THREADS} == {"2"}
-    assert job_environment(20)["OMP_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
-    assert {job_environment(1)[name] for name in pool.THREADS} == {"1"}
-    monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    assert job_environment(2)["OMP_NUM_THREADS"] == "4"
-    assert pool.default_jobs() == 4
-
-
-def test_the_worker_tells_errors(tmp_path):
-    job = Job('name = "x"\ndim = -1\n', [], str(tmp_path), str(tmp_path / "m"), str(tmp_path / "r"), {})
-    failed = run_jobs([("x", job)], at_once=1, logs=tmp_path / "logs", watch=Seen())
-    assert failed["x"].startswith("recipe: dim: ")
-    assert not list((tmp_path / "logs").iterdir())
 
 
 # The whole
@@ -249,7 +152,7 @@ def in_process(monkeypatch):
     """Training happens here, not in processes of its own; keys in the set fail."""
     failing: set[str] = set()
 
-    def run(jobs, *, at_once, logs, watch):
+    def run(jobs, work, *, at_once, logs, watch):
         failed = {}
         for key, job in jobs:
             watch.started(key)
@@ -261,7 +164,7 @@ def in_process(monkeypatch):
             if key in failing:
                 failed[key] = "out of luck"
             else:
-                worker.work(job, send)
+                job_module.work(job, send)
             watch.ended(key, failed.get(key))
         return failed
 
@@ -273,6 +176,7 @@ def contents(folder: Path) -> dict[str, float]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_whole_table(corpus, tmp_path, in_process):
     in_process.add("assignment")
     folder = tmp_path / "out"
@@ -280,7 +184,7 @@ def test_a_whole_table(corpus, tmp_path, in_process):
     assert done.failed == {"assignment": "out of luck"}
     table = (folder / "table.md").read_text().replace("\\_", "_")
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| ")}
-    assert list(rows)[1:] == list(PUBLISHED["2"])
+    assert list(rows)[1:] == list(TABLES["2"].published)
     assert "MSCOCO (published)" in table
     assert "Story" not in table
     assert "98.9" in rows["DC"]
@@ -320,6 +224,7 @@ def test_a_whole_table(corpus, tmp_path, in_process):
     assert "failed" not in (folder / "table.md").read_text()
 
 
+@pytest.mark.slow
 def test_some_rows_only_and_all_published_columns(corpus, tmp_path, in_process):
     watch = Seen()
     done = reproduce("S3", corpus, tmp_path, watch=watch, overrides=SMALL, only=["nostruct-hard", "random"])
@@ -425,6 +330,7 @@ def test_without_links_in_the_test_split_there_is_nothing_to_show(tmp_path):
             reproduce("2", corpus, tmp_path / f"out{number}", watch=Seen(), overrides=SMALL)
 
 
+@pytest.mark.slow
 def test_processes_train_are_interrupted_and_go_on(corpus, tmp_path):
     overrides = [*SMALL, "training.epochs=30"]
     calls = {"overrides": overrides, "only": ["nostruct", "dense"]}

@@ -10,16 +10,16 @@ import pytest
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import read_results
-from iconotext.papers.published import PUBLISHED
-from iconotext.papers.published.li2021 import EXPLAINED_BY_SPREAD
+from iconotext.papers.published import published_facts
 from iconotext.papers.tables import bias
-from iconotext.papers.tables.comparison import reproduce
-from iconotext.papers.tables.rows import LI_OWN_KEYS, reference_row, table_name, table_rows
+from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.rows import find_table
+from iconotext.papers.tables.runner import reproduce
 from iconotext.papers.tables.runs import Arrays, runs_of
 from iconotext.recipe import load_recipe
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
-from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
+from tests.papers.tables.test_hessel2019 import TABLES, Seen, contents, in_process, table_rows
 from tests.train.synthetic import write_synthetic
 
 __all__ = ["in_process"]
@@ -37,23 +37,24 @@ def again(table, corpus, folder, **more):
 
 
 def test_published_figures_that_stand_in_two_places_agree():
-    ours = PUBLISHED["li2021/2"]["Ours"]["Story-DII"]
-    assert PUBLISHED["li2021/3"]["1 Ours, C+I+D"]["Story-DII"] == ours
-    assert PUBLISHED["li2021/4"]["2 Unsupervised"]["Story-DII"] == ours
-    assert PUBLISHED["li2021/bias"]["Ours"]["Story-DII"] == ours
-    hessel = PUBLISHED["2"]["Object detection"]
-    for dataset, figures in PUBLISHED["li2021/2"]["Object detection"].items():
+    published = {name: table.published for name, table in TABLES.items()}
+    ours = published["li2021/2"]["Ours"]["Story-DII"]
+    assert published["li2021/3"]["1 Ours, C+I+D"]["Story-DII"] == ours
+    assert published["li2021/4"]["2 Unsupervised"]["Story-DII"] == ours
+    assert published["li2021/bias"]["Ours"]["Story-DII"] == ours
+    hessel = published["2"]["Object detection"]
+    for dataset, figures in published["li2021/2"]["Object detection"].items():
         assert figures == hessel[dataset]
-    assert all(cells == {} for cells in PUBLISHED["li2021/5"].values())
-    for before, after in EXPLAINED_BY_SPREAD.values():
+    assert all(cells == {} for cells in published["li2021/5"].values())
+    for before, after in published_facts("li2021")["explained_by_spread"].values():
         assert before > after
 
 
 def test_names_of_tables():
-    assert [table_name(name) for name in ("2", "hessel2019/S1", "li2021/bias")] == ["2", "S1", "li2021/bias"]
+    assert [find_table(name).name for name in ("2", "hessel2019/S1", "li2021/bias")] == ["2", "S1", "li2021/bias"]
     for wrong in ("li2021/1", "hessel2019/li2021/2", "hessel2019/", "../2", ""):
         with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4, li2021/2"):
-            table_name(wrong)
+            find_table(wrong)
 
 
 # What each row of Table 3 is made of, by hand: (weights C, I, D), image encoder reads regions, concepts, Transformers.
@@ -81,7 +82,12 @@ def test_rows_of_the_ablation(key, weights, regions, concepts, layers):
     assert (recipe.image.kind == "regions") == regions
     if regions:
         assert (recipe.image.concepts, recipe.image.layers > 0) == (concepts, layers)
-    assert next(iter(rows)) == reference_row(table_rows("li2021/3")).key == "transformer"
+    assert next(iter(rows)) == TABLES["li2021/3"].reference == "transformer"
+
+
+def test_rows_are_compared_with_the_paper_s_own_model():
+    for name, own in {"2": "NoStruct", "li2021/2": "Ours", "li2021/4": "2 Unsupervised"}.items():
+        assert Comparison(TABLES[name], table_rows(name), None, None, None).reference == own
 
 
 def test_rows_of_the_other_comparisons():
@@ -97,7 +103,6 @@ def test_rows_of_the_other_comparisons():
         ("supervised-transformer", True), ("transformer", False),
     ]  # fmt: skip
     assert [row.key for row in table_rows("li2021/2")] == ["object-detection", "nostruct", "mullink", "transformer"]
-    assert reference_row(table_rows("2")).key == "nostruct"
 
 
 def test_settings_for_one_row_count_before_those_for_all():
@@ -111,7 +116,7 @@ def test_settings_for_one_row_count_before_those_for_all():
     assert rows["mullink"].name == "mullink"
 
 
-@pytest.mark.parametrize("key", LI_OWN_KEYS)
+@pytest.mark.parametrize("key", TABLES["li2021/3"].own)
 def test_what_a_table_compares_cannot_be_set_for_all(key):
     with pytest.raises(SettingError, match=f"{key}: each row of table li2021/3 has its own"):
         table_rows("li2021/3", [f"{key}=1"])
@@ -195,6 +200,7 @@ def test_seeds_that_choose_the_validation_documents_have_arrays_of_their_own(tmp
 # Several seeds
 
 
+@pytest.mark.slow
 def test_a_table_over_seeds(corpus, tmp_path, in_process):
     only = ["nostruct", "dense"]
     single = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)
@@ -228,6 +234,7 @@ def test_a_table_over_seeds(corpus, tmp_path, in_process):
     assert done.results == single.results
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_is_told_and_tried_again(corpus, tmp_path, in_process):
     in_process.add("dense-seed1")
     call = {"overrides": SMALL_HESSEL, "only": ["nostruct", "dense"], "seeds": 2}
@@ -245,6 +252,7 @@ def test_a_seed_that_fails_is_told_and_tried_again(corpus, tmp_path, in_process)
     assert "Fewer" not in (tmp_path / "table.md").read_text()
 
 
+@pytest.mark.slow
 def test_killed_in_a_seed_it_goes_on_there(corpus, tmp_path, in_process):
     call = {"overrides": SMALL_HESSEL, "only": ["dense"], "seeds": 2}
 
@@ -278,9 +286,10 @@ def test_seeds_of_other_documents_are_not_averaged(corpus, tmp_path, in_process)
 # The comparisons
 
 
+@pytest.mark.slow
 def test_the_growing_share_of_labels(corpus, tmp_path, in_process):
     done = again("li2021/5", corpus, tmp_path, seeds=2)
-    assert [row["row"] for row in done.results["rows"]] == list(PUBLISHED["li2021/5"])
+    assert [row["row"] for row in done.results["rows"]] == list(TABLES["li2021/5"].published)
     found = done.results["overtaking"]
     assert set(found) == {"MulLink", "Ours"}
     by_name = {row["row"]: row for row in done.results["rows"]}
@@ -309,6 +318,7 @@ def test_a_share_alone_and_no_published_figures(corpus, tmp_path, in_process):
         again("li2021/5", corpus, tmp_path, dataset="MSCOCO")
 
 
+@pytest.mark.slow
 def test_transfer_from_another_corpus(tmp_path, in_process):
     target, source = write_synthetic(tmp_path / "target", 30), write_synthetic(tmp_path / "source", 40, seed=2)
     lines = source.read_text().replace(" here", " yonder").splitlines(keepends=True)
@@ -359,6 +369,7 @@ def test_what_transfer_needs(tmp_path, corpus, in_process):
         again("li2021/4", corpus, tmp_path / "out", source=linked)
 
 
+@pytest.mark.slow
 def test_bias(tmp_path, in_process, monkeypatch):
     corpus = write_synthetic(tmp_path / "c", 60)
     vectors = tmp_path / "v.txt"
@@ -400,6 +411,7 @@ def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch)
     assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()
 
 
+@pytest.mark.slow
 def test_object_detection_stands_in_table_2(corpus, tmp_path, in_process):
     done = again("li2021/2", corpus, tmp_path, only=["object-detection", "mullink"], dataset="Story-DII")
     assert [row["row"] for row in done.results["rows"]] == ["MulLink"]

@@ -32,7 +32,7 @@ BINS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
+class ImageVectors:
     """The images of a document.
 
     Attributes:
@@ -123,7 +123,7 @@ class Bias:
         return found
 
 
-def negative_distances(documents: Sequence[Pictures], *, batch: int = BATCH, seed: int = 0) -> Distances:
+def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH, seed: int = 0) -> Distances:
     """Distances of gold images to the negatives of training and of evaluation.
 
     The documents are put at random into batches, of ``batch`` or a few more. The negatives of a gold image are all
@@ -257,7 +257,7 @@ def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
     write_figure(draw, path, width=6.2, height=3.6, force=force)
 
 
-def _check(documents: Sequence[Pictures]) -> None:
+def _check(documents: Sequence[ImageVectors]) -> None:
     dim = documents[0].vectors.shape[-1]
     for each in documents:
         images = len(each.names)
@@ -271,7 +271,7 @@ def _check(documents: Sequence[Pictures]) -> None:
 
 
 def _of_batch(
-    documents: Sequence[Pictures],
+    documents: Sequence[ImageVectors],
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
     """For each document of a batch its distances to strangers, to its own images, and its gold pairs."""
     from scipy.spatial.distance import cdist

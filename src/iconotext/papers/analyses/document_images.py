@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.papers.analyses.bias import Pictures
+from iconotext.papers.analyses.bias import ImageVectors
 
 if TYPE_CHECKING:
     from iconotext.features import ImageBackbone
@@ -47,7 +47,7 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
     return [document for _, document in sorted(kept, key=lambda each: each[0])]
 
 
-def document_images(documents: Iterable[Document], image: ImageBackbone | FeatureTable) -> Iterator[Pictures]:
+def document_images(documents: Iterable[Document], image: ImageBackbone | FeatureTable) -> Iterator[ImageVectors]:
     """Encode the images of documents; those that cannot be read are left out, with their links.
 
     Args:
@@ -64,7 +64,7 @@ def document_images(documents: Iterable[Document], image: ImageBackbone | Featur
         places = {number: place for place, number in enumerate(good)}
         links = tuple((sentence, places[number]) for sentence, number in document.links or () if number in places)
         names = tuple(_name(document, number) for number in good)
-        yield Pictures(document.id, vectors, names, links)
+        yield ImageVectors(document.id, vectors, names, links)
 
 
 def _vectors(document: Document, image: ImageBackbone | FeatureTable) -> tuple[Sequence[int], FloatMatrix]:

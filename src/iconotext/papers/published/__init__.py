@@ -1,12 +1,154 @@
-"""The results tables of the papers, as published, a module for each paper."""
+"""The tables of the three papers: rows, settings and published figures, a TOML file for each paper."""
 
 from __future__ import annotations
 
-from iconotext.papers.published import hessel2019, li2021
-from iconotext.papers.published.figures import Figures, Table
-from iconotext.papers.published.hessel2019 import DENSITY, EXPLAINED, LOWEST_CORRELATION, NEGATIVES
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
-__all__ = ["DENSITY", "EXPLAINED", "LOWEST_CORRELATION", "NEGATIVES", "PUBLISHED", "Figures", "Table"]
+PAPERS = ("hessel2019", "li2021", "alikhani2021")
 
-PUBLISHED: dict[str, Table] = {**hessel2019.TABLES, **li2021.TABLES}
-"""Name of the table to its rows: those of Hessel 2019 have a number alone, others their paper's name before it."""
+Figures = tuple[float, ...]
+"""What stands in a cell; ``PublishedTable.figures`` names them."""
+
+Cells = Mapping[str, Mapping[str, Figures]]
+"""Name of the row to name of the column, mostly a data set, to figures; cells without figures are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """How the model of a row is made.
+
+    Attributes:
+        name: As published; ``{relation}`` in it makes a row for each relation of the corpus.
+        key: For files and the command line.
+        recipe: Name of the recipe; None where nothing is trained.
+        settings: Keys of the recipe to other values.
+        transferred: Whether the model is trained on another corpus, and only applied to the table's.
+        needed: Whether the table itself needs it; else it is a row of another table of the same models.
+    """
+
+    name: str
+    key: str
+    recipe: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    transferred: bool = False
+    needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A table as its paper has it.
+
+    Attributes:
+        name: ``2``, ``li2021/3``, ...
+        title: For people.
+        paper: Author and year.
+        figures: What the figures of a cell are.
+        columns: In the published order.
+        datasets: Whose figures there are.
+        published: The figures.
+        rows: How each row is made; empty where the table cannot be made anew.
+        kind: What is measured of a row: links of documents, or retrieval of images by texts.
+        state: What the folder of the table is made for: the table's name, or the paper's where tables share models.
+        reference: Key of the row that the others are compared with.
+        compares: Whether rows are compared with each other even when there is one seed.
+        own: What the rows differ in, so that it cannot be set for all of them.
+        mixed: Whether a setting for all rows is only for those whose encoders have it.
+        sections: What stands beside the table: ``shares``, ``bias``.
+        notes: What a reader must know of the published table.
+    """
+
+    name: str
+    title: str
+    paper: str
+    figures: tuple[str, ...]
+    columns: tuple[str, ...]
+    datasets: tuple[str, ...]
+    published: Cells
+    rows: tuple[PublishedRow, ...]
+    kind: Literal["links", "retrieval"]
+    state: str
+    reference: str
+    compares: bool
+    own: tuple[str, ...]
+    mixed: bool
+    sections: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@cache
+def published_tables() -> dict[str, PublishedTable]:
+    """Name of each table of the three papers to the table."""
+    found = {}
+    for paper in PAPERS:
+        content = _content(paper)
+        for name in content["tables"]:
+            found[name] = _table(content, name)
+    return found
+
+
+def published_cells(table: str) -> Cells:
+    """The figures of a table."""
+    return published_tables()[table].published
+
+
+def published_rates() -> dict[str, float]:
+    """Relation to the share of pairs that have it, in percent (Alikhani 2021, Tables 1 and 2)."""
+    tables = (published_cells("alikhani2021/1"), published_cells("alikhani2021/2"))
+    return {relation: figures[0] for cells in tables for relation, each in cells.items() for figures in each.values()}
+
+
+def published_facts(paper: str) -> dict[str, Any]:
+    """Figures that a paper tells outside of its tables; the TOML file says what they are."""
+    facts: dict[str, Any] = _content(paper)["facts"]
+    return facts
+
+
+@cache
+def _content(paper: str) -> dict[str, Any]:
+    return tomllib.loads((files(__name__) / f"{paper}.toml").read_text(encoding="utf-8"))
+
+
+def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
+    given = content["tables"][name]
+    rows = _rows(content, given)
+    columns = tuple(given.get("columns", ()))
+    published: dict[str, dict[str, Figures]] = {
+        row.name: {} for row in rows if row.needed and "{relation}" not in row.name
+    }
+    for row, cells in given.get("published", {}).items():
+        published[row] = {column: tuple(cell) for column, cell in zip(columns, cells, strict=True) if cell}
+    return PublishedTable(
+        name=name,
+        title=given["title"],
+        paper=content["paper"],
+        figures=tuple(given.get("figures", content.get("figures", ()))),
+        columns=columns,
+        datasets=tuple(content.get("datasets", columns)),
+        published=published,
+        rows=rows,
+        kind=content["kind"],
+        state=content.get("state", name),
+        reference=content["reference"],
+        compares=content.get("compares", False),
+        own=tuple(content["own"]),
+        mixed=content.get("mixed", False),
+        sections=tuple(given.get("sections", ())),
+        notes=tuple(given.get("notes", ())),
+    )
+
+
+def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[PublishedRow, ...]:
+    group: dict[str, dict[str, Any]] = content["rows"][table["rows"]] if "rows" in table else {}
+    rows = []
+    for name, row in group.items():
+        recipe = f"{content['recipes']}/{row['recipe']}" if "recipe" in row else None
+        settings = {**table.get("set", {}), **row.get("set", {})} if recipe else {}
+        key = row.get("key") or row["recipe"]
+        needed = name in table.get("only", group)
+        rows.append(PublishedRow(name, key, recipe, settings, row.get("transferred", False), needed))
+    return tuple(rows)

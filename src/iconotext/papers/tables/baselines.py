@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
+from iconotext.papers.tables.comparison import Tell
 from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
-from iconotext.papers.tables.rows import DETECTION, RANDOM
+from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
 
-Tell = Callable[[str], None]
+
+def score_baselines(
+    rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, tell: Tell
+) -> list[str]:
+    """Score the rows that nothing is trained for, unless that was done before.
+
+    Args:
+        rows: Of which some are such.
+        prepared: The corpus.
+        corpus: Its file.
+        recipe: Of a trained row; says which features.
+        folder: Of the table.
+        tell: Told what is done.
+
+    Returns:
+        What a reader must know.
+    """
+    keys = {row.key for row in rows}
+    if RANDOM in keys:
+        score_random(prepared, corpus, folder)
+    problem = score_object_detection(corpus, recipe, folder, tell) if DETECTION in keys else None
+    return [] if problem is None else [f"Object detection: not possible here: {problem}."]
 
 
 def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.papers.analyses.bias import Pictures, in_words, measure, negative_distances, write_distances
+from iconotext.papers.analyses.bias import Bias, ImageVectors, in_words, measure, negative_distances, write_distances
 from iconotext.papers.analyses.difficulty import spread
 from iconotext.papers.analyses.explained import Explained, explained_by_spread
-from iconotext.papers.published.li2021 import EXPLAINED_BY_SPREAD
+from iconotext.papers.published import published_facts
 from iconotext.papers.tables.baselines import word_vector_file
+from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.differences import BySeed
-from iconotext.papers.tables.section import Section, figure_section, percent, points, table_section
+from iconotext.papers.tables.render import Drawing, Grid, Note, Section, difference, percent, points
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.backbones import Encode
-    from iconotext.papers.analyses.bias import Bias
+    from numpy.typing import NDArray
+
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
+    from iconotext.types import FloatMatrix
 
 FIGURE, FIGURE_PNG = "distances.svg", "distances.png"
 
@@ -31,109 +33,101 @@ DOCUMENTS = 2000
 BEFORE, AFTER = "MulLink", "Ours"
 
 
-def bias_sections(
-    corpus: Path,
-    recipe: Recipe,
-    prepared: Prepared,
-    found: Mapping[str, BySeed],
-    folder: Path,
-    *,
-    dataset: str | None,
-    tell: Callable[[str], None],
-) -> tuple[list[Section], dict[str, Any]]:
+def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
     """Measure the distances, draw them, and fit the regressions of the models that are there.
 
     Args:
-        corpus: With gold links.
-        recipe: Of MulLink; says which features.
-        prepared: The corpus as MulLink reads it: with the pooled features of its pictures.
+        comparison: Its first row is MulLink, which reads the pooled features of its images.
         found: Name of the row to its scores by seed.
-        folder: Where the figure goes.
-        dataset: Of the paper; None for all.
-        tell: Told what is done.
 
     Returns:
         What is shown, and what ``results.json`` says under ``bias`` and ``explained``.
     """
+    prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
-        note = "The bias is not measured: it needs the features of an image backbone or a table of them."
-        return [Section(note + "\n", f"<p>{note}</p>\n")], {"bias": None, "explained": None}
-    tell("distances between pictures")
-    bias = measure(negative_distances(_images(prepared), batch=recipe.training.batch))
+        note = Note("The bias is not measured: it needs the features of an image backbone or a table of them.")
+        return [note], {"bias": None, "explained": None}
+    recipe = next(row.recipe for row in comparison.rows if row.recipe is not None)
+    comparison.tell("distances between pictures")
+    bias = measure(negative_distances(_linked(prepared, prepared.images), batch=recipe.training.batch))
     for name in (FIGURE, FIGURE_PNG):
-        write_distances(bias, folder / name, force=True)
-    sections = [
-        figure_section(FIGURE, "Distances of gold images to the negatives of training and of evaluation"),
-        _bias_table(bias),
-    ]
+        write_distances(bias, comparison.folder / name, force=True)
+    caption = "Distances of gold images to the negatives of training and of evaluation"
+    sections: list[Section] = [Drawing(FIGURE, caption), _bias_grid(bias)]
     facts: dict[str, Any] = {"bias": bias.as_dict(), "explained": None}
     if BEFORE in found and AFTER in found:
-        tell("spread of the documents")
-        notes = []
+        comparison.tell("spread of the documents")
+        published = {
+            name: each
+            for name, each in published_facts("li2021")["explained_by_spread"].items()
+            if comparison.dataset in (None, name)
+        }
+        notes = _about_spread(recipe, prepared)
         explained: Explained | None = None
         try:
-            explained = _explained(corpus, recipe, prepared, found)
-            facts["explained"] = {**explained.as_dict(), "published": _published(dataset)}
+            explained = _explained(comparison.corpus, recipe, prepared, prepared.images, found)
+            facts["explained"] = {**explained.as_dict(), "published": published}
         except CorpusError as error:
             notes.append(f"The regression is not possible here: {error}.")
-        sections.append(_explained_table(explained, corpus, dataset, [*_about_spread(recipe, prepared), *notes]))
+        sections.append(_explained_grid(explained, comparison.corpus, published, notes))
     return sections, facts
 
 
-def _bias_table(bias: Bias) -> Section:
-    """The figures of the distances as a table."""
+def _bias_grid(bias: Bias) -> Grid:
+    """The figures of the distances."""
     rows = [
         [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
         for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
     ]
     columns = ["negatives of", "distances", "mean", "deviation", "lower quartile", "median", "upper quartile"]
-    return table_section("L2 distances between gold and negative images", columns, rows, in_words(bias))
+    return Grid("L2 distances between gold and negative images", columns, rows, in_words(bias))
 
 
-def _images(prepared: Prepared) -> list[Pictures]:
+def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVectors]:
     """Documents with known links, a random part of them where there are many."""
-    assert prepared.images is not None
     documents = np.flatnonzero(np.asarray(prepared.linked))
     if len(documents) > DOCUMENTS:
         documents = np.sort(np.random.default_rng(0).permutation(documents)[:DOCUMENTS])
     found = []
     for document in documents.tolist():
-        rows = np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
-        vectors = np.asarray(prepared.images[rows], np.float32)
-        found.append(Pictures(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
+        rows = _rows_of(prepared, document)
+        vectors = np.asarray(images[rows], np.float32)
+        found.append(ImageVectors(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
     return found
 
 
-def _explained(corpus: Path, recipe: Recipe, prepared: Prepared, found: Mapping[str, BySeed]) -> Explained:
+def _rows_of(prepared: Prepared, document: int) -> np.ndarray[Any, Any]:
+    """Where the images of a document lie."""
+    return np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
+
+
+def _explained(
+    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], found: Mapping[str, BySeed]
+) -> Explained:
     """R² of both models on the documents that both have an AUC of."""
     from iconotext.corpus.store import read_corpus
 
     aucs = {
-        name: {seed: {each.id: each.auc for each in scores.defined} for seed, scores in found[name].items()}
+        name: {seed: {each.id: each.auc or 0.0 for each in scores.defined} for seed, scores in found[name].items()}
         for name in (BEFORE, AFTER)
     }
-    of_all = [set(scores) for by_seed in aucs.values() for scores in by_seed.values()]
-    wanted = set.intersection(*of_all)
+    wanted = set.intersection(*(set(scores) for by_seed in aucs.values() for scores in by_seed.values()))
     numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
     encode = _sentence_vectors(corpus, recipe)
     ids, spreads = [], []
-    assert prepared.images is not None
     for document in read_corpus(corpus):
-        number = numbers.get(document.id) if document.id in wanted else None
-        if number is None:
-            continue
-        rows = np.asarray(prepared.image_rows[prepared.image_offsets[number] : prepared.image_offsets[number + 1]])
-        texts = encode([sentence.text for sentence in document.sentences])
-        ids.append(document.id)
-        spreads.append((spread(np.asarray(prepared.images[rows], np.float32)), spread(texts)))
+        if document.id in wanted and document.id in numbers:
+            vectors = np.asarray(images[_rows_of(prepared, numbers[document.id])], np.float32)
+            texts = encode([sentence.text for sentence in document.sentences])
+            ids.append(document.id)
+            spreads.append((spread(vectors), spread(texts)))
     before, after = (
-        {seed: [float(scores[each] or 0.0) for each in ids] for seed, scores in aucs[name].items()}
-        for name in (BEFORE, AFTER)
+        {seed: [scores[each] for each in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
     )
     return explained_by_spread(before, after, spreads)
 
 
-def _sentence_vectors(corpus: Path, recipe: Recipe) -> Encode:
+def _sentence_vectors(corpus: Path, recipe: Recipe) -> Callable[[Sequence[str]], FloatMatrix]:
     """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
     from iconotext.corpus.store import read_corpus
     from iconotext.evaluate.backbones import mean_word_vectors
@@ -162,7 +156,9 @@ def _about_spread(recipe: Recipe, prepared: Prepared) -> list[str]:
     ]
 
 
-def _explained_table(explained: Explained | None, corpus: Path, dataset: str | None, notes: list[str]) -> Section:
+def _explained_grid(
+    explained: Explained | None, corpus: Path, published: Mapping[str, Sequence[float]], notes: Sequence[str]
+) -> Grid:
     rows = []
     if explained is not None:
         cells = [
@@ -172,13 +168,8 @@ def _explained_table(explained: Explained | None, corpus: Path, dataset: str | N
                 (explained.after, explained.after_interval),
             )
         ]
-        ends = f"({points(explained.interval[0])} to {points(explained.interval[1])})"
-        rows.append([f"{corpus.stem} (ours)", *cells, f"{points(explained.difference)} {ends}"])
-    for name, (before, after) in _published(dataset).items():
+        rows.append([f"{corpus.stem} (ours)", *cells, difference(explained.difference, *explained.interval)])
+    for name, (before, after) in published.items():
         rows.append([f"{name} (published)", f"{before}", f"{after}", points((after - before) / 100)])
     title = "Share of the variance of the AUC that spread explains, in percent"
-    return table_section(title, ["", BEFORE, AFTER, "difference"], rows, notes)
-
-
-def _published(dataset: str | None) -> dict[str, tuple[int, int]]:
-    return {name: each for name, each in EXPLAINED_BY_SPREAD.items() if dataset in (None, name)}
+    return Grid(title, ["", BEFORE, AFTER, "difference"], rows, notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS
 from iconotext.evaluate.seeds import differences, spread_over_seeds
-from iconotext.papers.tables.section import Section, percent, points, table_section
+from iconotext.papers.tables.render import Grid, difference, percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation
@@ -21,7 +21,7 @@ BySeed = Mapping[int, "Evaluation"]
 """Seed to scores."""
 
 
-def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Section | None, dict[str, dict[str, Any]]]:
+def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
     """Compare every row with one of them.
 
     Args:
@@ -33,35 +33,34 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Section | 
         ``difference``.
     """
     facts: dict[str, dict[str, Any]] = {}
-    lines, notes = [], []
+    lines, notes = [], [
+        "In points. Spread: standard deviation over the seeds. Differences are paired, document by document and seed "
+        "by seed; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew, and in how many "
+        "seeds the difference has this sign.",
+    ]  # fmt: skip
     for name, by_seed in rows.items():
         spread = spread_over_seeds(list(by_seed.values()))
-        facts[name] = {"spread": spread, "difference": None}
-        cells = [f"± {percent(spread[metric])}" if spread[metric] is not None else "–" for metric in SHOWN]
-        found: dict[str, Difference] | None = None
-        if name != reference and reference in rows and set(by_seed) & set(rows[reference]):
+        found: dict[str, Difference] = {}
+        if name != reference and set(by_seed) & set(rows.get(reference, {})):
             try:
                 found = differences(by_seed, rows[reference])
             except CorpusError as error:
                 notes.append(f"{name} cannot be compared: {error}.")
-        if found is not None:
-            facts[name]["difference"] = {"to": reference, **{metric: each.as_dict() for metric, each in found.items()}}
-        told = [_told(found[metric]) if found is not None else "–" for metric in SHOWN]
-        lines.append([name, f"{len(by_seed)}", *(text for pair in zip(cells, told, strict=True) for text in pair)])
+        dicts = {metric: each.as_dict() for metric, each in found.items()}
+        facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if found else None}
+        cells = [name, f"{len(by_seed)}"]
+        for metric in SHOWN:
+            cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
+            cells.append(_told(found[metric]) if found else "–")
+        lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
     columns = ["", "seeds"]
     for metric in SHOWN:
         columns += [f"{LABELS[metric]}: spread", f"{LABELS[metric]} − {reference}"]
-    notes.insert(
-        0,
-        "In points. Spread: standard deviation over the seeds. Differences are paired, document by document and seed "
-        "by seed; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew, and in how many "
-        "seeds the difference has this sign.",
-    )
-    return table_section(f"Differences to {reference}", columns, lines, notes), facts
+    return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 
 def _told(found: Difference) -> str:
-    interval = f"{points(found.difference)} ({points(found.low)} to {points(found.high)})"
+    interval = difference(found.difference, found.low, found.high)
     return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from iconotext.errors import OutputError, SettingError
 from iconotext.write import write_text
@@ -59,9 +59,9 @@ def _shown(value: Any) -> str:
     return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
 
 
-def results_path(folder: Path, key: str) -> Path:
-    """Scores of the test documents of a row."""
-    return folder / "results" / f"{key}.parquet"
+def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "links") -> Path:
+    """What was measured of a row on the test documents."""
+    return folder / "results" / f"{key}{'.parquet' if kind == 'links' else '.json'}"
 
 
 def model_folder(folder: Path, key: str) -> Path:

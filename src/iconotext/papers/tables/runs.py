@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.embed.folder import RECIPE
-from iconotext.papers.tables.folder import about_results, model_folder, results_path
 from iconotext.papers.tables.rows import Row
-from iconotext.papers.tables.worker import Job
-from iconotext.recipe import Recipe, dump_recipe
+from iconotext.recipe import Recipe
 from iconotext.train.prepare import prepare, prepared_key
-from iconotext.train.run import finished
 
 if TYPE_CHECKING:
     from iconotext.train.prepare import Report
@@ -74,7 +70,9 @@ class Arrays:
             CorpusError: A corpus is not there.
         """
         self._corpora, self._report = corpora, report
-        keys = {row.key: prepared_key(row.recipe, [corpora(row)]) for row in rows if row.recipe is not None}
+        recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
+        self._first_seeds = {key: recipe for key, (recipe, _) in recipes.items()}
+        keys = {row: prepared_key(recipe, [corpus]) for row, (recipe, corpus) in recipes.items()}
         self.keys = list(dict.fromkeys(keys.values()))
         alone = len(self.keys) == 1
         self._folders = {row: folder / ARRAYS if alone else folder / ARRAYS / key[:12] for row, key in keys.items()}
@@ -88,43 +86,8 @@ class Arrays:
             CorpusError, FeatureError: See ``prepare``.
         """
         corpora, shared = [self._corpora(run.row)], self._folders[run.row.key]
-        assert run.row.recipe is not None
-        first = prepare(run.row.recipe, corpora, shared, report=self._report)
-        if first.meta["drawn"] is None or run.seed == run.row.recipe.seed:
+        own = self._first_seeds[run.row.key]
+        first = prepare(own, corpora, shared, report=self._report)
+        if first.meta["drawn"] is None or run.seed == own.seed:
             return first
         return prepare(run.recipe, corpora, shared.with_name(f"{shared.name}-seed{run.seed}"), report=self._report)
-
-
-def job_of(run: Run, corpus: Path, source: Path | None, prepared: Prepared, folder: Path) -> Job:
-    """What is to be done for a run.
-
-    Args:
-        run: The run.
-        corpus: Of the table.
-        source: What a transferred row is trained on.
-        prepared: The corpus that the run is trained on.
-        folder: Of the table.
-    """
-    about, trained_on = about_results(corpus, run.key), corpus
-    if run.row.transferred:
-        assert source is not None  # was looked at before
-        about, trained_on = {**about, "trained_on": source.name}, source
-    return Job.of(
-        run.recipe,
-        [trained_on],
-        prepared=prepared.folder,
-        folder=model_folder(folder, run.key),
-        results=results_path(folder, run.key),
-        about=about,
-        applied=str(corpus) if run.row.transferred else None,
-    )
-
-
-def done(run: Run, folder: Path) -> bool:
-    """Whether a run has its model and its results."""
-    model = model_folder(folder, run.key)
-    return (
-        finished(model)
-        and results_path(folder, run.key).is_file()
-        and (model / RECIPE).read_text(encoding="utf-8") == dump_recipe(run.recipe)
-    )

@@ -3,9 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.evaluate import Scored, evaluate
-from iconotext.papers.published import DENSITY, NEGATIVES, PUBLISHED
-from iconotext.papers.tables.figures_table import Cell, ResultsTable, Value, html, is_bold, markdown, results_table
+from iconotext.papers.published import published_cells, published_tables
+from iconotext.papers.tables.render import Bold, Grid
+from iconotext.papers.tables.results_grid import is_bold, results_grid
+
+PUBLISHED = {name: table.published for name, table in published_tables().items() if table.kind == "links"}
 
 
 def test_published_figures_hold_together():
@@ -13,14 +17,13 @@ def test_published_figures_hold_together():
         "2": (8, 4), "3": (8, 2), "S1": (12, 4), "S2": (12, 4), "S3": (12, 2), "S4": (12, 2), "li2021/2": (4, 3),
         "li2021/3": (9, 1), "li2021/4": (2, 1), "li2021/5": (7, 0), "li2021/bias": (2, 2),
     }  # fmt: skip
-    assert set(NEGATIVES) == {name for name in PUBLISHED if "/" not in name}
     for table in PUBLISHED.values():
         for row in table.values():
             for data_set, (area, p1, p5) in row.items():
                 assert 0 < p5 <= 100
                 assert 0 < p1 <= 100
                 assert 49 < area <= 100
-                assert data_set in DENSITY
+                assert data_set in TABLE_1
     # what does not depend on b is the same in both tables of the supplement, and in the paper
     for paper, supplement in (("2", ("S1", "S2")), ("3", ("S3", "S4"))):
         for name in ("Random", "Object detection"):
@@ -51,7 +54,7 @@ BOLD_AUC = {
 @pytest.mark.parametrize("name", ["2", "3"])
 def test_bold_auc_is_as_in_the_paper(name):
     for data_set, bold in BOLD_AUC[name].items():
-        column = {row: figures[data_set][0] for row, figures in PUBLISHED[name].items()}
+        column = {row: figures[data_set][0] for row, figures in published_cells(name).items()}
         assert {row for row, value in column.items() if is_bold(value, max(column.values()))} == bold
 
 
@@ -61,7 +64,7 @@ def ours():
 
 
 def test_markdown():
-    text = markdown(results_table({"AP": {"mine": ours()}, "Own": {"mine": ours()}}, PUBLISHED["3"], title="Table 3"))
+    text = results_grid({"AP": {"mine": ours()}, "Own": {"mine": ours()}}, PUBLISHED["3"], title="Table 3").markdown()
     lines = text.splitlines()
     assert lines[0] == "**Table 3**"
     assert lines[2].startswith("|  | mine (ours): AUC | mine (ours): p@1 / p@5 | RQA (published): AUC |")
@@ -74,19 +77,23 @@ def test_markdown():
 
 
 def test_html_escapes_and_is_one_table():
-    table = ResultsTable(("<b>",), (("a & b", (Cell(Value(50.0), Value(1.0), None),)),), "x < y", ("note <i>",))
-    text = html(table)
-    assert "&lt;b&gt;" in text
-    assert "a &amp; b" in text
-    assert "<b>1.0</b> / –" in text
-    assert "note &lt;i&gt;" in text
     from lxml import etree
 
+    columns = ["", ("<b>", "AUC"), ("<b>", "p@1 / p@5")]
+    text = Grid("x < y", columns, [["a & b", "50.0", [Bold("1.0"), "/", "–"]]], ["note <i>"]).html()
+    assert '<th colspan="2" scope="colgroup">&lt;b&gt;</th>' in text
+    assert "a &amp; b" in text
+    assert "<td><b>1.0</b> / –</td>" in text
+    assert "note &lt;i&gt;" in text
     etree.fromstring(f"<div>{text}</div>")
+    plain = Grid("", ["of", "n"], [["a", "<1>"]]).html()
+    assert "<thead><tr><td>of</td>" in plain
+    assert "<caption>" not in plain
+    etree.fromstring(f"<div>{plain}</div>")
 
 
 def test_a_row_without_figures_and_a_pipe_in_a_name():
     empty = evaluate([])
-    text = markdown(results_table({"a|b": {"c": empty}}))
+    text = results_grid({"a|b": {"c": empty}}).markdown()
     assert "| a&#124;b | – | – |" in text
     assert "ours" not in text  # nothing to tell apart

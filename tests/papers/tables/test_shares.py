@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.errors import OutputError, SettingError
 from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.papers.analyses.shares import LabelledShare, overtaking, write_shares
+from iconotext.papers.tables.shares import overtaking, write_shares
 
 
 def scores(*aucs):
@@ -34,22 +33,14 @@ def test_the_share_from_which_on_it_is_better(values, level, expected):
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
 def test_drawn(tmp_path, suffix):
-    supervised = [LabelledShare(0.5, scores(0.6, 0.8)), LabelledShare(0.2, scores(0.5, 0.6))]
+    supervised = {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)}
     path = tmp_path / f"s.{suffix}"
     write_shares(supervised, {"Ours": scores(0.7, 0.7), "cost $2": scores(None)}, path)
     if suffix == "svg":
         text = path.read_text()
         for label in ("supervised", "Ours", "labelled training documents", "AUC", "p@1"):
             assert label in text
-        write_shares(supervised[::-1], {"Ours": scores(0.7, 0.7), "cost $2": scores(None)}, path, force=True)
+        other_order = dict(reversed(supervised.items()))
+        write_shares(other_order, {"Ours": scores(0.7, 0.7), "cost $2": scores(None)}, path)
         assert path.read_text() == text
-    with pytest.raises(OutputError, match="exists already"):
-        write_shares(supervised, {}, path)
-    write_shares(supervised, {}, path, force=True)
-
-
-def test_what_cannot_be_drawn(tmp_path):
-    with pytest.raises(SettingError, match="no supervised model"):
-        write_shares([], {}, tmp_path / "s.svg")
-    with pytest.raises(OutputError, match="svg, png, pdf"):
-        write_shares([LabelledShare(1, scores(0.5))], {}, tmp_path / "s.gif")
+    write_shares(supervised, {}, path)

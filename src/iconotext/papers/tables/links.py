@@ -1,0 +1,240 @@
+"""Tables of links (Hessel 2019, Li 2021): how well each row's model finds the gold links of the test documents."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.embed.folder import METRICS, load_model
+from iconotext.errors import CorpusError
+from iconotext.evaluate.results import METRICS as FIGURES
+from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
+from iconotext.evaluate.seeds import over_seeds
+from iconotext.papers.tables.bias import bias_sections
+from iconotext.papers.tables.comparison import Comparison, Report
+from iconotext.papers.tables.differences import compare_rows
+from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path
+from iconotext.papers.tables.render import Drawing, Section
+from iconotext.papers.tables.results_grid import results_grid
+from iconotext.papers.tables.rows import DETECTION, Row
+from iconotext.papers.tables.runs import runs_of
+from iconotext.papers.tables.shares import share_sections
+from iconotext.train.log import LOG
+
+if TYPE_CHECKING:
+    from iconotext.train.prepared import Prepared
+
+K_OF = {
+    DETECTION: "is best on the test documents, which flatters it, as in the paper",
+    VALIDATION_K: "is best on the validation documents",
+}
+
+Scores = Mapping[str, Mapping[int, Results]]
+"""Name of each line to seed to scores; the seed is 0 where nothing is trained."""
+
+
+def check_corpus(corpus: Path, prepared: Prepared) -> None:
+    """Raise where there is nothing to measure.
+
+    Raises:
+        CorpusError: The corpus has no test documents with gold links.
+    """
+    if not len(prepared.linked_documents("test")):
+        raise CorpusError(
+            f"{corpus}: has no test documents with gold links, so there is nothing to fill the table with; "
+            "`iconotext corpus split` makes a test split"
+        )
+
+
+def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str, Any]) -> None:
+    """Score the test documents with a trained model.
+
+    Args:
+        model: Its folder.
+        prepared: The corpus.
+        path: Parquet file for the scores.
+        about: What is written into it.
+    """
+    import torch
+
+    from iconotext.train.validate import evaluate_split
+
+    stored = load_model(model)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    evaluation = evaluate_split(stored.model.to(device), prepared, stored.recipe, "test", device)
+    write_results(Results(evaluation or Evaluation(()), about), path, force=True)
+
+
+def report(comparison: Comparison) -> Report:
+    """The table, differences, training curves, and what belongs to the table besides.
+
+    Raises:
+        CorpusError: The seeds of a row were evaluated on different documents.
+    """
+    table, scores = comparison.table, _read(comparison)
+    means = {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in scores.items()}
+    trained = {row.name for row in comparison.rows if row.recipe is not None}
+    by_seed = {
+        name: {seed: each.evaluation for seed, each in found.items()}
+        for name, found in scores.items()
+        if name in trained
+    }
+    facts: dict[str, Any] = {}
+    compared: dict[str, dict[str, Any]] = {}
+    sections: list[Section] = []
+    if comparison.seeds > 1 or table.compares:
+        facts["seeds"] = comparison.seeds
+        grid, compared = compare_rows(by_seed, comparison.reference)
+        sections += [grid] if grid else []
+    if comparison.source is not None:
+        facts["from"] = str(comparison.source)
+    if "shares" in table.sections:
+        found, facts["overtaking"] = share_sections(comparison.rows, by_seed, comparison.folder)
+        sections = [*found, *sections]
+    if "bias" in table.sections:
+        found, more = bias_sections(comparison, by_seed)
+        sections, facts = [*sections, *found], facts | more
+    facts["rows"] = [
+        _facts(comparison, line, scores[line.name], means[line.name], compared.get(line.name, {}))
+        for line in _lines(comparison)
+        if line.name in scores
+    ]
+    title = f"{table.title}, and {comparison.corpus.name}"
+    published = {
+        line.name: _published(comparison, line.name)
+        for line in _lines(comparison)
+        if line.name in table.published or line.name in means
+    }
+    ours = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
+    grid = results_grid(ours, published, title=title, notes=_notes(comparison, means, scores))
+    return Report(title, [grid, *sections, *_curves(comparison)], facts)
+
+
+def _lines(comparison: Comparison) -> list[Row]:
+    """The rows of our table: the published ones, and after object detection the other choice of K."""
+    lines = []
+    for row in comparison.rows:
+        lines.append(row)
+        if row.key == DETECTION:
+            lines.append(Row("Object detection, K by validation", VALIDATION_K, None))
+    return lines
+
+
+def _keys(row: Row, seeds: int) -> dict[int, str]:
+    """Seed to the key of each run of a row; of a row that is not trained, 0 to its own."""
+    return {run.seed: run.key for run in runs_of(row, seeds)} or {0: row.key}
+
+
+def _read(comparison: Comparison) -> Scores:
+    found: dict[str, dict[int, Results]] = {}
+    for row in _lines(comparison):
+        for seed, key in _keys(row, comparison.seeds).items():
+            path = results_path(comparison.folder, key)
+            if path.is_file() and key not in comparison.failed:
+                found.setdefault(row.name, {})[seed] = read_results(path)
+    return found
+
+
+def _published(comparison: Comparison, name: str) -> dict[str, tuple[float, ...]]:
+    cells = comparison.table.published.get(name, {})
+    return {each: figures for each, figures in cells.items() if comparison.dataset in (None, each)}
+
+
+def _facts(
+    comparison: Comparison, row: Row, scores: Mapping[int, Results], mean: Evaluation, compared: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What ``results.json`` says of a line."""
+    first = next(iter(scores.values()))
+    found = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
+    found |= {name: first.about[name] for name in ("k", "trained_on") if name in first.about}
+    if compared:
+        found["seeds"] = [
+            {"seed": seed, "model": each.model, **{metric: each.evaluation.means[metric] for metric in FIGURES}}
+            | _training(model_folder(comparison.folder, each.model))
+            for seed, each in scores.items()
+        ]
+        found |= compared
+    else:
+        found |= _training(model_folder(comparison.folder, first.model))
+    if row.name in comparison.table.published:
+        found["published"] = {name: list(figures) for name, figures in _published(comparison, row.name).items()}
+    return found
+
+
+def _training(model: Path) -> dict[str, Any]:
+    """Best epoch, epochs and seconds of a model that was trained."""
+    if not (model / METRICS).is_file():
+        return {}
+    metrics = json.loads((model / METRICS).read_text(encoding="utf-8"))
+    with (model / LOG).open(encoding="utf-8", newline="") as file:
+        seconds = sum(float(row["seconds"]) for row in csv.DictReader(file))
+    return {name: metrics[name] for name in ("best_epoch", "epochs", "validation_loss")} | {"seconds": seconds}
+
+
+def _curves(comparison: Comparison) -> list[Section]:
+    """Draw the training curves of the models that are there."""
+    from iconotext.papers.analyses.curves import read_curve, write_curves
+
+    curves = []
+    for row in comparison.rows:
+        for run in runs_of(row, comparison.seeds):
+            model = model_folder(comparison.folder, run.key)
+            if (model / LOG).is_file():
+                curves.append(replace(read_curve(model), name=_called(row, run.seed, comparison.seeds)))
+    if not curves:
+        return []
+    write_curves(curves, comparison.folder / CURVES, force=True)
+    return [Drawing(CURVES, "Objective and AUC on the validation documents by epoch")]
+
+
+def _called(row: Row, seed: int, seeds: int) -> str:
+    return row.name if seeds == 1 else f"{row.name}, seed {seed}"
+
+
+def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
+    """What a reader of the table must know."""
+    notes, seeds = [], comparison.seeds
+    if means:
+        some = next(iter(means.values()))
+        of_seeds = "" if seeds == 1 else f" of the means over {seeds} seeds"
+        notes.append(
+            f"In percent. Ours: means over {len(some.defined):,} test documents{of_seeds}, in brackets 95 % bootstrap "
+            "intervals over them; bold is within one point of the best of its column."
+        )
+        if some.undefined:
+            notes.append(f"{len(some.undefined):,} more test documents have no defined AUC and do not count.")
+    trained = [row.name for row in comparison.rows if row.recipe is not None and row.name in scores]
+    short = [f"{name} ({len(scores[name])})" for name in trained if len(scores[name]) < seeds]
+    if short:
+        notes.append(f"Fewer seeds than {seeds}: " + ", ".join(short) + ".")
+    detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
+    if detected:
+        told = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
+        notes.append("Object detection: " + "; ".join(told) + ".")
+    overrides = comparison.overrides
+    if overrides:
+        everywhere = all(":" not in each.partition("=")[0] for each in overrides)
+        where = ", in all rows" if everywhere else ""
+        notes.append(f"Other settings than the paper's{where}: {', '.join(overrides)}.")
+    notes += comparison.table.notes
+    if comparison.source is not None:
+        notes.append(
+            f"1 is trained on the gold links of {comparison.source} and knows its words only (published: MSCOCO); 2 on "
+            "the documents of the table without any links."
+        )
+    if comparison.prepared.meta["images_left_out"]:
+        notes.append(
+            f"{comparison.prepared.meta['images_left_out']:,} pictures that cannot be read are left out, except for "
+            "object detection, where they count with the score 0."
+        )
+    failures = [
+        f"{_called(row, run.seed, seeds)} failed: {comparison.failed[run.key]}"
+        for row in comparison.rows
+        for run in runs_of(row, seeds)
+        if run.key in comparison.failed
+    ]
+    return [*notes, *comparison.problems, *failures]

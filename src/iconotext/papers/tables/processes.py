@@ -1,0 +1,206 @@
+"""Some jobs at a time, each in a process of its own; one that fails does not stop the others, and none outlives us.
+
+A job and its messages go through a pipe. The pipe ends where we close it, or where we are killed, and then the process
+stops its work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Protocol
+
+from iconotext.errors import IconotextError
+from iconotext.features.cores import usable_cores
+
+Send = Callable[[dict[str, Any]], None]
+"""Takes ``{"step": [epoch, step, steps, loss]}`` or ``{"epoch": row}``."""
+
+PATIENCE = 8.0
+"""Seconds that a job has to end in good order when it is to stop."""
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class Watch(Protocol):
+    """Is told how the jobs go on, to show it to someone; ``key`` says which one."""
+
+    def started(self, key: str) -> None:
+        """Its process begins."""
+
+    def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Now and then."""
+
+    def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
+        """After each epoch, with its row of the log."""
+
+    def ended(self, key: str, problem: str | None) -> None:
+        """It is done, or could not be."""
+
+
+def default_jobs() -> int:
+    """Jobs at a time: half as many as there are cores."""
+    return max(1, usable_cores() // 2)
+
+
+def run_jobs(
+    jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
+) -> dict[str, str]:
+    """Run all jobs.
+
+    Args:
+        jobs: Each with a key; they must pickle.
+        work: Does a job; a function of a module, so that other processes can import it.
+        at_once: How many run at a time.
+        logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
+        watch: Told how it goes on.
+
+    Returns:
+        For each job that failed, why. When this is interrupted, all jobs have stopped.
+    """
+    waiting = list(reversed(jobs))
+    running: dict[Connection[Any, Any], _Running] = {}
+    failed: dict[str, str] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                key, job = waiting.pop()
+                watch.started(key)
+                started = _start(key, job, work, logs / f"{key}.txt", at_once)
+                running[started.channel] = started
+            for channel in wait(list(running), timeout=0.5):  # without a limit, Windows would not hear Ctrl-C
+                each = running[channel]  # type: ignore[index]
+                try:
+                    _pass_on(each, each.channel.recv(), watch)
+                except (EOFError, ConnectionError):
+                    del running[each.channel]
+                    problem = _end(each)
+                    if problem is not None:
+                        failed[each.key] = problem
+                    watch.ended(each.key, problem)
+    finally:
+        for each in running.values():
+            each.channel.close()
+        deadline = time.monotonic() + PATIENCE + 2
+        for each in running.values():
+            _stop(each, deadline)
+    return failed
+
+
+def thread_shares(at_once: int) -> dict[str, str]:
+    """Threads of a job's libraries: its share of the cores, or what the user's own environment says, if less."""
+    own = [int(value) for name in THREADS if (value := os.environ.get(name, "")).isdigit() and int(value)]
+    share = min([max(1, usable_cores() // at_once), *own])
+    # All alike: where one library has more threads than another, they wait for each other.
+    return dict.fromkeys(THREADS, str(share))
+
+
+@dataclass(slots=True)
+class _Running:
+    """A process that has a job; ``problem`` is what it has told of its failure."""
+
+    key: str
+    process: SpawnProcess
+    channel: Connection[Any, Any]
+    log: Path
+    problem: str | None = None
+
+
+def _start(key: str, job: Any, work: Callable[[Any, Send], None], log: Path, at_once: int) -> _Running:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_do, args=(job, work, theirs, log), name=key)
+    with _environment(thread_shares(at_once)):
+        process.start()
+    theirs.close()
+    return _Running(key, process, ours, log)
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Other variables for processes that are started in the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _pass_on(running: _Running, message: Mapping[str, Any], watch: Watch) -> None:
+    if "step" in message:
+        watch.step(running.key, *message["step"])
+    elif "epoch" in message:
+        watch.epoch(running.key, message["epoch"])
+    else:
+        running.problem = message["error"]
+
+
+def _end(running: _Running) -> str | None:
+    """Wait for a process that has said all it had to say; what went wrong, if anything."""
+    running.channel.close()
+    running.process.join()
+    status = running.process.exitcode or 0
+    if status == 0 or running.problem:
+        running.log.unlink(missing_ok=True)
+        return running.problem
+    if status < 0:
+        return f"its process was ended by signal {-status}; {running.log} holds what it said"
+    said = (
+        running.log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if running.log.exists() else []
+    )
+    return f"its process ended with status {status}: {said[-1] if said else 'it said nothing'} (see {running.log})"
+
+
+def _stop(running: _Running, deadline: float) -> None:
+    """Wait until a process has stopped, and end it after the deadline."""
+    running.process.join(max(0.1, deadline - time.monotonic()))
+    if running.process.is_alive():
+        running.process.kill()
+        running.process.join()
+    running.log.unlink(missing_ok=True)
+
+
+def _do(job: Any, work: Callable[[Any, Send], None], channel: Connection[Any, Any], log: Path) -> None:
+    """In the process: do the job; the exit status is 1 after an error, 130 after an interruption."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # Ctrl-C is for those who started us; they tell us
+    errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    for stream in (1, 2):
+        os.dup2(errors, stream)
+    # Where a shell script started us in the background we have inherited that interruptions are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_stop_with, args=(channel,), daemon=True).start()
+    try:
+        work(job, channel.send)
+        os._exit(0)  # whatever threads its libraries have left
+    except IconotextError as error:
+        channel.send({"error": str(error)})
+        os._exit(1)
+    except (KeyboardInterrupt, BrokenPipeError):
+        os._exit(130)
+
+
+def _stop_with(channel: Connection[Any, Any]) -> None:
+    """Interrupt the main thread when the other end of a pipe is closed, and end the process if it does not stop."""
+    with contextlib.suppress(EOFError, OSError):
+        channel.recv()
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:  # Windows, where this wakes nothing that waits
+        import _thread
+
+        _thread.interrupt_main()
+    time.sleep(PATIENCE)
+    os._exit(130)

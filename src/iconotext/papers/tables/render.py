@@ -1,0 +1,159 @@
+"""The parts of a report, tables and drawings, as Markdown and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from operator import itemgetter
+
+from iconotext.report.as_markdown import block_text, inline_text
+from iconotext.report.page import policy_hash
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+caption { text-align: left; font-weight: 600; padding-bottom: .6rem }
+th, td { padding: .25rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #8884 }
+th[scope=row] { text-align: left; font-weight: 500 }
+th[scope=colgroup] { text-align: center }
+table { margin-top: 2rem }
+img { max-width: 100%; background: #fff }
+"""
+
+# Figures lie beside the page: 'self' where it is served, file: where it is opened.
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' file:; style-src '{policy}'; \
+base-uri 'none'; form-action 'none'">
+<title>{title}</title><style>{style}</style></head><body>
+{parts}</body></html>
+"""
+
+
+class Bold(str):
+    """Text of a cell that stands out."""
+
+
+Cell = str | Sequence[str]
+"""A text, or several with spaces between them; each may be bold."""
+
+Column = str | tuple[str, str]
+"""A header, or two: what several columns have in common, and what this one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table, the first cell of each row being its name.
+
+    Attributes:
+        title: Above the table; empty for none.
+        columns: Headers, of the names too.
+        rows: As many cells as there are columns each.
+        notes: Below the table, a paragraph each.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
+        lines = [f"**{inline_text(self.title)}**", ""] if self.title else []
+        lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
+        lines += ["| " + " | ".join(_joined(cell, inline_text, "**{}**") for cell in row) + " |" for row in self.rows]
+        lines += [line for note in self.notes for line in ("", block_text(note))]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """The same; all text is escaped."""
+        parts = ['<table class="results">']
+        if self.title:
+            parts.append(f"<caption>{escape(self.title)}</caption>")
+        parts.append(f"<thead>{self._head()}</thead><tbody>")
+        for name, *cells in self.rows:
+            texts = "".join(f"<td>{_joined(cell, escape, '<b>{}</b>')}</td>" for cell in cells)
+            parts.append(f'<tr><th scope="row">{_joined(name, escape, "<b>{}</b>")}</th>{texts}</tr>')
+        parts.append("</tbody></table>")
+        parts += [f"<p>{escape(note)}</p>" for note in self.notes]
+        return "\n".join(parts) + "\n"
+
+    def _head(self) -> str:
+        (_, first), *columns = (("", each) if isinstance(each, str) else each for each in self.columns)
+        names = "".join(f'<th scope="col">{escape(name)}</th>' for _, name in columns)
+        if not any(group for group, _ in columns):
+            return f"<tr><td>{escape(first)}</td>{names}</tr>"
+        groups = "".join(
+            f'<th colspan="{len(list(some))}" scope="colgroup">{escape(group)}</th>'
+            for group, some in groupby(columns, key=itemgetter(0))
+        )
+        return f'<tr><td rowspan="2">{escape(first)}</td>{groups}</tr><tr>{names}</tr>'
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A picture file that lies beside the report."""
+
+    file: str
+    caption: str
+
+    def markdown(self) -> str:
+        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        return f"![{inline_text(self.caption)}]({self.file})\n"
+
+    def html(self) -> str:
+        """The same; all text is escaped."""
+        return f'<p><img src="{escape(self.file)}" alt="{escape(self.caption)}"></p>\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A paragraph."""
+
+    text: str
+
+    def markdown(self) -> str:
+        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        return f"{block_text(self.text)}\n"
+
+    def html(self) -> str:
+        """The same; all text is escaped."""
+        return f"<p>{escape(self.text)}</p>\n"
+
+
+Section = Grid | Drawing | Note
+"""A part of a report."""
+
+
+def report_page(title: str, parts: Sequence[str]) -> str:
+    """A report as a page of its own.
+
+    Args:
+        title: Of the page.
+        parts: HTML, one after the other.
+    """
+    return _PAGE.format(title=escape(title), parts="".join(parts), style=_STYLE, policy=policy_hash(_STYLE))
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points."""
+    return "–" if value is None else f"{100 * value:+.1f}".replace("-", "−")
+
+
+def difference(value: float, low: float, high: float) -> str:
+    """A difference of shares in percentage points, with its interval."""
+    return f"{points(value)} ({points(low)} to {points(high)})"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share in percent."""
+    return "–" if value is None else f"{100 * value:.{digits}f}"
+
+
+def _joined(cell: Cell, escaped: Callable[[str], str], bold: str) -> str:
+    texts = [cell] if isinstance(cell, str) else cell
+    return " ".join(bold.format(escaped(text)) if isinstance(text, Bold) else escaped(text) for text in texts)

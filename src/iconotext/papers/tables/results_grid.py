@@ -1,0 +1,102 @@
+"""Our figures of links, with their intervals, beside published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from iconotext.papers.published import Cells
+from iconotext.papers.tables.render import Bold, Grid
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.results import Evaluation
+
+METRICS = ("auc", "p@1", "p@5")
+
+WITHIN = 1.0
+"""Percentage points within which a figure counts as good as the best of its column.
+
+The paper says "within 1 % of the best-in-column performance". Its AUC columns follow this rule exactly. Its columns
+of p@1/p@5 are bold as pairs, by no rule that we could find, so we judge the two numbers apart."""
+
+
+class Figure(NamedTuple):
+    """One figure, in percent, with its 95 % interval where there is one."""
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+def results_grid(
+    rows: Mapping[str, Mapping[str, Evaluation]],
+    published: Cells | None = None,
+    *,
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> Grid:
+    """Set our figures beside published ones; what is within 1 point of the best of its column is bold.
+
+    Args:
+        rows: Name of the row, as the published table has it, to name of our data set to scores.
+        published: As ``iconotext.papers.published.published_cells`` gives them; rows that only it has are kept, too.
+        title: Above the table.
+        notes: Below the table.
+
+    Returns:
+        Our data sets, then the published ones, marked as such; rows in the published order, ours that it lacks at
+        the end. Each data set has two columns: AUC, and p@1 / p@5.
+    """
+    published = published or {}
+    ours = list(dict.fromkeys(name for each in rows.values() for name in each))
+    theirs = list(dict.fromkeys(name for each in published.values() for name in each))
+    figures = {
+        name: [
+            *(figure for group in ours for figure in _ours(rows.get(name, {}).get(group))),
+            *(figure for group in theirs for figure in _theirs(published.get(name, {}).get(group))),
+        ]
+        for name in dict.fromkeys([*published, *rows])
+    }
+    best = [_highest(column) for column in zip(*figures.values(), strict=True)]
+    groups = (*(f"{name} (ours)" if theirs else name for name in ours), *(f"{name} (published)" for name in theirs))
+    columns = [(group, name) for group in groups for name in ("AUC", "p@1 / p@5")]
+    return Grid(title, ["", *columns], [[name, *_cells(row, best)] for name, row in figures.items()], notes)
+
+
+def is_bold(value: float, best: float | None) -> bool:
+    """Whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
+    return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
+
+
+def _ours(evaluation: Evaluation | None) -> list[Figure | None]:
+    if evaluation is None:
+        return [None] * len(METRICS)
+    return [
+        None if mean is None or ends is None else Figure(100 * mean, (100 * ends[0], 100 * ends[1]))
+        for mean, ends in ((evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS)
+    ]
+
+
+def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
+    return [None] * len(METRICS) if figures is None else [Figure(figure) for figure in figures]
+
+
+def _highest(figures: Iterable[Figure | None]) -> float | None:
+    return max((figure.value for figure in figures if figure is not None), default=None)
+
+
+def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:
+    """Two cells for the three figures of each data set."""
+    texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
+    cells: list[Sequence[str]] = []
+    for start in range(0, len(texts), len(METRICS)):
+        area, one, five = texts[start : start + len(METRICS)]
+        cells += [area or "–", [*(one or "–"), "/", *(five or "–")] if one or five else "–"]
+    return cells
+
+
+def _text(figure: Figure | None, best: float | None) -> list[str]:
+    if figure is None:
+        return []
+    number = f"{figure.value:.1f}"
+    shown = Bold(number) if is_bold(figure.value, best) else number
+    return [shown] if figure.interval is None else [shown, f"({figure.interval[0]:.1f}–{figure.interval[1]:.1f})"]

@@ -1,0 +1,188 @@
+"""A whole results table of a paper on a corpus: train every row's model, measure all rows, set them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.embed.folder import RECIPE
+from iconotext.errors import CorpusError, SettingError
+from iconotext.papers.published import PublishedTable
+from iconotext.papers.tables import links, retrieval
+from iconotext.papers.tables.baselines import score_baselines
+from iconotext.papers.tables.comparison import Comparison, Tell, write_report
+from iconotext.papers.tables.folder import STATE, about_results, check_state, claim, model_folder, results_path
+from iconotext.papers.tables.job import Job, work
+from iconotext.papers.tables.processes import Watch, default_jobs, run_jobs
+from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_relation, table_rows
+from iconotext.papers.tables.runs import Arrays, Run, runs_of
+from iconotext.recipe import dump_recipe
+from iconotext.train.labelled import labelled_documents
+from iconotext.train.refused import gone_if_refused
+from iconotext.train.run import finished
+from iconotext.train.start import check_start, with_init
+
+if TYPE_CHECKING:
+    from iconotext.train.prepare import Report
+    from iconotext.train.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What came out.
+
+    Attributes:
+        folder: Where it lies.
+        results: What ``results.json`` holds.
+        failed: For each model that could not be trained, why.
+    """
+
+    folder: Path
+    results: dict[str, Any]
+    failed: dict[str, str]
+
+
+def reproduce(
+    table: str,
+    corpus: Path,
+    folder: Path | None = None,
+    *,
+    watch: Watch,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    dataset: str | None = None,
+    seeds: int = 1,
+    source: Path | None = None,
+    jobs: int | None = None,
+    report: Report | None = None,
+    tell: Tell = lambda message: None,
+) -> Reproduction:
+    """Train and measure the rows of a table; what is there already is not done again, what was interrupted goes on.
+
+    Tables that share their models (those of Alikhani 2021) may share a folder: another table then trains only what it
+    needs besides, and the report has all that is there.
+
+    Args:
+        table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5.
+        corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
+        folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
+        watch: Told how the models get on.
+        overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
+        only: Rows, by key or published name; others are shown as far as they are there. Empty for all.
+        dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
+            the one that has the corpus's relations.
+        seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
+        source: For li2021/4: the corpus with gold links that the transferred model is trained on.
+        jobs: Models that are trained at a time; None for half as many as there are cores.
+        report: Told how encoding goes on.
+        tell: Told what is done besides.
+
+    Raises:
+        SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.
+        CorpusError: A corpus breaks its format, or has not what the table needs.
+        FeatureError: A backbone is missing.
+    """
+    published = find_table(table)
+    rows = _rows(published, overrides)
+    _check_dataset(published, dataset)
+    if not is_by_relation(published):
+        chosen_rows(rows, only)
+    _check_source(published, rows, corpus, source)
+    folder = folder or Path("reproduced") / published.state
+    state: dict[str, Any] = {"table": published.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
+    if source is not None:
+        state["from"] = str(source.resolve())
+    with gone_if_refused(folder, STATE):
+        check_state(folder, state)
+        first = next(run for row in rows if not row.transferred for run in runs_of(row, 1))
+        arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
+        prepared = arrays.of(first)
+        (links if published.kind == "links" else retrieval).check_corpus(corpus, prepared)
+        if is_by_relation(published):
+            rows = _rows(published, overrides, prepared.labelled_relations)
+            arrays = Arrays(rows, lambda row: corpus, folder, report)
+        chosen = chosen_rows(rows, only)
+        claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
+        problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, tell)
+        to_do = []
+        for run in [run for row in chosen for run in runs_of(row, seeds)]:
+            if not _done(run, folder, published):
+                own = arrays.of(run)
+                _check_links(run, own, _trained_on(run.row, corpus, source))
+                to_do.append((run.key, _job(run, published, corpus, source, own, folder)))
+        failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
+        comparison = Comparison(
+            published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, failed, problems, tell
+        )
+        found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
+        return Reproduction(folder, write_report(comparison, found), failed)
+
+
+def _rows(table: PublishedTable, overrides: Sequence[str], relations: Sequence[str] | None = None) -> tuple[Row, ...]:
+    """The rows, each with the encoders of the model that it starts from, if any."""
+    rows = []
+    for row in table_rows(table, overrides, relations):
+        recipe = None if row.recipe is None else with_init(row.recipe)
+        if recipe is not None:
+            check_start(recipe)
+        rows.append(replace(row, recipe=recipe))
+    return tuple(rows)
+
+
+def _check_dataset(table: PublishedTable, dataset: str | None) -> None:
+    if dataset is not None and dataset not in table.datasets:
+        there = f"has {', '.join(table.datasets)}" if table.datasets else "has no published figures"
+        raise SettingError(f"dataset={dataset}: table {table.name} {there}")
+
+
+def _check_source(table: PublishedTable, rows: Sequence[Row], corpus: Path, source: Path | None) -> None:
+    """Raise where another corpus to train on is missing, or is named for a table that has no use for it."""
+    transfers = any(row.transferred for row in rows)
+    if transfers and source is None:
+        raise SettingError(f"table {table.name} compares with a model of another corpus: name that one with from=...")
+    if source is not None and not transfers:
+        raise SettingError(f"from={source}: table {table.name} is of one corpus; from=... is for li2021/4")
+    if source is not None and source.resolve() == corpus.resolve():
+        raise SettingError(f"from={source}: is the corpus of the table; name another one, with gold links")
+
+
+def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:
+    return source if row.transferred and source is not None else corpus
+
+
+def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
+    """Raise where a row learns from gold links and there are none."""
+    if run.recipe.similarity.kind == "labelled-pairs":
+        try:
+            for split in ("train", "validation"):
+                labelled_documents(prepared, run.recipe, split)
+        except CorpusError as error:
+            raise CorpusError(
+                f"{corpus}: {run.row.name}: {error}; leave the row out with only=..., or name a corpus that has more"
+            ) from error
+
+
+def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
+    """Whether a run has its model and its results."""
+    model, results = model_folder(folder, run.key), results_path(folder, run.key, table.kind)
+    return (
+        finished(model)
+        and (model / RECIPE).read_text(encoding="utf-8") == dump_recipe(run.recipe)
+        and (results.is_file() if table.kind == "links" else retrieval.read_scores(results, model) is not None)
+    )
+
+
+def _job(run: Run, table: PublishedTable, corpus: Path, source: Path | None, prepared: Prepared, folder: Path) -> Job:
+    trained_on = _trained_on(run.row, corpus, source)
+    return Job(
+        recipe=run.recipe,
+        corpus=trained_on,
+        prepared=prepared.folder,
+        folder=model_folder(folder, run.key),
+        kind=table.kind,
+        results=results_path(folder, run.key, table.kind),
+        about=about_results(corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
+        applied=corpus if run.row.transferred else None,
+    )

@@ -1,0 +1,5 @@
+"""What the tests of the tables share."""
+
+from tests.train.conftest import corpus
+
+__all__ = ["corpus"]

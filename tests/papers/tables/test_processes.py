@@ -1,0 +1,168 @@
+"""Jobs in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iconotext.errors import SettingError
+from iconotext.papers.tables import processes
+from iconotext.papers.tables.processes import run_jobs, thread_shares
+
+ROOT = Path(__file__).parents[3]
+
+
+class Seen:
+    """Keeps what it is told; stops everything after the first epoch, if wanted."""
+
+    def __init__(self, *, stop=False):
+        self.told = []
+        self.stop = stop
+
+    def started(self, key):
+        self.told.append((key, "started"))
+
+    def step(self, key, epoch, step, steps, loss):
+        self.told.append((key, loss))
+
+    def epoch(self, key, row):
+        if self.stop:
+            raise KeyboardInterrupt
+
+    def ended(self, key, problem):
+        self.told.append((key, problem))
+
+
+def tell(job, send):
+    send({"step": [1, 2, 3, 0.5]})
+    time.sleep(0.05)
+
+
+def fail(job, send):
+    print("a warning", file=sys.stderr, flush=True)
+    if job == "told":
+        raise SettingError("no memory")
+    if job == "raised":
+        raise ValueError("what is this")
+    if job == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if job == "silent":
+        os._exit(7)
+
+
+def wait(job, send):
+    key, folder = job
+    (folder / key).write_text(str(os.getpid()))
+    send({"epoch": {"epoch": 1}})
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        (folder / f"{key}-stopped").touch()
+        if key == "stubborn":
+            time.sleep(60)
+        raise
+
+
+def environment(job, send):
+    send({"step": [1, 1, 1, float(os.environ["OMP_NUM_THREADS"])]})
+
+
+@pytest.mark.slow
+def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path):
+    watch = Seen()
+    jobs = [(key, key) for key in "abcd"]
+    assert run_jobs(jobs, tell, at_once=2, logs=tmp_path / "logs", watch=watch) == {}
+    running = most = 0
+    for _, what in watch.told:
+        running += {"started": 1, None: -1}.get(what, 0)
+        most = max(most, running)
+    assert most == 2
+    assert [key for key, what in watch.told if what == "started"] == list("abcd")
+    assert sorted(key for key, what in watch.told if what == 0.5) == list("abcd")
+    assert not list((tmp_path / "logs").iterdir())
+
+
+@pytest.mark.slow
+def test_one_that_fails_does_not_stop_the_others(tmp_path):
+    keys = ["told", "good", "raised", "killed", "silent"]
+    watch = Seen()
+    failed = run_jobs([(key, key) for key in keys], fail, at_once=1, logs=tmp_path / "logs", watch=watch)
+    assert set(failed) == {"told", "raised", "killed", "silent"}
+    assert failed["told"] == "no memory"
+    assert "ValueError: what is this" in failed["raised"]
+    assert "signal 9" in failed["killed"]
+    assert "status 7: a warning" in failed["silent"]
+    assert {path.name for path in (tmp_path / "logs").iterdir()} == {"raised.txt", "killed.txt", "silent.txt"}
+    assert [(key, what) for key, what in watch.told if what != "started"] == [(key, failed.get(key)) for key in keys]
+
+
+@pytest.mark.slow
+def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "PATIENCE", 0.1)
+    jobs = [(key, (key, tmp_path)) for key in ("good", "stubborn")]
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, wait, at_once=2, logs=tmp_path / "logs", watch=Seen(stop=True))
+    for key, _ in jobs:
+        if (tmp_path / key).exists():
+            with pytest.raises(ProcessLookupError):
+                os.kill(int((tmp_path / key).read_text()), 0)
+    assert list(tmp_path.glob("*-stopped"))  # at least the one that had told of its epoch
+    assert not list((tmp_path / "logs").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_process_ends_with_whoever_started_it(tmp_path, ignored):
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignored else ""  # as nohup and & do
+    code += (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from iconotext.papers.tables.processes import run_jobs\n"
+        "from tests.papers.tables.test_processes import Seen, wait\n"
+        "folder = Path(sys.argv[1])\n"
+        "run_jobs([('job', ('job', folder))], wait, at_once=1, logs=folder / 'logs', watch=Seen())\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(ROOT)])
+    try:
+        _until((tmp_path / "job").is_file)
+    finally:
+        parent.kill()
+        parent.wait()
+    _until((tmp_path / "job-stopped").is_file)
+
+
+def _until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
+    for name in processes.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 8)
+    assert thread_shares(3) == dict.fromkeys(processes.THREADS, "2")
+    assert thread_shares(20)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
+    assert set(thread_shares(1).values()) == {"1"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    assert thread_shares(2)["OMP_NUM_THREADS"] == "4"
+    assert processes.default_jobs() == 4
+
+
+@pytest.mark.slow
+def test_a_process_has_its_share_of_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "usable_cores", lambda: 6)
+    for name in processes.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    watch = Seen()
+    run_jobs([("a", None)], environment, at_once=2, logs=tmp_path / "logs", watch=watch)
+    assert ("a", 3.0) in watch.told
+    assert "OMP_NUM_THREADS" not in os.environ
