@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus import check, json_lines, parquet
+from iconotext.corpus import check, json_lines, table
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.jsonl import read_jsonl
+from iconotext.corpus.jsonl import jsonl_parts
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
 
@@ -151,7 +151,7 @@ def slowly(path):
     ids: dict[str, str] = {}
     first_with: dict[bytes | str, tuple[str, str, bool]] = {}
     told, seen, leaks = [], set(), set()
-    for number, record in enumerate(read_jsonl(path), start=1):
+    for number, record in enumerate((record for part in jsonl_parts(path) for record in part()), start=1):
         place, document = f"line {number}", record.row
         told += [(problem.place, problem.field, problem.message) for problem in record.problems]
         if document is None:
@@ -214,8 +214,8 @@ def test_workers_find_the_same_in_the_same_order(tmp_path, picture, monkeypatch,
     many = [row(f"d{i % 37}", f"{i % 5}.png", "http://x/1", split=("train", "test")[i % 2]) for i in range(60)]
     path = corpus(tmp_path, *many)
     if name == "c.parquet":
-        monkeypatch.setattr(parquet, "ROWS_IN_GROUP", 7)
-        monkeypatch.setattr(parquet, "ROWS_AT_ONCE", 7)
+        monkeypatch.setattr(table, "ROWS_IN_GROUP", 7)
+        monkeypatch.setattr(table, "ROWS_AT_ONCE", 7)
         unique = [each | {"id": f"d{i}"} for i, each in enumerate(many)]
         write_corpus(read_corpus(corpus(tmp_path, *unique)), tmp_path / name)
         path = tmp_path / name
@@ -258,13 +258,14 @@ def test_damage_in_an_archive_keeps_what_was_found_before(tmp_path):
     assert checked.documents > 1000
 
 
-def test_parts_are_shown_as_they_come(tmp_path):
+def test_progress_is_shown(tmp_path, picture):
     seen = []
 
-    def watch(parts):
-        for part in parts:
-            seen.append(part.documents)
-            yield part
+    def watch(done, total, label):
+        for number in done:
+            seen.append((number, total, label))
+            yield number
 
-    check_corpus(corpus(tmp_path, row("a"), "{", row("b")), watch=watch)
-    assert seen == [3]
+    picture("a.png")
+    check_corpus(corpus(tmp_path, row("a", "a.png"), "{", row("b", "a.png")), watch=watch)
+    assert seen == [(3, None, "Checking"), (1, 1, "Looking at images")]

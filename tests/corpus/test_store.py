@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext import read_corpus
-from iconotext.corpus import document_row
-from iconotext.corpus.document_row import Pictures, Whereabouts
+from iconotext.corpus import image_files
+from iconotext.corpus.image_files import ImageFiles, Whereabouts
 from iconotext.corpus.row import Row, parse_json_row, parse_row
 from iconotext.corpus.store import read_rows, write_rows
 from iconotext.errors import CorpusError
@@ -168,13 +168,13 @@ NAMES = st.sampled_from(["a.png", "gone.png", "img", "lost", "https:", "host", "
 def test_pictures_are_where_the_system_says(sources, remembered):
     """Oracle: a look for each file, with no folder remembered."""
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document_row, "FOLDERS", remembered)
+        patch.setattr(image_files, "FOLDERS", remembered)
         folder = Path(name, "corpus")
         for file in ("a.png", "img/a.png", "https:/host/a.png", "https:/a.png"):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).touch()
-        pictures = Pictures(folder)
+        images = ImageFiles(folder)
         for source in sources:
             other = Whereabouts.WEB if source.startswith("https:") else Whereabouts.LOST
             is_there = os.path.isfile(os.path.join(folder, source))
-            assert pictures.whereabouts(source) is (Whereabouts.FILE if is_there else other)
+            assert images.whereabouts(source) is (Whereabouts.FILE if is_there else other)

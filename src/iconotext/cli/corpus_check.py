@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +20,6 @@ from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
-    from iconotext.corpus.check_part import PartSummary
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
@@ -69,17 +67,10 @@ def check(
             sys.exit(1)
 
 
-def _watched(parts: Iterable[PartSummary], documents: int) -> Iterator[PartSummary]:
-    """Pass parts of the corpus on and show how many documents have come."""
-
-    def each() -> Iterator[PartSummary | None]:
-        for part in parts:
-            yield part
-            yield from repeat(None, part.documents - 1)
-
-    for part in progress(each(), total=documents, label="Checking"):
-        if part is not None:
-            yield part
+def _watched(done: Iterable[int], total: int | None, label: str, *, documents: int) -> Iterator[None]:
+    """Show how many documents or images have come."""
+    one_by_one = (None for number in done for _ in range(number))
+    return progress(one_by_one, total=documents if total is None else total, label=label)
 
 
 def _checked_json(checked: CheckedCorpus) -> dict[str, object]:

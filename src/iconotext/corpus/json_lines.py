@@ -14,6 +14,7 @@ from typing import IO, Any
 from iconotext.corpus.row import Problem
 from iconotext.errors import CorpusError
 from iconotext.strict_json import parse_json
+from iconotext.write import open_atomic
 
 LONGEST = 1 << 28
 """Bytes of a line that is read at all; a file without line ends must not fill the memory."""
@@ -56,6 +57,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     with lines_of(path) as lines:
         first, size = 1, 0
         block: list[bytes] = []
+        error: Exception | None = None
         try:
             for line in lines:
                 block.append(line)
@@ -63,12 +65,12 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
                 if size >= BLOCK:
                     yield first, block
                     first, size, block = first + len(block), 0, []
-        except Exception:
-            if block:
-                yield first, block
-            raise
+        except Exception as failed:
+            error = failed
         if block:
             yield first, block
+        if error is not None:
+            raise error
 
 
 def count_lines(path: Path) -> int:
@@ -79,6 +81,20 @@ def count_lines(path: Path) -> int:
     """
     with lines_of(path) as lines:
         return sum(1 for line in lines if not line.isspace())
+
+
+def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
+    """Write lines; return how many.
+
+    Raises:
+        OutputError: The file exists, or cannot be written.
+    """
+    number = 0
+    with open_atomic(path, force=force) as file:
+        for line in lines:
+            file.write(f"{line}\n".encode())
+            number += 1
+    return number
 
 
 @contextmanager

@@ -10,9 +10,7 @@ PIECE = 1 << 16
 """Characters read at first; doubled while an element does not fit."""
 
 LONGEST_TOKEN = 16
-"""Characters. JSON that breaks further than that before the end of what was read, and not in a text, is not cut off."""
-
-IN_NUMBERS = "0123456789.eE+-"
+"""Characters of the longest number or word: so near to the end of what was read, more may belong to it."""
 
 
 def elements(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, int, Any]]:
@@ -26,39 +24,18 @@ def elements(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, int
         ValueError: It is not such an object; the message says after how many characters.
     """
     text = _Text(stream)
-    text.take("{")
-    if text.peek() == "}":
-        text.take("}")
-    else:
-        while True:
-            key = text.value()
-            if not isinstance(key, str):
-                text.fail("a key in quotation marks is needed")
-            text.take(":")
-            if others and text.peek() != "[":
-                text.value()
-            else:
-                for index, value in enumerate(_array(text)):
-                    yield key, index, value
-            if text.peek() != ",":
-                break
-            text.take(",")
-        text.take("}")
+    for _ in text.items("{", "}"):
+        key = text.value()
+        if not isinstance(key, str):
+            text.fail("a key in quotation marks is needed")
+        text.take(":")
+        if others and text.peek() != "[":
+            text.value()
+            continue
+        for index, _ in enumerate(text.items("[", "]")):
+            yield key, index, text.value()
     if text.peek():
         text.fail("nothing may follow the object")
-
-
-def _array(text: _Text) -> Iterator[Any]:
-    text.take("[")
-    if text.peek() == "]":
-        text.take("]")
-        return
-    while True:
-        yield text.value()
-        if text.peek() != ",":
-            break
-        text.take(",")
-    text.take("]")
 
 
 class _Text:
@@ -66,11 +43,22 @@ class _Text:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._decoder = json.JSONDecoder(parse_constant=_refuse)
+        self._decoder = json.JSONDecoder(parse_constant=_not_a_number)
         self._text = ""
         self._at = 0
         self._before = 0  # characters that are no longer in memory
         self._ended = False
+
+    def items(self, first: str, last: str) -> Iterator[None]:
+        """Stop before each item between two brackets, which the caller then steps over."""
+        self.take(first)
+        while self.peek() != last:
+            yield
+            if self.peek() != last:
+                self.take(",")
+                if self.peek() == last:
+                    self.fail(f"{last!r} may not follow a comma")
+        self.take(last)
 
     def peek(self) -> str:
         """The next character that is no white space; empty at the end of the file."""
@@ -105,10 +93,10 @@ class _Text:
                 self.fail(error.msg)
             except RecursionError:
                 self.fail("nested too deeply")
-            except ValueError as error:  # a constant that we refuse, an integer of thousands of digits
+            except ValueError as error:  # NaN, Infinity, an integer of thousands of digits
                 self.fail(str(error))
-            in_number = self._text[end : end + 1] in IN_NUMBERS  # also at the end of what we have; 1 may become 1.5
-            if in_number and not self._text[end:].strip(IN_NUMBERS) and self._more(size):
+            is_number = isinstance(value, int | float)
+            if is_number and len(self._text) - end < LONGEST_TOKEN and self._more(size):  # 1 may become 1.5
                 continue
             self._at = end
             return value
@@ -130,5 +118,5 @@ class _Text:
         return True
 
 
-def _refuse(name: str) -> NoReturn:
+def _not_a_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")

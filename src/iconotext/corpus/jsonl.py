@@ -6,39 +6,24 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from iconotext.corpus.json_lines import count_lines, line_blocks, lines_of, parse_lines
-from iconotext.corpus.row import Part, Record, Row, parse_json_row, parse_row
-from iconotext.errors import CorpusError
-from iconotext.strict_json import dump_json
-from iconotext.write import open_atomic
-
-count_jsonl = count_lines
+from iconotext.corpus.json_lines import line_blocks, parse_lines, write_lines
+from iconotext.corpus.row import Part, Record, Row, json_of, parse_json_row, parse_row
 
 
-def read_jsonl(path: Path) -> Iterator[Record]:
-    """What each line holds.
+def jsonl_parts(path: Path) -> Iterator[Part]:
+    """The lines, in parts of about a megabyte.
 
     Raises:
         CorpusError: The file cannot be read.
     """
-    with lines_of(path) as lines:
-        yield from line_records(1, lines)
+    return (partial(_records, first, lines) for first, lines in line_blocks(path))
 
 
-def line_records(first: int, lines: Iterable[bytes]) -> Iterator[Record]:
+def _records(first: int, lines: Iterable[bytes]) -> Iterator[Record]:
     """What each line holds that is not blank; ``first`` is the number of the first line."""
     for number, line in enumerate(lines, start=first):
         if not line.isspace():
             yield parse_json_row(line, f"line {number}") or _carefully(number, line)
-
-
-def jsonl_parts(path: Path) -> Iterator[Part]:
-    """The same in parts of about a megabyte.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
-    return (partial(line_records, first, lines) for first, lines in line_blocks(path))
 
 
 def _carefully(number: int, line: bytes) -> Record:
@@ -54,12 +39,7 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
         CorpusError: A row holds what JSON cannot.
         OutputError: The file exists, or cannot be written.
     """
-    number = 0
-    with open_atomic(path, force=force) as file:
-        for row in rows:
-            file.write(f"{line_of(row)}\n".encode())
-            number += 1
-    return number
+    return write_lines(map(line_of, rows), path, force=force)
 
 
 def line_of(row: Row) -> str:
@@ -71,7 +51,4 @@ def line_of(row: Row) -> str:
     values = {name: getattr(row, name) for name in Row.model_fields}
     if not row.meta:
         del values["meta"]
-    try:
-        return dump_json({name: value for name, value in values.items() if value is not None})
-    except ValueError as error:
-        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error
+    return json_of(row, {name: value for name, value in values.items() if value is not None})

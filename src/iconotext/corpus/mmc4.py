@@ -14,13 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from iconotext.corpus.document_row import named_by_address
-from iconotext.corpus.json_lines import line_blocks, lines_of, parse_lines
-from iconotext.corpus.row import Part, Problem, Record, Row, parse_row, problems_of
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.json_lines import line_blocks, parse_lines, write_lines
+from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
-from iconotext.strict_json import dump_json
-from iconotext.write import open_atomic
 
 KEYS = ("image_info", "text_list")
 """Keys by which a line is known to come from a shard."""
@@ -51,33 +48,33 @@ def looks_like_mmc4(value: object) -> bool:
     return isinstance(value, dict) and all(key in value for key in KEYS)
 
 
-def read_mmc4(path: Path) -> Iterator[Record]:
-    """What each line holds.
-
-    The id is the address of the page, with ``#2``, ``#3``, ... where it comes again. Images are looked for beside the
-    shard, or in the folder ``SHARD_images`` where the data set's own download script puts them. ``meta["mmc4"]`` keeps
-    all other keys of the line, ``meta["image_info"]`` those of each image. A document has links where at least one of
-    its images has a ``matched_text_index``; there null and -1 mean none.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
-    ids = UniqueIds()
-    with lines_of(path) as lines:
-        for record in _records(1, lines, _folder(path)):
-            if record.row is not None:
-                record.row.id = ids.take(record.row.id)
-            yield record
-
-
 def mmc4_parts(path: Path) -> Iterator[Part]:
-    """The same in parts of about a megabyte; ids are the addresses of the pages, of which several may have the same.
+    """The lines, in parts of about a megabyte.
+
+    The id is the address of the page. Images are looked for beside the shard, or in the folder ``SHARD_images`` where
+    the data set's own download script puts them. ``meta["mmc4"]`` keeps all other keys of the line,
+    ``meta["image_info"]`` those of each image. A document has links where at least one of its images has a
+    ``matched_text_index``; there null and -1 mean none.
 
     Raises:
         CorpusError: The file cannot be read.
     """
     folder = _folder(path)
     return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))
+
+
+def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
+    """Write a shard; return the number of documents. What ``mmc4_parts`` keeps in ``meta`` is written back.
+
+    Images are named as the rows name them, whatever their names were in a shard that they come from: from where the
+    shard lies, or from the folder ``SHARD_images`` beside it, if that is there, since ``mmc4_parts`` looks there.
+
+    Raises:
+        CorpusError: An image has several links, or a row holds what JSON cannot.
+        OutputError: The file exists, or cannot be written.
+    """
+    home, folder = path.parent.resolve(), _folder(path)
+    return write_lines((json_of(row, _written(row, home, folder)) for row in rows), path, force=force)
 
 
 def _folder(path: Path) -> str:
@@ -92,24 +89,6 @@ def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record
         yield _record(value, place, number, folder) if problem is None else Record(place, None, (problem,))
 
 
-def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a shard; return the number of documents. What ``read_mmc4`` keeps in ``meta`` is written back.
-
-    Images are named as the rows name them, whatever their names were in a shard that they come from: from where the
-    shard lies, or from the folder ``SHARD_images`` beside it, if that is there, since ``read_mmc4`` looks there.
-
-    Raises:
-        CorpusError: An image has several links, or a row holds what JSON cannot.
-        OutputError: The file exists, or cannot be written.
-    """
-    number, home, folder = 0, path.parent.resolve(), _folder(path)
-    with open_atomic(path, force=force) as file:
-        for row in rows:
-            file.write(f"{_written(row, home, folder)}\n".encode())
-            number += 1
-    return number
-
-
 def _record(value: object, place: str, number: int, folder: str) -> Record:
     try:
         shard = Shard.model_validate(value)
@@ -120,34 +99,15 @@ def _record(value: object, place: str, number: int, folder: str) -> Record:
         return Record(place, None, problems)
     matched = [image.matched_text_index for image in shard.image_info]
     known = any(index is not None for index in matched)
+    kept = [image.model_dump(exclude={"matched_text_index"}, exclude_unset=True) for image in shard.image_info]
     values = {
         "id": shard.url or f"line-{number}",
         "sentences": shard.text_list,
-        "images": [_way(image.image_name, folder) for image in shard.image_info],
+        "images": [_path_of(image.image_name, folder) for image in shard.image_info],
         "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if known else None,
-        "meta": {
-            "mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True),
-            "image_info": [
-                image.model_dump(exclude={"matched_text_index"}, exclude_unset=True) for image in shard.image_info
-            ],
-        },
+        "meta": {"mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True), "image_info": kept},
     }
     return parse_row(values, place)
-
-
-def _way(name: str, folder: str) -> str:
-    """Where an image of a shard lies, from where the shard does; addresses and absolute paths stay as they are."""
-    return name if named_by_address(name) else posixpath.join(folder, name)
-
-
-def _name(way: str, home: Path, folder: str) -> str:
-    """The name from which ``_way`` makes this way, or one to the same file."""
-    if not folder or named_by_address(way) or posixpath.isabs(way):
-        return way
-    inside = way.removeprefix(folder)
-    if _way(inside, folder) == way:
-        return inside
-    return Path(os.path.relpath(home / way, (home / folder).resolve())).as_posix()
 
 
 def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
@@ -161,7 +121,7 @@ def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
         yield "similarity_matrix", f"must have a row for each of {m} images and a number for each of {n} sentences"
 
 
-def _written(row: Row, home: Path, folder: str) -> str:
+def _written(row: Row, home: Path, folder: str) -> dict[str, Any]:
     sentence_of: dict[int, int] = {}
     for sentence, image in row.links or ():
         if sentence_of.setdefault(image, sentence) != sentence:
@@ -169,21 +129,28 @@ def _written(row: Row, home: Path, folder: str) -> str:
                 f"document {row.id!r}, field links: image {image} has several, mmc4 holds one for each; "
                 "write .jsonl or .parquet"
             )
-    kept = row.meta.get("mmc4")
-    infos = row.meta.get("image_info")
-    values: dict[str, Any] = {"url": row.id, **(kept if isinstance(kept, dict) else {})}
-    values["text_list"] = row.sentences
-    values["image_info"] = []
-    for i, source in enumerate(row.images):
-        kept_info = infos[i] if isinstance(infos, list) and len(infos) == len(row.images) else None
-        info: dict[str, Any] = {
-            **(kept_info if isinstance(kept_info, dict) else {}),
-            "image_name": _name(source, home, folder),
-        }
-        if row.links is not None:
-            info["matched_text_index"] = sentence_of.get(i)
-        values["image_info"].append(info)
-    try:
-        return dump_json(values)
-    except ValueError as error:
-        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error
+    kept, infos = row.meta.get("mmc4"), row.meta.get("image_info")
+    if not isinstance(infos, list) or len(infos) != len(row.images):
+        infos = [None] * len(row.images)
+    images = []
+    for i, (source, info) in enumerate(zip(row.images, infos, strict=True)):
+        link = {} if row.links is None else {"matched_text_index": sentence_of.get(i)}
+        name = {"image_name": _name_of(source, home, folder)}
+        images.append((info if isinstance(info, dict) else {}) | name | link)
+    values = {"url": row.id} | (kept if isinstance(kept, dict) else {})
+    return values | {"text_list": row.sentences, "image_info": images}
+
+
+def _path_of(name: str, folder: str) -> str:
+    """Where an image of a shard lies, from where the shard does; addresses and absolute paths stay as they are."""
+    return name if named_by_address(name) else posixpath.join(folder, name)
+
+
+def _name_of(path: str, home: Path, folder: str) -> str:
+    """The name from which ``_path_of`` makes this path, or one to the same file."""
+    if not folder or named_by_address(path) or posixpath.isabs(path):
+        return path
+    inside = path.removeprefix(folder)
+    if _path_of(inside, folder) == path:
+        return inside
+    return Path(os.path.relpath(home / path, (home / folder).resolve())).as_posix()

@@ -14,12 +14,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.parquet import count_parquet, parquet_columns, parquet_groups, write_table
-from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row
+from iconotext.corpus.table import table_columns, table_parts, write_table
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
-from iconotext.strict_json import dump_json, parse_json
+from iconotext.strict_json import parse_json
 
 COLUMNS = ("images", "metadata", "general_metadata", "texts")
 
@@ -29,47 +28,30 @@ NEXT_DOCUMENT = "END_OF_DOCUMENT_TOKEN_TO_BE_REPLACED"
 LANGUAGE = "en"
 PARAGRAPHS = re.compile(r"\n\s*\n")
 
-count_obelics = count_parquet
-
 
 def has_obelics_columns(names: Iterable[str]) -> bool:
     """Whether a table with these columns is one of OBELICS, and none of our own."""
     return {"images", "texts"} <= set(names) and "sentences" not in names
 
 
-def read_obelics(path: Path) -> Iterator[Record]:
-    """What each row holds.
+def obelics_parts(path: Path) -> Iterator[Part]:
+    """The rows, in parts of a row group each.
 
-    The id is the address of the page, with ``#2``, ``#3``, ... where it comes again. A paragraph is a block, and its
-    sentences are split by the rules of English. ``meta["obelics"]`` keeps ``general`` metadata, that of each image in
-    ``images``, and in ``ends`` the numbers of sentences before which another document begins. Other columns are not
-    read.
+    The id is the address of the page. A paragraph is a block, and its sentences are split by the rules of English.
+    ``meta["obelics"]`` keeps ``general`` metadata, that of each image in ``images``, and in ``ends`` the numbers of
+    sentences before which another document begins. Other columns are not read.
 
     Raises:
         CorpusError: The file cannot be read, or has not these columns.
     """
-    ids = UniqueIds()
-    for part in obelics_parts(path):
-        for record in part():
-            if record.row is not None:
-                record.row.id = ids.take(record.row.id)
-            yield record
-
-
-def obelics_parts(path: Path) -> Iterator[Part]:
-    """The same in parts; ids are the addresses of the pages, of which several may have the same.
-
-    Raises:
-        CorpusError: As ``read_obelics``.
-    """
-    names = parquet_columns(path)
+    names = table_columns(path)
     for name in ("images", "texts"):
         if name not in names:
             raise CorpusError(f"{path}, field {name}: no such column; OBELICS has the columns {', '.join(COLUMNS)}")
-    return parquet_groups(path, obelics_record, [name for name in COLUMNS if name in names])
+    return table_parts(path, _record, [name for name in COLUMNS if name in names])
 
 
-def obelics_record(values: dict[str, Any], place: str) -> Record:
+def _record(values: dict[str, Any], place: str) -> Record:
     """What a row holds, from its columns; the id is the address of the page."""
     problems = list(_misfits(values, place))
     if problems:
@@ -141,7 +123,7 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write a table as OBELICS has it; return the number of rows.
 
     Sentences of a block become a paragraph; without blocks each is one. An image stands where its position says; one
-    without stands before the first sentence it is linked to, or at the end. What ``read_obelics`` keeps in ``meta`` is
+    without stands before the first sentence it is linked to, or at the end. What ``obelics_parts`` keeps in ``meta`` is
     written back.
 
     Raises:
@@ -150,10 +132,8 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """
     import pyarrow as pa
 
-    texts = pa.list_(pa.string())
-    schema = pa.schema(
-        [("images", texts), ("metadata", pa.string()), ("general_metadata", pa.string()), ("texts", texts)]
-    )
+    text, texts = pa.string(), pa.list_(pa.string())
+    schema = pa.schema({"images": texts, "metadata": text, "general_metadata": text, "texts": texts})
     return write_table(((row.id, _written(row)) for row in rows), schema, path, force=force)
 
 
@@ -186,15 +166,12 @@ def _written(row: Row) -> dict[str, Any]:
         metadata.append(entry | (known[i] if isinstance(known[i], dict) else {}))
     write_text(len(row.sentences))
     general = kept.get("general")
-    try:
-        return {
-            "images": images,
-            "metadata": dump_json(metadata),
-            "general_metadata": dump_json(general if isinstance(general, dict) and general else {"url": row.id}),
-            "texts": texts,
-        }
-    except ValueError as error:
-        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error
+    return {
+        "images": images,
+        "metadata": json_of(row, metadata),
+        "general_metadata": json_of(row, general if isinstance(general, dict) and general else {"url": row.id}),
+        "texts": texts,
+    }
 
 
 def _positions(row: Row) -> list[int]:

@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -19,13 +21,14 @@ from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from iconotext.corpus.ends import labels_of
 from iconotext.corpus.json_stream import elements
-from iconotext.corpus.row import Problem, Record, Row, Split, parse_row, problems_of
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
-from iconotext.strict_json import dump_json
 from iconotext.write import check_overwrite, open_atomic
 
 DOCUMENTS_FILE = "docs.json"
+
+TOGETHER = 100
+"""Documents of a part."""
 
 SPLIT_OF_KEY: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
@@ -44,21 +47,31 @@ def documents_file(path: Path) -> Path:
     return path if path.suffix.lower() == ".json" and not path.is_dir() else path / DOCUMENTS_FILE
 
 
-def read_released(path: Path) -> Iterator[Record]:
-    """What each document holds, in the order of the file, one in memory at a time.
+def released_parts(path: Path) -> Iterator[Part]:
+    """The documents in the order of the file, some at a time.
 
-    The metadata is its id where it is a text, with ``#2``, ``#3``, ... behind it where several have the same; else the
-    split and a number are. What else the metadata says is kept as ``meta["metadata"]``.
+    The metadata is a document's id where it is a text; else the split and a number are. What else the metadata says is
+    kept as ``meta["metadata"]``.
 
     Raises:
         CorpusError: The file cannot be read, or is no object of the three lists.
     """
-    file = documents_file(path)
-    ids = UniqueIds()
-    for key, index, value in _elements(file):
-        if key not in SPLIT_OF_KEY:
-            raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
-        yield _record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index, ids)
+    file, error = documents_file(path), None
+    found = _elements(file)
+    while error is None:
+        some: list[Record] = []
+        try:
+            for key, index, value in islice(found, TOGETHER):
+                if key not in SPLIT_OF_KEY:
+                    raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
+                some.append(_record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index))
+        except CorpusError as failed:
+            error = failed
+        if some:
+            yield partial(iter, some)
+        elif error is None:
+            return
+    raise error
 
 
 def count_released(path: Path) -> int:
@@ -118,7 +131,7 @@ def _elements(file: Path) -> Iterator[tuple[str, int, Any]]:
         ) from error
 
 
-def _record(value: object, place: str, split: Split, index: int, ids: UniqueIds) -> Record:
+def _record(value: object, place: str, split: Split, index: int) -> Record:
     try:
         images, sentences, metadata = _DOCUMENT.validate_python(value)
     except ValidationError as error:
@@ -134,7 +147,7 @@ def _record(value: object, place: str, split: Split, index: int, ids: UniqueIds)
         return Record(place, None, tuple(wrong))
     named = isinstance(metadata, str) and metadata not in NAMELESS
     values = {
-        "id": ids.take(metadata if named else f"{split}-{index}"),
+        "id": metadata if named else f"{split}-{index}",
         "split": split,
         "sentences": [text for text, _ in sentences],
         "images": [str(source) for source, _ in images],
@@ -176,7 +189,4 @@ def _written(row: Row) -> str:
         of_images, of_sentences = ([-1 if end is None else end for end in ends] for ends in labels)
     images = [list(pair) for pair in zip(row.images, of_images, strict=True)]
     sentences = [list(pair) for pair in zip(row.sentences, of_sentences, strict=True)]
-    try:
-        return dump_json([images, sentences, row.id])
-    except ValueError as error:
-        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error
+    return json_of(row, [images, sentences, row.id])

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
+from iconotext.errors import CorpusError
+from iconotext.strict_json import dump_json
+
 Split = Literal["train", "validation", "test"]
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
@@ -86,7 +89,7 @@ class Record:
 
 
 Part = Callable[[], Iterator[Record]]
-"""Some neighbouring rows of a corpus, read when it is called, again every time; can be sent to another process."""
+"""Reads some neighbouring rows of a corpus. It can be sent to another process, and called more than once."""
 
 
 def parse_row(value: object, place: str) -> Record:
@@ -173,3 +176,15 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
         except UnicodeEncodeError as error:
             what = ascii(error.object[error.start])
             yield name, f"{name} has {what}, half a surrogate pair, which is not a character"
+
+
+def json_of(row: Row, value: object) -> str:
+    """Something that is written for a row, as JSON.
+
+    Raises:
+        CorpusError: JSON cannot hold it; names the document.
+    """
+    try:
+        return dump_json(value)
+    except ValueError as error:
+        raise CorpusError(f"document {row.id!r}: cannot be written as JSON: {error}") from error

@@ -8,20 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
-from iconotext.corpus.document_row import Pictures, document_of, row_of
-from iconotext.corpus.json_lines import json_lines, lines_of
-from iconotext.corpus.jsonl import count_jsonl, jsonl_parts, read_jsonl, write_jsonl
-from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, read_mmc4, write_mmc4
-from iconotext.corpus.obelics import (
-    count_obelics,
-    has_obelics_columns,
-    obelics_parts,
-    read_obelics,
-    write_obelics,
-)
-from iconotext.corpus.parquet import count_parquet, parquet_columns, parquet_parts, read_parquet, write_parquet
-from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, read_released, write_released
+from iconotext.corpus.document_row import document_of, row_of
+from iconotext.corpus.image_files import ImageFiles
+from iconotext.corpus.json_lines import count_lines, json_lines, lines_of
+from iconotext.corpus.jsonl import jsonl_parts, write_jsonl
+from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
+from iconotext.corpus.obelics import has_obelics_columns, obelics_parts, write_obelics
+from iconotext.corpus.parquet import parquet_parts, write_parquet
+from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, released_parts, write_released
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row
+from iconotext.corpus.table import count_rows, table_columns
+from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document
 
@@ -40,40 +37,34 @@ class Format:
     """A way to keep a corpus on disk.
 
     Attributes:
-        read: What the file holds, place by place.
+        parts: What the file holds, in parts that other processes can read.
         write: The reverse; images and sentences in their order, one row in memory at a time.
         count: Number of documents, found quickly.
         keeps: Fields of a document that survive, besides sentences, images and id.
         files: Whether the images it reads are files, not ids.
-        parts: What ``read`` gives, in parts that other processes can read; None where it must be read as a whole.
-        has_ids: Whether ids come from the file, so that two may be the same; else reading makes them.
+        has_ids: Whether a document has an id of its own, so that two with the same are a mistake. Else the later ones
+            get ``#2``, ``#3``, ... behind it.
     """
 
-    read: Callable[[Path], Iterator[Record]]
+    parts: Callable[[Path], Iterator[Part]]
     write: Writer
     count: Callable[[Path], int]
     keeps: frozenset[str]
     files: bool = True
-    parts: Callable[[Path], Iterator[Part]] | None = None
     has_ids: bool = True
 
 
 EVERYTHING = frozenset({"links", "split", "blocks", "positions", "captions", "alts", "relations", "meta"})
 
 FORMATS: dict[FormatName, Format] = {
-    "jsonl": Format(read_jsonl, write_jsonl, count_jsonl, EVERYTHING, parts=jsonl_parts),
-    "parquet": Format(read_parquet, write_parquet, count_parquet, EVERYTHING, parts=parquet_parts),
+    "jsonl": Format(jsonl_parts, write_jsonl, count_lines, EVERYTHING),
+    "parquet": Format(parquet_parts, write_parquet, count_rows, EVERYTHING),
     "released": Format(
-        read_released, write_released, count_released, frozenset({"links", "split"}), files=False, has_ids=False
+        released_parts, write_released, count_released, frozenset({"links", "split"}), files=False, has_ids=False
     ),
-    "mmc4": Format(read_mmc4, write_mmc4, count_jsonl, frozenset({"links"}), parts=mmc4_parts, has_ids=False),
+    "mmc4": Format(mmc4_parts, write_mmc4, count_lines, frozenset({"links"}), has_ids=False),
     "obelics": Format(
-        read_obelics,
-        write_obelics,
-        count_obelics,
-        frozenset({"blocks", "positions", "alts"}),
-        parts=obelics_parts,
-        has_ids=False,
+        obelics_parts, write_obelics, count_rows, frozenset({"blocks", "positions", "alts"}), has_ids=False
     ),
 }
 
@@ -81,7 +72,7 @@ FORMATS: dict[FormatName, Format] = {
 def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Document]:
     """Documents of a corpus in its order, one in memory at a time.
 
-    Image paths are taken relative to the corpus; a picture that is not there gets a ``problem``, unless its features
+    Image paths are taken relative to the corpus; an image that is not there gets a ``problem``, unless its features
     lie beside the corpus (``features.npy``, ``id2row.json``).
 
     Args:
@@ -95,18 +86,12 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
     if split is not None and split not in SPLITS:
         raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
     path = Path(path)
-    return _documents(path, FORMATS[format_of(path)], split)
-
-
-def _documents(path: Path, format_: Format, split: str | None) -> Iterator[Document]:
-    pictures = Pictures(corpus_folder(path), files=format_.files)
-    for row in read_rows(path):
-        if split is None or row.split == split:
-            yield document_of(row, pictures)
+    images = ImageFiles(corpus_folder(path), files=FORMATS[format_of(path)].files)
+    return (document_of(row, images) for row in read_rows(path) if split is None or row.split == split)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the pictures.
+    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the images.
 
     Raises:
         CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
@@ -123,10 +108,13 @@ def read_records(path: Path) -> Iterator[Record]:
     Raises:
         CorpusError: The file is missing, or so damaged that nothing after a place can be read.
     """
-    seen: dict[str, str] = {}
     format_ = FORMATS[format_of(path)]
-    for record in format_.read(path):
-        if record.row is not None and format_.has_ids:
+    seen: dict[str, str] = {}
+    ids = UniqueIds()
+    for record in (record for part in format_.parts(path) for record in part()):
+        if record.row is not None and not format_.has_ids:
+            record.row.id = ids.take(record.row.id)
+        elif record.row is not None:
             first = seen.setdefault(record.row.id, record.place)
             if first != record.place:
                 problem = repeated_id(record.place, record.row.id, first)
@@ -155,7 +143,7 @@ def write_corpus(
 
     Args:
         documents: May be a generator; some hundred documents are in memory at most.
-        path: A file, or for the released format a folder. Paths of pictures are written relative to where it lies.
+        path: A file, or for the released format a folder. Paths of images are written relative to where it lies.
         force: Replace a file that is there.
         to: Format; None: as the name of the path says, see ``target_format``.
 
@@ -166,31 +154,25 @@ def write_corpus(
         CorpusError: A document does not fit the format, or two have the same id.
         OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
     """
-    path = Path(path)
-    folder = (documents_file(path) if (to or target_format(path)) == "released" else path).parent
+    folder = _target(Path(path), to)[1].parent
     return write_rows((row_of(document, folder) for document in documents), path, force=force, to=to)
 
 
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
-    """Write rows as a corpus, whole or not at all; as ``write_corpus``, with paths of pictures as the rows have them.
-
-    Args:
-        rows: May be a generator; some hundred are in memory at most.
-        path: A file, or for the released format a folder.
-        force: Replace a file that is there.
-        to: Format; None: as the name of the path says, see ``target_format``.
-
-    Returns:
-        The number of documents.
+    """As ``write_corpus``, from rows, with paths of images as the rows have them.
 
     Raises:
         CorpusError: A row does not fit the format, or two have the same id.
         OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
     """
-    path = Path(path)
-    name = to or target_format(path)
-    target = documents_file(path) if name == "released" else path
+    name, target = _target(Path(path), to)
     return FORMATS[name].write(_unique(rows), target, force=force)
+
+
+def _target(path: Path, to: FormatName | None) -> tuple[FormatName, Path]:
+    """Format and file of a new corpus."""
+    name = to or target_format(path)
+    return name, documents_file(path) if name == "released" else path
 
 
 def _unique(rows: Iterable[Row]) -> Iterator[Row]:
@@ -214,7 +196,7 @@ def format_of(path: Path) -> FormatName:
         return "released"
     match path.suffix.lower():
         case ".parquet" | ".pq":
-            return "obelics" if has_obelics_columns(parquet_columns(path)) else "parquet"
+            return "obelics" if has_obelics_columns(table_columns(path)) else "parquet"
         case ".json":
             return "released"
     with lines_of(path) as lines:
@@ -247,7 +229,7 @@ def target_format(path: Path) -> FormatName:
 
 
 def corpus_folder(path: Path) -> Path:
-    """The folder that paths of pictures start from, and where a table of features may lie."""
+    """The folder that paths of images start from, and where a table of features may lie."""
     return path if path.is_dir() else path.parent
 
 

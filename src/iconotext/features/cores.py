@@ -19,7 +19,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 2
-"""Items for each core that are worked on or ready beyond the one in use; bounds memory, however many there are."""
+"""Items for each thread that are worked on or ready beyond the one in use; bounds memory, however many there are."""
 
 
 def usable_cores() -> int:
@@ -30,6 +30,33 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
+def in_threads(
+    work: Callable[[T], R], items: Iterable[T], *, threads: int | None = None, ahead: int | None = None
+) -> Generator[R, None, None]:
+    """What ``work`` makes of each item, in order.
+
+    Args:
+        work: Runs on the threads.
+        items: Taken a little ahead of what is yielded.
+        threads: By default one a core.
+        ahead: Items that are worked on or ready; by default ``AHEAD`` for each thread beyond the one in use.
+    """
+    threads = threads or usable_cores()
+    ahead = ahead or threads * (1 + AHEAD)
+    to_do = iter(items)
+    waiting: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="iconotext-features")
+    try:
+        while True:
+            for item in islice(to_do, ahead - len(waiting)):
+                waiting.append(pool.submit(work, item))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = None) -> Generator[R, None, None]:
     """What ``work`` makes of each item, in order, computed by one thread a core, in each of which PyTorch uses one.
 
@@ -38,20 +65,8 @@ def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = 
         items: Taken a little ahead of what is yielded.
         cores: By default all that the process may use.
     """
-    cores = cores or usable_cores()
-    to_do = iter(items)
-    waiting: deque[Future[R]] = deque()
     with _one_core_a_thread():
-        pool = ThreadPoolExecutor(cores, thread_name_prefix="iconotext-features")
-        try:
-            while True:
-                for item in islice(to_do, cores * (1 + AHEAD) - len(waiting)):
-                    waiting.append(pool.submit(work, item))
-                if not waiting:
-                    return
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        yield from in_threads(work, items, threads=cores)
 
 
 _lock = threading.Lock()

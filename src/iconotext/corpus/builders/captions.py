@@ -16,7 +16,7 @@ from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_p
 from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captioned.usable_photos import usable_photos
 from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.document_row import named_by_address
+from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError, SettingError

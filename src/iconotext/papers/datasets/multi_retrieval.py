@@ -17,8 +17,9 @@ from iconotext.corpus.builders.frame.compared_sizes import count_sizes
 from iconotext.corpus.builders.frame.json_source import source_file
 from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.published_sizes import PublishedSizes
-from iconotext.corpus.released import DOCUMENTS_FILE, read_released
+from iconotext.corpus.released import DOCUMENTS_FILE
 from iconotext.corpus.stats import Counting
+from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
 from iconotext.papers.datasets.shards import with_images
@@ -73,7 +74,7 @@ def multi_retrieval_rows(
     counting = Counting()
     read = missing = 0
     renamed: dict[str, str] = {}
-    for record in build.watch(read_released(file), label="Reading"):
+    for record in build.watch(read_records(file), label="Reading"):
         read += 1
         row = record.row
         if record.problems or row is None:

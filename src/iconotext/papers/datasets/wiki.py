@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.builders.frame.random_splits import with_random_splits
 from iconotext.corpus.builders.images.problem import image_problem
-from iconotext.corpus.digest_table import digest_of
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
+from iconotext.corpus.texts import digest_of
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.wikipedia.imageclef import (
     WHERE,

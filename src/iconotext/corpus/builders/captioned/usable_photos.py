@@ -14,7 +14,7 @@ from iconotext.corpus.builders.captioned.photo_store import PhotoStore, Stored, 
 from iconotext.corpus.builders.captioned.photos import Photo
 from iconotext.corpus.builders.frame.build import Build
 from iconotext.corpus.builders.images.problem import image_problem
-from iconotext.corpus.document_row import named_by_address
+from iconotext.corpus.image_files import named_by_address
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.digest_table import DigestTable, digest_of
 from iconotext.corpus.json_lines import json_lines
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.reddit.imgur_album import album_id
@@ -36,8 +35,6 @@ def keep_album_posts(
     Raises:
         CorpusError: A file is missing or damaged, or no post counts.
     """
-    import numpy as np
-
     report = build.report
     files = submission_files(source, first_month, last_month)
     results = build.mapped(
@@ -48,12 +45,14 @@ def keep_album_posts(
         label="Reading submissions",
         chunk=1,
     )
-    seen, linked = DigestTable(), DigestTable()
+    seen: set[str] = set()
+    linked: set[str] = set()
     posts = popular = 0
 
-    def new(table: DigestTable, names: list[str]) -> list[bool]:
-        added: list[bool] = table.put(np.array([digest_of(name) for name in names], np.uint64))[1].tolist()
-        return added
+    def is_new(name: str, known: set[str]) -> bool:
+        before = len(known)
+        known.add(name)
+        return len(known) > before
 
     def links() -> Iterator[str]:
         nonlocal posts, popular
@@ -66,8 +65,8 @@ def keep_album_posts(
                 if month is None or first_month <= month <= last_month:  # a file of one subreddit has all years
                     in_time.append(post | {"id": post["id"] or f"{path.name}: {post['url']}"})
             good = []
-            for post, first in zip(in_time, new(seen, [post["id"] for post in in_time]), strict=True):
-                if not first:
+            for post in in_time:
+                if not is_new(post["id"], seen):
                     report.drop("post that came before", post["id"], path.name)
                     continue
                 posts += 1
@@ -80,8 +79,8 @@ def keep_album_posts(
                     report.drop("not an album of imgur", post["id"], post["url"] or "")
                 else:
                     good.append(post | {"album": album})
-            for post, first in zip(good, new(linked, [post["album"] for post in good]), strict=True):
-                if first:
+            for post in good:
+                if is_new(post["album"], linked):
                     yield f"{dump_json(post)}\n"
                 else:
                     report.drop("album that was posted before", post["id"], post["album"])

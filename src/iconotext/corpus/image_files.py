@@ -1,0 +1,92 @@
+"""Where the images are that a corpus names: in files, in a table of features, on the web, or nowhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import IntEnum
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from iconotext.features.feature_table import ROWS_FILE, read_rows
+
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""How an image begins that is named by an address (``https:``, ``recipeqa:``) and not by a path; a drive is shorter."""
+
+FOLDERS = 50_000
+"""Folders of which it is remembered whether they are there."""
+
+
+class Whereabouts(IntEnum):
+    """Where an image is.
+
+    Attributes:
+        FILE: In a file.
+        NOWHERE: It needs none: its features are there, or the format has no files.
+        WEB: At an address, not at hand.
+        LOST: Its file is not there.
+    """
+
+    FILE = 0
+    NOWHERE = 1
+    WEB = 2
+    LOST = 3
+
+
+class ImageFiles:
+    """Finds the images that a corpus names.
+
+    Args:
+        folder: Where the corpus file lies.
+        files: Whether the images are files at all; in the released format they are ids.
+    """
+
+    def __init__(self, folder: Path, *, files: bool = True) -> None:
+        self._folder = folder
+        self._files = files
+        self._start = str(folder)
+        # One look for a folder spares a look for each of its files: most often there is no folder "https:" at all.
+        self._has_folder = lru_cache(FOLDERS)(lambda name: os.path.isdir(os.path.join(self._start, name)))
+
+    @cached_property
+    def _in_table(self) -> frozenset[str]:
+        """Images that have their features beside the corpus; read when the first file is missing."""
+        path = self._folder / ROWS_FILE
+        return frozenset(read_rows(path)) if path.is_file() else frozenset()
+
+    def whereabouts(self, source: str) -> Whereabouts:
+        """Where an image is, by what the corpus calls it.
+
+        An image whose features lie beside the corpus needs no file. One that is named by an address is not at hand,
+        unless a file has this very name.
+        """
+        if not self._files:
+            return Whereabouts.NOWHERE
+        address = named_by_address(source)
+        folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
+        if self._has_folder(folder) and os.path.isfile(os.path.join(self._start, source)):
+            return Whereabouts.FILE
+        if source in self._in_table:
+            return Whereabouts.NOWHERE
+        return Whereabouts.WEB if address else Whereabouts.LOST
+
+    def find(self, source: str) -> tuple[Path | None, str | None]:
+        """The file of an image, and why there is none where there should be one."""
+        match self.whereabouts(source):
+            case Whereabouts.FILE:
+                return self._folder / source, None
+            case Whereabouts.WEB:
+                return None, f"not at hand: {source} is an address"
+            case Whereabouts.LOST:
+                return None, self.not_found(source)
+        return None, None
+
+    def not_found(self, source: str) -> str:
+        """What to say of an image whose file is not there."""
+        rows = f", and {ROWS_FILE} beside the corpus has no row for it" if self._in_table else ""
+        return f"not found: {self._folder / source}{rows}"
+
+
+def named_by_address(source: str) -> bool:
+    """Whether a corpus names an image by an address, on the web or in another collection, instead of a path."""
+    return ":" in source and ADDRESS.match(source) is not None

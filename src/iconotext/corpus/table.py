@@ -1,0 +1,140 @@
+"""Tables of Parquet: rows out of them in parts, and rows into them, a few hundred in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+
+from iconotext.corpus.row import Part, Record
+from iconotext.errors import CorpusError
+from iconotext.write import open_atomic
+
+ROWS_AT_ONCE = 256
+"""Rows in memory while reading or writing; a long document is about 30 kB."""
+
+ROWS_IN_GROUP = 4096
+"""Rows of a row group, about 50 MB: what another program has to read at least."""
+
+RecordOf = Callable[[dict[str, Any], str], Record]
+"""What is made of a row: of its columns, and its place."""
+
+
+def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = None) -> Iterator[Part]:
+    """Parts of a table, a row group each.
+
+    Args:
+        path: The table.
+        record: A function of a module.
+        columns: Those that are read; None: all.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with _opened(path) as table:
+        sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
+    starts = accumulate(sizes[:-1], initial=0) if sizes else ()
+    return (partial(_records, path, group, start, record, columns) for group, start in enumerate(starts))
+
+
+def table_columns(path: Path) -> list[str]:
+    """Names of the columns, in their order.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with _opened(path) as table:
+        names: list[str] = table.schema_arrow.names
+    return names
+
+
+def count_rows(path: Path) -> int:
+    """Number of rows.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with _opened(path) as table:
+        return int(table.metadata.num_rows)
+
+
+def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
+    """Write the columns of documents as a table.
+
+    Args:
+        rows: Of each document its id, for errors, and its columns.
+        schema: A schema of pyarrow.
+        path: The table.
+        force: Replace a file that is there.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        CorpusError: A row holds what the table cannot.
+        OutputError: The file exists, or cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    iterator, number = iter(rows), 0
+    with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while True:
+            group: list[Any] = []
+            # Python objects are large: they become columns before there are many.
+            for size in [ROWS_AT_ONCE] * (ROWS_IN_GROUP // ROWS_AT_ONCE):
+                if some := list(islice(iterator, size)):
+                    group.append(_columns(some, schema))
+            if not group:
+                return number
+            table = pa.concat_tables(group)
+            writer.write_table(table)
+            number += table.num_rows
+
+
+def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist([values for _, values in rows], schema=schema)
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+        names = f"documents {rows[0][0]!r} to {rows[-1][0]!r}"
+        raise CorpusError(f"{names}: cannot be written as Parquet: {_one_line(error)}") from error
+
+
+def _records(path: Path, group: int, before: int, record: RecordOf, columns: Sequence[str] | None) -> Iterator[Record]:
+    number = before
+    with _opened(path) as table:
+        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=[group], columns=columns):
+            try:
+                rows = batch.to_pylist()
+            except (ValueError, OverflowError) as error:  # texts that are not UTF-8, dates out of range
+                where = f"rows {number + 1} to {number + batch.num_rows}"
+                raise CorpusError(f"{path}, {where}: cannot be read: {_one_line(error)}") from error
+            for values in rows:
+                number += 1
+                yield record(values, f"row {number}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The opened file; what pyarrow raises while it is read becomes a CorpusError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as table:
+            yield table
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path}: no such file") from error
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or _one_line(error)}") from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path}: not a Parquet file that can be read ({_one_line(error)})") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
