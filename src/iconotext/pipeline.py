@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.read import SUFFIXES, Failure, read
-from iconotext.read.web_page import is_address
+from iconotext.read.web.page import is_address
 from iconotext.types import EVIDENCE, Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:

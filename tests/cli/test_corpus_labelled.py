@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from iconotext import read_corpus
 from iconotext.cli.app import app
-from iconotext.read import polite
+from iconotext.read.web import polite
 from tests.corpus.builders.test_fetched_pictures import png
 from tests.papers.datasets.test_labelled_pairs import cite, cite_row, clue, clue_row
 from tests.read.web import serving

@@ -279,7 +279,7 @@ def test_a_picture_from_the_web_is_tried_again_and_stays_while_it_cannot_be_had(
             raise UnreachableError("not fetched: the network is down")
         return data
 
-    monkeypatch.setattr(importlib.import_module("iconotext.read.fetch"), "fetch", fetch)
+    monkeypatch.setattr(importlib.import_module("iconotext.read.web.fetch"), "fetch", fetch)
     assert update(lib, article, paint(article.parents[1] / "white.png", "white")).added == 1
     assert (update(lib).unchanged, answers) == (2, [])  # nobody wants it fetched
     assert (update(lib, asked={"fetch": True}).added, len(answers)) == (0, 1)

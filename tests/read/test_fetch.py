@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from iconotext.errors import ImageError
-from iconotext.read import fetch as module
-from iconotext.read.fetch import fetch, public_address
+from iconotext.read.web import fetch as module
+from iconotext.read.web.fetch import fetch, public_address
 
 
 class Pictures(BaseHTTPRequestHandler):

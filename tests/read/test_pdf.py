@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.images import decode
 from iconotext.read import ReadSettings, read
-from iconotext.read.pdf_document import read_document
+from iconotext.read.pdf.document import read_document
 from iconotext.types import Document
 from tests.read.pdf_writer import Sheet, file_of, image_object, jpeg, png, stream, write_pdf
 
@@ -337,7 +337,7 @@ def test_a_page_count_that_lies(tmp_path):
 
 
 def test_too_many_pages(tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("iconotext.read.pdf_document"), "MAX_PAGES", 2)
+    monkeypatch.setattr(import_module("iconotext.read.pdf.document"), "MAX_PAGES", 2)
     path = tmp_path / "a.pdf"
     path.write_bytes(write_pdf([Sheet(), Sheet(), Sheet()]))
     with pytest.raises(HostileDocumentError, match="3 pages are more than the limit of 2"):

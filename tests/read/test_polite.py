@@ -9,7 +9,7 @@ from email.utils import format_datetime
 import pytest
 
 from iconotext.errors import ImageError, UnreachableError
-from iconotext.read.polite import Pace, PoliteFetcher, Politeness
+from iconotext.read.web.polite import Pace, PoliteFetcher, Politeness
 from tests.read.web import Time, Web, serving
 
 

@@ -26,7 +26,7 @@ def noise(seed=0):
 def web(monkeypatch):
     with serving() as web:
         for module in ("fetch", "polite"):
-            monkeypatch.setattr(import_module(f"iconotext.read.{module}"), "public_address", web.lookup)
+            monkeypatch.setattr(import_module(f"iconotext.read.web.{module}"), "public_address", web.lookup)
         yield web
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-from iconotext.read.fetch import public_address
+from iconotext.read.web.fetch import public_address
 
 
 @dataclass

@@ -19,7 +19,7 @@ from iconotext.library.ledger import held_ledger
 from iconotext.library.report import Report
 from iconotext.library.settings import LibrarySettings, is_library
 from iconotext.library.store import Library, check_new, create_library, open_library
-from iconotext.read.web_page import is_address
+from iconotext.read.web.page import is_address
 from iconotext.types import Image
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
 from iconotext.read.settings import ReadSettings
-from iconotext.read.web_page import fetch_page, from_the_web, is_address
+from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.worker import LimitError, run_isolated
 
 if TYPE_CHECKING:
@@ -241,9 +241,9 @@ def _reader(format_: str) -> Reader:
         case "html":
             from iconotext.read.html import read_html as reader
         case "docx":
-            from iconotext.read.docx import read_docx as reader
+            from iconotext.read.docx.document import read_docx as reader
         case "epub":
             from iconotext.read.epub import read_epub as reader
         case _:
-            from iconotext.read.pdf_document import read_document as reader
+            from iconotext.read.pdf.document import read_document as reader
     return reader

@@ -82,7 +82,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     if REMOTE.match(address) and not _double_slash_path(address, document, settings):
         if not settings.fetch:
             raise ImageError("a picture on the web: fetch=True fetches it")
-        from iconotext.read.fetch import fetch
+        from iconotext.read.web.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
     if SCHEME.match(address) or DRIVE.match(address):

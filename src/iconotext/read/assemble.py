@@ -11,7 +11,7 @@ from pathlib import Path
 from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
-from iconotext.read.blocks import Block, Flow, Picture, attach_captions
+from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
 from iconotext.read.sentences import detect_language, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
@@ -44,9 +44,9 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
             Sentence(block.text[start:end], number, block.kind, tuple(targets[n]))
             for n, (start, end) in enumerate(spans)
         ]
-        for offset, picture in block.pictures:
+        for offset, found in block.images:
             position = first + bisect_left(spans, offset, key=STARTS)
-            images.append(_image(picture, addresses, block=number, position=position))
+            images.append(_image(found, addresses, block=number, position=position))
         if settings.captions:
             sentences += _caption_sentences(block, number, language)
     title = flow.title or next((s.text for s in sentences if s.heading), None)
@@ -82,27 +82,27 @@ def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]
 
 def _caption_sentences(block: Block, number: int, language: str) -> list[Sentence]:
     kind: Kind = "caption"
-    texts = dict.fromkeys(t for _, p in block.pictures for t in (p.caption or p.title, p.alt) if t)
+    texts = dict.fromkeys(t for _, p in block.images for t in (p.caption or p.title, p.alt) if t)
     return [Sentence(text[a:b], number, kind) for text in texts for a, b in split_sentences(text, language)]
 
 
-def _image(picture: Picture, addresses: Addresses, *, block: int, position: int) -> Image:
+def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int) -> Image:
     image = Image(
-        source=shown_address(picture.sources[0]),
-        file=picture.file,
-        alt=picture.alt,
-        caption=picture.caption or (picture.title if picture.title != picture.alt else None),
+        source=shown_address(found.sources[0]),
+        file=found.file,
+        alt=found.alt,
+        caption=found.caption or (found.title if found.title != found.alt else None),
         block=block,
         position=position,
-        anchors=picture.anchors,
-        page=picture.page,
-        box=picture.box,
-        problem=picture.problem,
+        anchors=found.anchors,
+        page=found.page,
+        box=found.box,
+        problem=found.problem,
     )
     if image.file is not None or image.problem is not None:
         return image
     problem = None
-    for source in picture.sources:
+    for source in found.sources:
         try:
             return replace(image, source=shown_address(source), file=addresses.open(source))
         except ImageError as error:

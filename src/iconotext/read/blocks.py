@@ -13,7 +13,7 @@ SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class FlowImage:
     """A picture as a document names it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Block:
 
     text: str = ""
     kind: Kind = "paragraph"
-    pictures: list[tuple[int, Picture]] = field(default_factory=list)
+    images: list[tuple[int, FlowImage]] = field(default_factory=list)
     targets: list[tuple[int, int, str]] = field(default_factory=list)
     emphasised: bool = False
     anchors: tuple[str, ...] = ()
@@ -104,9 +104,9 @@ class BlockWriter:
         if not emphasised and collapsed != " ":
             self._plain = True
 
-    def picture(self, picture: Picture) -> None:
+    def image(self, image: FlowImage) -> None:
         """Put a picture at the present place of the open block."""
-        self._block.pictures.append((self._length, picture))
+        self._block.images.append((self._length, image))
 
     def target(self, start: int, identifier: str) -> None:
         """Mark the text from ``start`` to here as a link to ``identifier``."""
@@ -120,7 +120,7 @@ class BlockWriter:
         block.kind = kind
         block.emphasised = bool(block.text) and not self._plain
         self._parts, self._length, self._plain = [], 0, False
-        if not block.text and not block.pictures:
+        if not block.text and not block.images:
             return None
         self.blocks.append(block)
         return block
@@ -148,7 +148,7 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     waiting: Block | None = None  # a caption that stands above its picture
     for block in blocks:
         above = _uncaptioned(kept[-1]) if kept and waiting is None else None
-        if block.pictures:
+        if block.images:
             _own_line(block)
             if waiting is not None:
                 if _uncaptioned(block) is not None and not block.text:
@@ -176,16 +176,16 @@ def _labelled(block: Block) -> bool:
     return bool(LABEL.match(block.text)) and len(block.text.split()) <= MAX_CAPTION_WORDS
 
 
-def _uncaptioned(block: Block) -> Picture | None:
+def _uncaptioned(block: Block) -> FlowImage | None:
     """The last picture of a block that ends with it, if it has no caption yet."""
-    if not block.pictures:
+    if not block.images:
         return None
-    offset, picture = block.pictures[-1]
+    offset, image = block.images[-1]
     at_end = offset >= len(block.text)
-    return picture if at_end and picture.caption is None else None
+    return image if at_end and image.caption is None else None
 
 
-def _is_caption(block: Block, above: Picture) -> bool:
+def _is_caption(block: Block, above: FlowImage) -> bool:
     if block.kind == "caption":
         return True
     if block.kind != "paragraph" or len(block.text.split()) > MAX_CAPTION_WORDS:
@@ -196,22 +196,22 @@ def _is_caption(block: Block, above: Picture) -> bool:
 
 def _own_line(block: Block) -> None:
     """``![](a.jpg)`` with a line in italics below, in one paragraph: that line is the caption."""
-    if block.emphasised and block.pictures[-1][0] == 0 and block.pictures[-1][1].caption is None:
+    if block.emphasised and block.images[-1][0] == 0 and block.images[-1][1].caption is None:
         _give(block, block)
         block.text, block.targets, block.emphasised = "", [], False
 
 
 def _give(block: Block, caption: Block) -> None:
     """Caption the last run of pictures of a block: two pictures side by side share the line below them."""
-    last = block.pictures[-1][0]
-    block.pictures = [
+    last = block.images[-1][0]
+    block.images = [
         (
             offset,
-            replace(picture, caption=caption.text, anchors=tuple(dict.fromkeys(picture.anchors + caption.anchors))),
+            replace(image, caption=caption.text, anchors=tuple(dict.fromkeys(image.anchors + caption.anchors))),
         )
-        if offset == last and picture.caption is None
-        else (offset, picture)
-        for offset, picture in block.pictures
+        if offset == last and image.caption is None
+        else (offset, image)
+        for offset, image in block.images
     ]
 
 
@@ -219,5 +219,5 @@ def drop_repeated_title(blocks: list[Block]) -> list[Block]:
     """A title that the first heading repeats counts once: converters write the one above the other."""
     for block in blocks[1:4]:
         if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
-            return blocks if blocks[0].pictures else blocks[1:]
+            return blocks if blocks[0].images else blocks[1:]
     return blocks

@@ -13,7 +13,7 @@ from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import Flow, Picture
+from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.main_text import remove
 from iconotext.read.sentences import language_code
@@ -195,7 +195,7 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     _unwrap_drawings(tree)
     blocks = html_blocks(tree, to_target=lambda href: _target(archive, name, href), anchor_prefix=f"{name}#")
     for block in blocks:
-        block.pictures = [(offset, _image(archive, package, name, picture)) for offset, picture in block.pictures]
+        block.images = [(offset, _image(archive, package, name, image)) for offset, image in block.images]
     if not blocks:
         return None
     heading = next((block.text for block in blocks if block.kind == "heading" and block.text), None)
@@ -248,12 +248,12 @@ def _target(archive: Archive, chapter: str, href: str) -> str | None:
     return None if found is None else f"{found}#{unquote(fragment)}"
 
 
-def _image(archive: Archive, package: Package, chapter: str, picture: Picture) -> Picture:
+def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -> FlowImage:
     """The picture with its bytes; one from elsewhere as it is."""
-    if picture.problem is not None:
-        return picture
+    if image.problem is not None:
+        return image
     problem = None
-    for source in picture.sources:
+    for source in image.sources:
         if ELSEWHERE.match(source):
             continue
         found = archive.find(resolve(chapter, re.split("[?#]", source, maxsplit=1)[0]))
@@ -263,13 +263,13 @@ def _image(archive: Archive, package: Package, chapter: str, picture: Picture) -
             problem = "encrypted in the book"
         else:
             try:
-                return replace(picture, sources=(found,), file=archive.read(found))
+                return replace(image, sources=(found,), file=archive.read(found))
             except HostileDocumentError:
                 raise
             except DocumentError as error:
                 problem = str(error)
-    outside = tuple(source for source in picture.sources if ELSEWHERE.match(source))
-    return replace(picture, sources=outside) if outside else replace(picture, problem=problem)
+    outside = tuple(source for source in image.sources if ELSEWHERE.match(source))
+    return replace(image, sources=outside) if outside else replace(image, problem=problem)
 
 
 def _slug(text: str) -> str:

@@ -26,7 +26,7 @@ class Extent:
     words: int = 0
     links: int = 0
     linked: int = 0
-    pictures: int = 0
+    images: int = 0
     _empty: bool = True
     _open_left: bool = False  # whether a word before would go on in this text
     _open_right: bool = False  # whether a word behind would
@@ -48,7 +48,7 @@ class Extent:
             self._join(other.letters, other.words, other._open_left, other._open_right)
         self.links += other.links
         self.linked += other.linked
-        self.pictures += other.pictures
+        self.images += other.images
 
     def _join(self, letters: int, words: int, open_left: bool, open_right: bool) -> None:
         self.letters += letters
@@ -71,6 +71,6 @@ def measure(root: Element) -> dict[Element, Extent]:
         if element.tag == "a" and not (element.get("href") or "#").startswith("#"):
             extent.links += 1
             extent.linked += extent.length
-        extent.pictures += element.tag == "img"
+        extent.images += element.tag == "img"
         extents[element] = extent
     return extents

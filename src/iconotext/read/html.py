@@ -13,7 +13,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from iconotext.errors import DocumentError, HostileDocumentError
-from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, Picture
+from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage
 from iconotext.read.main_text import keep_main_text
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -216,13 +216,13 @@ class _Walk:
         """All pictures of a figure share its caption, wherever in it the caption stands."""
         _, first = self.figures.pop()
         blocks = self.writer.blocks[first:]
-        captions = [block for block in blocks if block.kind == "caption" and not block.pictures]
-        pictures = [block for block in blocks if block.pictures]
-        if not captions or not pictures:
+        captions = [block for block in blocks if block.kind == "caption" and not block.images]
+        images = [block for block in blocks if block.images]
+        if not captions or not images:
             return
         caption = " ".join(block.text for block in captions)
-        for block in pictures:
-            block.pictures = [(o, replace(p, caption=caption)) for o, p in block.pictures]
+        for block in images:
+            block.images = [(o, replace(p, caption=caption)) for o, p in block.images]
             if block.kind == "caption":  # a picture inside <figcaption>
                 block.kind = "paragraph"
         self.writer.blocks[first:] = [block for block in blocks if block.kind != "caption"]
@@ -232,7 +232,7 @@ class _Walk:
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
-            self.writer.picture(Picture(("inline.svg",), title, anchors=self.anchors(element), problem=problem))
+            self.writer.image(FlowImage(("inline.svg",), title, anchors=self.anchors(element), problem=problem))
 
     def image(self, element: Element) -> None:
         sources = image_sources(element)
@@ -240,7 +240,7 @@ class _Walk:
             return
         self.seen_sources = sources
         alt, title = (SPACE.sub(" ", element.get(name) or "").strip() or None for name in ("alt", "title"))
-        self.writer.picture(Picture(sources, alt, title=title, anchors=self.anchors(element)))
+        self.writer.image(FlowImage(sources, alt, title=title, anchors=self.anchors(element)))
 
     def anchors(self, element: Element) -> tuple[str, ...]:
         """Identifiers of a picture: its own, those right before it, those of elements that hold only this one."""
@@ -264,9 +264,9 @@ class _Walk:
 def image_sources(element: Element) -> tuple[str, ...]:
     """Addresses of an ``<img>``, the largest picture first, placeholders of lazy loading left out."""
     sets = [element.get(name) for name in LAZY_SETS]
-    picture = next(element.iterancestors("picture"), None)
-    if picture is not None:
-        parts = islice(picture.iter(), MAX_CANDIDATES)  # <source> may hold the rest: the parser knows no end of it
+    image = next(element.iterancestors("picture"), None)
+    if image is not None:
+        parts = islice(image.iter(), MAX_CANDIDATES)  # <source> may hold the rest: the parser knows no end of it
         sets += [part.get(name) for part in parts if part.tag == "source" for name in ("srcset", "data-srcset")]
     sized = sorted(islice((c for s in sets if s for c in _candidates(s)), MAX_CANDIDATES), key=lambda c: -c[0])
     lazy = [element.get(name) for name in LAZY]

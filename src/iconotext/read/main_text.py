@@ -153,7 +153,7 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
 
 def _is_link_list(extent: Extent) -> bool:
     """Whether an element is little but short links to elsewhere: previous and next, tags, share buttons."""
-    if extent.pictures:
+    if extent.images:
         return False
     return extent.links >= 2 and extent.linked > 0.8 * max(extent.length, 1) and extent.linked / extent.links < 30
 

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from iconotext.plain_text import did_you_mean
-from iconotext.read.web_page import Origin
+from iconotext.read.web.page import Origin
 
 LANGUAGES = frozenset(
     (

@@ -19,7 +19,7 @@ from PIL import Image
 
 from iconotext.corpus.builders.images.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
-from iconotext.read.polite import PoliteFetcher, Politeness
+from iconotext.read.web.polite import PoliteFetcher, Politeness
 from tests.read.web import Time, Web, serving
 
 
@@ -197,7 +197,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from iconotext.corpus.builders.images.fetched import fetch_images
-from iconotext.read.polite import Politeness, PoliteFetcher
+from iconotext.read.web.polite import Politeness, PoliteFetcher
 
 def make(politeness, sleep):
     return PoliteFetcher(politeness, lookup=lambda host, port: "127.0.0.1", sleep=sleep).fetch

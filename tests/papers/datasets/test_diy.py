@@ -19,7 +19,7 @@ from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets.diy import DiySettings, diy_rows
 from iconotext.papers.datasets.reddit import album_images, album_posts, albums
 from iconotext.papers.datasets.reddit.album_images import image_hash
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 
 LONG = "Here is the old door of oak."
 SETTINGS = {"validation": 0, "test": 0}

@@ -26,7 +26,7 @@ from iconotext.papers.datasets import shards
 from iconotext.papers.datasets.mmc4 import Mmc4Settings, mmc4_rows
 from iconotext.papers.datasets.obelics import obelics_rows
 from iconotext.papers.datasets.shards import ShardSettings, with_images
-from iconotext.read.polite import PoliteFetcher, Politeness
+from iconotext.read.web.polite import PoliteFetcher, Politeness
 from tests.corpus.test_obelics import PAGE, entry, page, table
 from tests.read.web import Time, serving
 

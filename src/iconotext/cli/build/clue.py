@@ -52,7 +52,7 @@ def clue(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.clue import CLUE_TABLE
-        from iconotext.read.polite import Politeness
+        from iconotext.read.web.polite import Politeness
 
         build_labelled(
             CLUE_TABLE,

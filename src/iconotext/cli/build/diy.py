@@ -37,7 +37,7 @@ def diy(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.diy import DiySettings, diy_rows
-        from iconotext.read.polite import Politeness
+        from iconotext.read.web.polite import Politeness
 
         settings = make_settings(DiySettings, parse_settings(set_ or [], DiySettings)[0])
         politeness = Politeness(interval=interval) if fetch else None

@@ -16,7 +16,7 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from iconotext.papers.datasets.labelled.pairs import DataSet
     from iconotext.papers.datasets.labelled.report import LabelledReport
-    from iconotext.read.polite import Politeness
+    from iconotext.read.web.polite import Politeness
 
 REASONS = 8
 """Reasons why pictures are missing that are told; the report has all."""

@@ -41,7 +41,7 @@ def mmc4(
     """
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.mmc4 import Mmc4Settings, mmc4_rows
-        from iconotext.read.polite import Politeness
+        from iconotext.read.web.polite import Politeness
 
         settings = make_settings(Mmc4Settings, parse_settings(set_ or [], Mmc4Settings)[0])
         fetching = Politeness(interval=interval) if fetch else None

@@ -42,7 +42,7 @@ def obelics(
     with known_errors(goes_on=True):
         from iconotext.papers.datasets.obelics import obelics_rows
         from iconotext.papers.datasets.shards import ShardSettings
-        from iconotext.read.polite import Politeness
+        from iconotext.read.web.polite import Politeness
 
         settings = make_settings(ShardSettings, parse_settings(set_ or [], ShardSettings)[0])
         politeness = Politeness(interval=interval) if fetch else None

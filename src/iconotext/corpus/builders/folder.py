@@ -34,7 +34,7 @@ from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 from iconotext.types import Document, Image
 
 UNREAD = "document that cannot be read"

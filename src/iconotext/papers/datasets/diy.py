@@ -23,7 +23,7 @@ from iconotext.papers.datasets.reddit.album_images import look_at_images, lookal
 from iconotext.papers.datasets.reddit.album_posts import keep_album_posts
 from iconotext.papers.datasets.reddit.albums import Album, Albums, ImageFiles, fetch_missing, read_albums
 from iconotext.papers.datasets.reddit.near_duplicates import MAX_DISTANCE
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 
 if TYPE_CHECKING:
     import numpy as np

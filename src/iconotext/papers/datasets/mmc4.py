@@ -16,7 +16,7 @@ from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.mmc4 import mmc4_parts
 from iconotext.corpus.row import Row
 from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_rows
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 
 ABOUT = (
     "shards of Multimodal C4, docs_no_face_shard_0_v3.jsonl or .jsonl.zip and so on, from the data set "

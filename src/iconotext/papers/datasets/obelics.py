@@ -9,7 +9,7 @@ from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.obelics import obelics_parts
 from iconotext.corpus.row import Row
 from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_rows
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 
 ABOUT = (
     "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "

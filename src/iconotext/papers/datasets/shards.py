@@ -22,7 +22,7 @@ from iconotext.corpus.builders.images.found import FoundImages
 from iconotext.corpus.row import Part, Record, Row
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 from iconotext.strict_json import dump_json
 
 STEP = "documents"

@@ -25,7 +25,7 @@ from iconotext.corpus.builders.images.saved import SUFFIXES, suffix_of
 from iconotext.corpus.json_lines import json_lines
 from iconotext.errors import ImageError, OutputError, UnreachableError
 from iconotext.images import inspect
-from iconotext.read.polite import PoliteFetcher, Politeness
+from iconotext.read.web.polite import PoliteFetcher, Politeness
 from iconotext.strict_json import dump_json
 from iconotext.types import Image
 from iconotext.write import write_bytes

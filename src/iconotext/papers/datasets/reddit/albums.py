@@ -14,7 +14,7 @@ from iconotext.corpus.builders.images.folders import ImageFolders
 from iconotext.errors import CorpusError, DocumentError
 from iconotext.papers.datasets.reddit.album_posts import kept_posts
 from iconotext.papers.datasets.reddit.imgur_album import read_album, saved_albums
-from iconotext.read.polite import Politeness
+from iconotext.read.web.polite import Politeness
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
 """Of files that may be pictures; ``.img`` has what was fetched and could not be told."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iconotext.read.blocks import LABEL, Block
-from iconotext.read.pdf_columns import BULLET, NUMBER, Column
-from iconotext.read.pdf_images import Shown
-from iconotext.read.pdf_lines import Line
-from iconotext.read.pdf_page import Page
-from iconotext.read.pdf_space import overlap
+from iconotext.read.pdf.columns import BULLET, NUMBER, Column
+from iconotext.read.pdf.images import PageImage
+from iconotext.read.pdf.lines import Line
+from iconotext.read.pdf.page import Page
+from iconotext.read.pdf.space import overlap
 from iconotext.types import Kind
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
@@ -88,7 +88,7 @@ class Limits:
 
     def __init__(self, column: Column) -> None:
         self.lines = [item for item in column.items if isinstance(item, Line)]
-        self.pictures = [item.box for item in column.items if isinstance(item, Shown)]
+        self.images = [item.box for item in column.items if isinstance(item, PageImage)]
         self.left = min((line.box[0] for line in self.lines), default=0.0)
         self.right = max((line.box[2] for line in self.lines), default=0.0)
 
@@ -99,7 +99,7 @@ class Limits:
 
     def beside(self, line: Line) -> float:
         """Where a picture begins around which the line runs; infinity for none."""
-        boxes = (box for box in self.pictures if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
+        boxes = (box for box in self.images if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
         return min((box[0] for box in boxes), default=float("inf"))
 
     def is_broken_off(self, line: Line) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iconotext.errors import HostileDocumentError
 from iconotext.read.archive import Archive, Element
-from iconotext.read.docx_xml import attribute, child, is_on, local
+from iconotext.read.docx.xml import attribute, child, is_on, local
 from iconotext.read.sentences import language_code
 from iconotext.types import Kind
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from iconotext.read.pdf_images import Shown
-from iconotext.read.pdf_lines import Line
-from iconotext.read.pdf_page import Page
+from iconotext.read.pdf.images import PageImage
+from iconotext.read.pdf.lines import Line
+from iconotext.read.pdf.page import Page
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
 
@@ -78,12 +78,12 @@ def mark_repeats(pages: Sequence[Page]) -> None:
     """Say of a small picture that comes again on several pages that it is decoration; of a scan behind text, too."""
     seen: defaultdict[object, set[int]] = defaultdict(set)
     for page in pages:
-        for shown in page.pictures:
+        for shown in page.images:
             if shown.key is not None:
                 seen[shown.key].add(page.number)
     for page in pages:
         letters = sum(len(line.text) for line in page.lines)
-        for shown in page.pictures:
+        for shown in page.images:
             share = (shown.box[2] - shown.box[0]) * (shown.box[3] - shown.box[1]) / max(page.width * page.height, 1)
             times = len(seen[shown.key]) if shown.key is not None else 0
             if times >= REPEATED and share < 0.1:
@@ -92,6 +92,6 @@ def mark_repeats(pages: Sequence[Page]) -> None:
                 _say(shown, "fills the page behind its text: a scan of the page or a background")
 
 
-def _say(shown: Shown, problem: str) -> None:
-    if shown.picture.problem is None:
-        shown.picture = replace(shown.picture, problem=problem)
+def _say(shown: PageImage, problem: str) -> None:
+    if shown.image.problem is None:
+        shown.image = replace(shown.image, problem=problem)

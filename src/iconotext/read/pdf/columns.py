@@ -7,8 +7,8 @@ import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from iconotext.read.pdf_images import Shown
-from iconotext.read.pdf_lines import Line
+from iconotext.read.pdf.images import PageImage
+from iconotext.read.pdf.lines import Line
 
 BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
 
@@ -28,17 +28,17 @@ class Column:
         table: Whether they are cells.
     """
 
-    items: list[Line | Shown]
+    items: list[Line | PageImage]
     table: bool = False
 
 
-def columns(items: list[Line | Shown], depth: int = 0) -> list[Column]:
+def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
     """Lines and pictures of a page, parted into columns in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
-    left: list[Line | Shown] = []
-    right: list[Line | Shown] = []
+    left: list[Line | PageImage] = []
+    right: list[Line | PageImage] = []
     found: list[Column] = []
 
     def finish() -> None:
@@ -57,7 +57,7 @@ def columns(items: list[Line | Shown], depth: int = 0) -> list[Column]:
     return _merged(found)
 
 
-def _is_between(item: Line | Shown, items: list[Line | Shown], gutter: float) -> bool:
+def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
     """Whether a line at the left is a heading over both columns: the right one leaves its height free and goes on."""
     sizes = [other.size for other in items if isinstance(other, Line)]
     if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
@@ -85,7 +85,7 @@ def _merged(found: list[Column]) -> list[Column]:
     return merged
 
 
-def _gutter(items: list[Line | Shown]) -> float | None:
+def _gutter(items: list[Line | PageImage]) -> float | None:
     """Where the space between two columns is; None for one column, also where a table only looks like two."""
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
@@ -121,7 +121,7 @@ def _gutter(items: list[Line | Shown]) -> float | None:
     return best[1] if best else None
 
 
-def _weight(item: Line | Shown) -> float:
+def _weight(item: Line | PageImage) -> float:
     """How many lines an item counts for where columns are looked for."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
@@ -130,21 +130,21 @@ def _order(line: Line) -> int:
     return line.order
 
 
-def _share_within(item: Line | Shown, top: float, bottom: float) -> float:
+def _share_within(item: Line | PageImage, top: float, bottom: float) -> float:
     height = max(item.box[3] - item.box[1], 0.1)
     return max(min(item.box[3], bottom) - max(item.box[1], top), 0.0) / height
 
 
-def _fills(items: list[Line | Shown], left: float, right: float) -> bool:
+def _fills(items: list[Line | PageImage], left: float, right: float) -> bool:
     """Whether enough items are as wide as a column of running text has them; lists and headings in it are shorter."""
     widths = sorted(item.box[2] - item.box[0] for item in items)
     return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
 
 
-def _rows(items: list[Line | Shown]) -> list[Column]:
+def _rows(items: list[Line | PageImage]) -> list[Column]:
     """One column from top to bottom, with the tables in it kept cell by cell."""
     ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
-    rows: list[list[Line | Shown]] = []
+    rows: list[list[Line | PageImage]] = []
     for item in ordered:
         if (
             rows
@@ -173,11 +173,11 @@ def _rows(items: list[Line | Shown]) -> list[Column]:
     return found
 
 
-def _table_end(rows: list[list[Line | Shown]], start: int) -> int:
+def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
     """Number of the row after a table that begins at ``start``; ``start`` itself where none does."""
     end, single = start, 0
     for number in range(start, len(rows)):
-        if any(isinstance(item, Shown) for item in rows[number]):
+        if any(isinstance(item, PageImage) for item in rows[number]):
             break
         if len(_with_bullet(sorted(rows[number], key=lambda item: item.box[0]))) > 1:
             end, single = number + 1, 0
@@ -188,7 +188,7 @@ def _table_end(rows: list[list[Line | Shown]], start: int) -> int:
     return end
 
 
-def _with_bullet(row: list[Line | Shown]) -> list[Line | Shown]:
+def _with_bullet(row: list[Line | PageImage]) -> list[Line | PageImage]:
     """A bullet or number that stands apart from the text of its item joins it."""
     first = row[0]
     if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from iconotext.errors import DocumentError, ImageError
 
 if TYPE_CHECKING:
-    from iconotext.read.blocks import Flow, Picture
+    from iconotext.read.blocks import Flow, FlowImage
 
 ADDRESS = re.compile(r"https?:/", re.IGNORECASE)
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown;q=0.9,*/*;q=0.5"
@@ -63,7 +63,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
     Raises:
         DocumentError: It cannot be had, is no document, or cannot be written.
     """
-    from iconotext.read.polite import PoliteFetcher, Politeness
+    from iconotext.read.web.polite import PoliteFetcher, Politeness
 
     try:
         found, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
@@ -91,18 +91,18 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
 def from_the_web(flow: Flow, origin: Origin) -> Flow:
     """A flow whose pictures have whole addresses, all of them on the web."""
     blocks = [
-        replace(block, pictures=[(offset, _on_the_web(picture, origin)) for offset, picture in block.pictures])
+        replace(block, images=[(offset, _on_the_web(image, origin)) for offset, image in block.images])
         for block in flow.blocks
     ]
     return replace(flow, blocks=blocks)
 
 
-def _on_the_web(picture: Picture, origin: Origin) -> Picture:
-    if picture.file is not None or picture.problem is not None:
-        return picture
-    sources = tuple(_whole(picture.sources, origin))
+def _on_the_web(image: FlowImage, origin: Origin) -> FlowImage:
+    if image.file is not None or image.problem is not None:
+        return image
+    sources = tuple(_whole(image.sources, origin))
     problem = None if sources else "its address leads to nothing on the web"
-    return replace(picture, sources=sources or picture.sources, problem=problem)
+    return replace(image, sources=sources or image.sources, problem=problem)
 
 
 def _whole(sources: Iterable[str], origin: Origin) -> Iterable[str]:

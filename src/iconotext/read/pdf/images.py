@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from iconotext.read.blocks import Picture
-from iconotext.read.pdf_space import Box, Handle, Turn, around, box_shown, one_after_the_other
+from iconotext.read.blocks import FlowImage
+from iconotext.read.pdf.space import Box, Handle, Turn, around, box_shown, one_after_the_other
 
 MAX_OBJECTS = 50_000
 
@@ -24,7 +24,7 @@ SMALLEST = 8.0  # points: a picture that is shown smaller is a rule, a bullet or
 
 
 @dataclass(slots=True)
-class Shown:
+class PageImage:
     """A picture on a page.
 
     Attributes:
@@ -33,12 +33,12 @@ class Shown:
         key: Equal for pictures that are the same.
     """
 
-    picture: Picture
+    image: FlowImage
     box: Box
     key: int | None = None
 
 
-def read_images(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[Shown]:
+def read_images(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[PageImage]:
     """The pictures of a page, in the order of the file; strips of one picture are put together.
 
     Args:
@@ -61,7 +61,7 @@ class _PageImages:
         self.max_pixels = max_pixels
         self.visited = 0
 
-    def read(self) -> list[Shown]:
+    def read(self) -> list[PageImage]:
         objects = [
             (image, box, turn)
             for image, turn in self.images(self.page, self.turn, 0)
@@ -72,7 +72,7 @@ class _PageImages:
             objects = [item for item in objects if _area(item[1]) > least]
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}
-        shown: list[Shown] = []
+        shown: list[PageImage] = []
         for number, (image, box, turn) in enumerate(objects):
             group = next((g for g in slices if g[0] == number), None)
             if group is not None:
@@ -114,11 +114,11 @@ class _PageImages:
         top, bottom = max(top, 0.0), min(bottom, self.height)
         return (left, top, right, bottom) if right - left >= SMALLEST and bottom - top >= SMALLEST else None
 
-    def shown(self, box: Box, file: bytes | None, problem: str | None) -> Shown:
+    def shown(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
         width, height = max(self.width, 1.0), max(self.height, 1.0)
         share = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
-        picture = Picture(("",), file=file, page=self.number, box=share, problem=problem)
-        return Shown(picture, box, hash(file) if file is not None else None)
+        image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
+        return PageImage(image, box, hash(file) if file is not None else None)
 
     def contents(self, image: Handle, turn: Turn) -> tuple[bytes | None, str | None]:
         """A picture's bytes, or why there are none: the JPEG in the file where it is shown as it is, else as drawn."""
@@ -181,9 +181,9 @@ def _has_mask(image: Handle) -> bool:
     return bool(inner.size and np.mean(inner < 250) > 0.01)
 
 
-def _png(picture: Handle) -> bytes:
+def _png(image: Handle) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", compress_level=1)
+    image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 

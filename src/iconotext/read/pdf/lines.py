@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pypdfium2.raw as raw
 
-from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, point_shown
+from iconotext.read.pdf.space import Box, Handle, Turn, box_shown, point_shown
 
 MAX_CHARACTERS = 200_000
 

@@ -16,9 +16,9 @@ import pypdfium2.raw as raw
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import Flow
-from iconotext.read.pdf_layout import lay_out
-from iconotext.read.pdf_page import Page, read_page
-from iconotext.read.pdf_space import Handle
+from iconotext.read.pdf.layout import lay_out
+from iconotext.read.pdf.page import Page, read_page
+from iconotext.read.pdf.space import Handle
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
@@ -76,7 +76,7 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
             if unreadable == count:
                 raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
             continue
-        size += sum(len(shown.picture.file) for shown in page.pictures if isinstance(shown.picture.file, bytes))
+        size += sum(len(shown.image.file) for shown in page.images if isinstance(shown.image.file, bytes))
         if size > MAX_IMAGE_BYTES:
             limit = MAX_IMAGE_BYTES / 2**20
             raise HostileDocumentError(f"{path}: its pictures unpack to more than {limit:.0f} MiB: split it")

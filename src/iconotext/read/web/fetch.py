@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from iconotext.errors import ImageError, UnreachableError
-from iconotext.read.public_address import is_public
+from iconotext.read.web.public_address import is_public
 
 if TYPE_CHECKING:
     import urllib3

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pypdfium2.raw as raw
 
-from iconotext.read.pdf_images import MAX_OBJECTS, Shown, read_images
-from iconotext.read.pdf_lines import Line, read_lines
-from iconotext.read.pdf_space import Box, Handle, Turn, box_shown, shown_space
+from iconotext.read.pdf.images import MAX_OBJECTS, PageImage, read_images
+from iconotext.read.pdf.lines import Line, read_lines
+from iconotext.read.pdf.space import Box, Handle, Turn, box_shown, shown_space
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Page:
     width: float
     height: float
     lines: list[Line] = field(default_factory=list)
-    pictures: list[Shown] = field(default_factory=list)
+    images: list[PageImage] = field(default_factory=list)
     links: list[tuple[Box, Place]] = field(default_factory=list)
 
 
@@ -58,7 +58,7 @@ def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
             found.lines = read_lines(text, turn, width, height)
         finally:
             text.close()
-        found.pictures = read_images(page, found.number, turn, max_pixels=max_pixels)
+        found.images = read_images(page, found.number, turn, max_pixels=max_pixels)
         found.links = list(_links(document, page, turn))
         return found
     finally:

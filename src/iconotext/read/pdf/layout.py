@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from iconotext.read.blocks import LABEL, Block, Picture, drop_repeated_title
-from iconotext.read.pdf_columns import Column, columns
-from iconotext.read.pdf_furniture import mark_repeats, remove_code, remove_running_lines
-from iconotext.read.pdf_images import Shown
-from iconotext.read.pdf_page import Page, Place
-from iconotext.read.pdf_paragraphs import (
+from iconotext.read.blocks import LABEL, Block, FlowImage, drop_repeated_title
+from iconotext.read.pdf.columns import Column, columns
+from iconotext.read.pdf.furniture import mark_repeats, remove_code, remove_running_lines
+from iconotext.read.pdf.images import PageImage
+from iconotext.read.pdf.page import Page, Place
+from iconotext.read.pdf.paragraphs import (
     SENTENCE_END,
     Limits,
     Text,
@@ -25,7 +25,7 @@ from iconotext.read.pdf_paragraphs import (
     text_block,
     vocabulary,
 )
-from iconotext.read.pdf_space import Box, around, distance, overlap
+from iconotext.read.pdf.space import Box, around, distance, overlap
 
 CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its picture
 
@@ -34,7 +34,7 @@ CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its
 class Figure:
     """Pictures that share a caption."""
 
-    pictures: list[Shown]
+    images: list[PageImage]
     page: int
     caption: Text | None = None
 
@@ -58,16 +58,16 @@ def mark_links(pages: Sequence[Page]) -> None:
     """Name the pictures, and give the words of a link the name of the picture it leads to."""
     by_number = {page.number: page for page in pages}
     for page in pages:
-        for number, shown in enumerate(page.pictures, 1):
-            shown.picture = replace(shown.picture, sources=(f"page {page.number}, picture {number}",))
+        for number, shown in enumerate(page.images, 1):
+            shown.image = replace(shown.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
         for box, place in page.links:
             shown_there = _led_to(place, by_number)
             if shown_there is None:
                 continue
-            name = shown_there.picture.sources[0].replace(", ", "-").replace(" ", "-")
-            if name not in shown_there.picture.anchors:
-                shown_there.picture = replace(shown_there.picture, anchors=(*shown_there.picture.anchors, name))
+            name = shown_there.image.sources[0].replace(", ", "-").replace(" ", "-")
+            if name not in shown_there.image.anchors:
+                shown_there.image = replace(shown_there.image, anchors=(*shown_there.image.anchors, name))
             for line in page.lines:
                 if line.box[1] < (box[1] + box[3]) / 2 < line.box[3]:
                     for word in line.words:
@@ -75,24 +75,24 @@ def mark_links(pages: Sequence[Page]) -> None:
                             word.target = name
 
 
-def _led_to(place: Place, pages: dict[int, Page]) -> Shown | None:
+def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
     """The picture that a link leads to: the one whose top, or whose caption, is at the place."""
     page = pages.get(place.page)
-    if page is None or place.height is None or not page.pictures:
+    if page is None or place.height is None or not page.images:
         return None
     top = page.height - place.height
 
-    def distance(shown: Shown) -> float:
+    def distance(shown: PageImage) -> float:
         above, below = shown.box[1] - top, top - shown.box[3]
         return abs(above) if above > -20 else max(below, 0.0) + 5 if below > -20 else 1000.0
 
-    nearest = min(page.pictures, key=distance)
+    nearest = min(page.images, key=distance)
     return nearest if distance(nearest) < 45 else None
 
 
 def _page_parts(page: Page, body: float, pitch: float) -> list[Text | Figure]:
     parts: list[Text | Figure] = []
-    for column in columns([*page.lines, *page.pictures]):
+    for column in columns([*page.lines, *page.images]):
         parts += _column_parts(column, page, body, pitch)
     _find_captions(parts, body)
     return parts
@@ -102,7 +102,7 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
     limits = Limits(column)
     parts: list[Text | Figure] = []
     for item in column.items:
-        if isinstance(item, Shown):
+        if isinstance(item, PageImage):
             parts.append(Figure([item], page.number))
             continue
         last = parts[-1] if parts else None
@@ -143,16 +143,16 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
     """Whether a text right below a picture is set apart from the running text as captions are."""
-    box, picture = _around_text(text), _around_figure(figure)
+    box, image = _around_text(text), _around_figure(figure)
     size = text.lines[0].size
-    if not -0.5 * size < box[1] - picture[3] < 0.8 * size or text.kind != "paragraph":
+    if not -0.5 * size < box[1] - image[3] < 0.8 * size or text.kind != "paragraph":
         return False
     if len(" ".join(line.text for line in text.lines).split()) > 80:
         return False
-    within = box[0] > picture[0] - 3 * size and overlap(box, picture) > 0
+    within = box[0] > image[0] - 3 * size and overlap(box, image) > 0
     smaller = size < 0.93 * body or all(line.italic for line in text.lines)
-    indented = abs(box[0] - picture[0]) < 2 and box[0] > left + 1.2 * size
-    centred = abs((box[0] + box[2]) - (picture[0] + picture[2])) < size and box[0] > left + 2 * size
+    indented = abs(box[0] - image[0]) < 2 and box[0] > left + 1.2 * size
+    centred = abs((box[0] + box[2]) - (image[0] + image[2])) < size and box[0] > left + 2 * size
     return within and (smaller or indented or (centred and len(text.lines) < 4))
 
 
@@ -162,7 +162,7 @@ def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
     for part in parts:
         last = grouped[-1] if grouped else None
         if isinstance(part, Figure) and isinstance(last, Figure) and _share_caption(last, part):
-            grouped[-1] = Figure(last.pictures + part.pictures, part.page, part.caption)
+            grouped[-1] = Figure(last.images + part.images, part.page, part.caption)
         else:
             grouped.append(part)
     return grouped
@@ -179,7 +179,7 @@ def _around_text(text: Text) -> Box:
 
 
 def _around_figure(figure: Figure) -> Box:
-    return around([shown.box for shown in figure.pictures])
+    return around([shown.box for shown in figure.images])
 
 
 # Over columns and pages
@@ -226,8 +226,8 @@ def _caption_goes_on(caption: Text, part: Text) -> bool:
 def _block(part: Text | Figure, words: Words) -> Block:
     if isinstance(part, Text):
         return text_block(part, words)
-    pictures: list[Picture] = [shown.picture for shown in part.pictures]
+    images: list[FlowImage] = [shown.image for shown in part.images]
     if part.caption is not None:
         caption = text_block(part.caption, words).text
-        pictures = [replace(picture, caption=caption) for picture in pictures]
-    return Block(pictures=[(0, picture) for picture in pictures])
+        images = [replace(image, caption=caption) for image in images]
+    return Block(images=[(0, image) for image in images])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from iconotext.errors import ImageError, UnreachableError
-from iconotext.read.fetch import (
+from iconotext.read.web.fetch import (
     AGENT,
     MAX_BYTES,
     MAX_REDIRECTS,
@@ -23,7 +23,7 @@ from iconotext.read.fetch import (
     public_address,
     redirected,
 )
-from iconotext.read.robots import parse_robots
+from iconotext.read.web.robots import parse_robots
 
 if TYPE_CHECKING:
     from protego import Protego

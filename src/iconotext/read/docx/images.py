@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element
-from iconotext.read.blocks import Picture
-from iconotext.read.docx_xml import OFF, alternative, attribute, child, local
+from iconotext.read.blocks import FlowImage
+from iconotext.read.docx.xml import OFF, alternative, attribute, child, local
 
 METAFILE = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
 WRITTEN_BY_WORD = re.compile(
@@ -53,7 +53,7 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
         yield from drawn(part, alt, title)
 
 
-def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Picture:
+def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
     """The picture with its bytes, or with what is wrong with it.
 
     Args:
@@ -67,22 +67,22 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> Pictu
     target = relations.get(found.relation or "")
     if target is None:
         missing = "the file names it and does not hold it"
-        return Picture((found.relation or "picture",), found.alt, title=found.title, problem=missing)
+        return FlowImage((found.relation or "picture",), found.alt, title=found.title, problem=missing)
     if target.startswith(":"):
-        return Picture((target[1:],), found.alt, title=found.title)
+        return FlowImage((target[1:],), found.alt, title=found.title)
     if METAFILE.search(target):
         problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
-        return Picture((target,), found.alt, title=found.title, problem=problem)
+        return FlowImage((target,), found.alt, title=found.title, problem=problem)
     member = archive.find(target)
     if member is None:
         missing = "the file names it and does not hold it"
-        return Picture((target,), found.alt, title=found.title, problem=missing)
+        return FlowImage((target,), found.alt, title=found.title, problem=missing)
     try:
-        return Picture((member,), found.alt, title=found.title, file=archive.read(member))
+        return FlowImage((member,), found.alt, title=found.title, file=archive.read(member))
     except HostileDocumentError:
         raise
     except DocumentError as error:
-        return Picture((member,), found.alt, title=found.title, problem=str(error))
+        return FlowImage((member,), found.alt, title=found.title, problem=str(error))
 
 
 def _own_alt(element: Element) -> str | None:
