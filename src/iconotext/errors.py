@@ -8,6 +8,7 @@
     │   ├── OutsideError           its address leads out of the allowed folder
     │   └── UnreachableError       a server did not answer, or would not just now
     ├── CorpusError            a corpus file breaks the format
+    ├── MissingPackageError    a package is missing that comes with an extra
     ├── FeatureError           a backbone is missing or does not fit its use
     ├── ShapeError             arrays do not fit each other
     ├── TrainingError          training cannot go on; what it reached so far is kept
@@ -50,6 +51,10 @@ class UnreachableError(ImageError):
 
 class CorpusError(IconotextError):
     """A corpus file breaks the format; the message names file, line and field."""
+
+
+class MissingPackageError(IconotextError):
+    """A package is missing that comes with an extra; the message says what to install."""
 
 
 class FeatureError(IconotextError):

@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features.word2vec import train_word2vec
 
 SENTENCES = [[1, 2, 3], [1, 2, 4], [5, 6], [0, 5, 6, 7]] * 30
@@ -41,6 +41,6 @@ def test_without_a_word_there_is_an_error():
 
 
 def test_without_gensim_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(FeatureError, match=r'pip install "iconotext\[word2vec\]"'):
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(MissingPackageError, match=r'pip install "iconotext\[papers\]"'):
         train_word2vec(SENTENCES, 10, dim=8, seed=0)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from iconotext.demo import PHOTOGRAPHS, write_demo
-from iconotext.errors import IconotextError, OutputError
+from iconotext.errors import MissingPackageError, OutputError
 
 pytest.importorskip("skimage")
 
@@ -22,7 +22,7 @@ def test_the_article_names_every_photograph_and_all_are_there(tmp_path):
 
 
 def test_without_scikit_image_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skimage.data", None)
-    with pytest.raises(IconotextError, match=r"iconotext\[demo\]"):
+    monkeypatch.setitem(sys.modules, "skimage", None)
+    with pytest.raises(MissingPackageError, match=r"iconotext\[demo\]"):
         write_demo(tmp_path)
     assert list(tmp_path.iterdir()) == []

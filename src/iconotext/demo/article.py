@@ -6,7 +6,7 @@ import io
 from importlib import resources
 from pathlib import Path
 
-from iconotext.errors import IconotextError
+from iconotext.extras import require
 from iconotext.write import write_bytes
 
 PHOTOGRAPHS = {
@@ -36,7 +36,7 @@ def write_demo(folder: Path, *, force: bool = False) -> Path:
         The article.
 
     Raises:
-        IconotextError: scikit-image is not installed; ``OutputError`` where a file exists or cannot be written.
+        MissingPackageError: scikit-image is not installed; ``OutputError`` where a file exists or cannot be written.
     """
     article = folder / "article.md"
     text = (resources.files("iconotext.demo") / "article.md").read_bytes()
@@ -47,17 +47,11 @@ def write_demo(folder: Path, *, force: bool = False) -> Path:
 
 
 def _encoded(photograph: str, suffix: str) -> bytes:
+    require("skimage", purpose="the example article, which has photographs of scikit-image,")
+    import skimage.data
     from PIL import Image
 
-    try:
-        import skimage.data
-
-        # What does not lie in the wheel, scikit-image would fetch with pooch, which is another optional package.
-        pixels = getattr(skimage.data, photograph)()
-    except ModuleNotFoundError as error:
-        raise IconotextError(
-            "the example needs the photographs of scikit-image: pip install 'iconotext[demo]'"
-        ) from error
+    pixels = getattr(skimage.data, photograph)()  # these lie in the wheel: nothing is fetched
     file = io.BytesIO()
     if suffix == ".jpg":
         Image.fromarray(pixels).save(file, "JPEG", quality=88, optimize=True)

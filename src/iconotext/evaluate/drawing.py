@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from iconotext.errors import OutputError
+from iconotext.extras import require
 from iconotext.plain_text import readable
 from iconotext.write import check_overwrite, write_bytes
 
@@ -24,10 +25,12 @@ def check_figure(path: Path, *, force: bool = False) -> None:
 
     Raises:
         OutputError: The suffix is none of a figure, or the file exists and ``force`` is not set.
+        MissingPackageError: matplotlib is not installed.
     """
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
     check_overwrite(path, force)
+    require("matplotlib", purpose="drawing a figure")
 
 
 def write_figure(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.extras import require
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -35,14 +36,12 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
         (words, dim) float32, zeros for words that do not occur.
 
     Raises:
-        FeatureError: gensim is not installed, or there is no word.
+        FeatureError: There is no word.
+        MissingPackageError: gensim is not installed.
     """
-    try:
-        from gensim.models import Word2Vec
-    except ImportError as error:
-        raise FeatureError(
-            'text.word_vectors = "word2vec" is trained with gensim: pip install "iconotext[word2vec]"'
-        ) from error
+    require("gensim", purpose='text.word_vectors = "word2vec"')
+    from gensim.models import Word2Vec
+
     vectors = np.zeros((words, dim), np.float32)
     if not any(len(sentence) for sentence in sentences):
         raise FeatureError("word2vec: there is no word to learn from")

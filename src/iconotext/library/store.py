@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import LibraryError
+from iconotext.extras import require
 from iconotext.library.items import Item, Place, places_from
 from iconotext.library.rows import TOLD, Near, item_of, near_of, rows_of, schema, table_of
 from iconotext.library.settings import (
@@ -340,6 +341,7 @@ def one_of(column: str, values: Sequence[str]) -> str:
 
 def _connect(path: Path) -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings speak of its own workings, thousands of lines of them
+    require("lancedb", purpose="a library of pictures")
     import lancedb
 
     return lancedb.connect(path)

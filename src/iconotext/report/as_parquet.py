@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.extras import require
 from iconotext.plain_text import encodable
 from iconotext.report.flow import links_by_image
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
@@ -93,12 +94,11 @@ def to_pandas(linked: LinkedDocument) -> pd.DataFrame:
     """The rows of one document as a table of pandas; whole numbers that may be missing are ``Int32``.
 
     Raises:
-        ImportError: There is no pandas.
+        MissingPackageError: There is no pandas.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("to_pandas needs pandas: pip install pandas") from error
+    require("pandas", purpose="a table of pandas")
+    import pandas as pd
+
     table = pd.DataFrame(list(rows(linked)))
     table = table.reindex(columns=[*COLUMNS, *(name for name in table.columns if name not in COLUMNS)])
     return table.astype({name: "Int32" for name, type_ in COLUMNS.items() if type_ == "int32"})

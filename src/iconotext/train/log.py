@@ -6,9 +6,14 @@ import csv
 import io
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 LOG = "log.csv"
 TENSORBOARD = "tensorboard"
@@ -40,11 +45,17 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
 
 
 class TensorBoardLog:
-    """The same rows for ``tensorboard --logdir FOLDER``; those of an interrupted run are written anew."""
+    """The same rows for ``tensorboard --logdir FOLDER``, if it is installed.
+
+    Those of an interrupted run are written anew.
+    """
 
     def __init__(self, folder: Path) -> None:
         import warnings
 
+        self._writer: SummaryWriter | None = None
+        if find_spec("tensorboard") is None:
+            return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what TensorBoard itself imports
             from torch.utils.tensorboard import SummaryWriter
@@ -56,6 +67,8 @@ class TensorBoardLog:
 
     def write(self, history: Sequence[Row]) -> None:
         """Add the epochs that are not there yet."""
+        if self._writer is None:
+            return
         for row in history[self._written :]:
             for column in COLUMNS[2:]:
                 value = row[column]
@@ -66,4 +79,5 @@ class TensorBoardLog:
 
     def close(self) -> None:
         """Close the file."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()

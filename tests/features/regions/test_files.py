@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import FeatureCache, load_regions
 from iconotext.features.regions import row as region_row
 from iconotext.features.regions.files import is_region_file, load_region_file
@@ -126,7 +126,7 @@ def test_names_of_concepts_for_one_file_go_first(tmp_path, found):
 def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, name, package):
     (tmp_path / name).write_bytes(b"x")
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(FeatureError, match=rf"{name}: .*pip install 'iconotext\[regions\]'"):
+    with pytest.raises(MissingPackageError, match=rf'{name} needs {package}.*pip install "iconotext\[papers\]"'):
         load_region_file(tmp_path / name)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.extras import require
 from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_IMAGE, Stored
 from iconotext.strict_json import parse_json
 
@@ -202,10 +203,8 @@ def _node(parent: Node, name: str, where: object) -> Node:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Node]:
-    try:
-        h5py = import_module("h5py")
-    except ImportError as error:
-        raise FeatureError(f"{path}: reading HDF5 needs h5py: pip install 'iconotext[regions]'") from error
+    require("h5py", purpose=f"reading {path}")
+    h5py = import_module("h5py")
     try:
         with h5py.File(path, "r") as file:
             yield file

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.extras import require
 from iconotext.features.regions.npz import npz_arrays
 from iconotext.features.regions.row import KNOWN, Stored, plain_array
 
@@ -87,8 +88,6 @@ def _arrays(value: bytes, where: str) -> Stored:
     try:
         # Lengths beyond those of the value itself are refused by msgpack.
         entry = import_module("msgpack").unpackb(value, raw=False)
-    except ImportError as error:
-        raise FeatureError(f"{where}: needs msgpack: pip install 'iconotext[regions]'") from error
     except Exception as error:  # its errors have no common base
         raise FeatureError(f"{where}: not msgpack ({error}): cut off, damaged or of another layout") from error
     if not isinstance(entry, dict):
@@ -115,10 +114,8 @@ def _array(packed: Any, where: str) -> np.ndarray[Any, np.dtype[Any]] | None:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A transaction on the database, which nobody writes to meanwhile."""
-    try:
-        lmdb = import_module("lmdb")
-    except ImportError as error:
-        raise FeatureError(f"{path}: reading LMDB needs lmdb: pip install 'iconotext[regions]'") from error
+    require("lmdb", "msgpack", purpose=f"reading {path}")
+    lmdb = import_module("lmdb")
     try:
         with _shared(lmdb, path) as environment, environment.begin() as entries:
             yield entries

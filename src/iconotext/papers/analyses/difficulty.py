@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
+from iconotext.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,6 +188,7 @@ class _Fitted(Protocol):
 
 
 def _fit(target: NDArray[np.float64], features: NDArray[np.float64]) -> _Fitted:
+    require("statsmodels", purpose="explaining scores by regression")
     import statsmodels.api as sm
 
     with warnings.catch_warnings():

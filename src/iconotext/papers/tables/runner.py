@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.embed.folder import RECIPE
 from iconotext.errors import CorpusError, SettingError
+from iconotext.extras import require
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
@@ -84,6 +85,7 @@ def reproduce(
         CorpusError: A corpus breaks its format, or has not what the table needs.
         FeatureError: A backbone is missing.
     """
+    require("matplotlib", purpose="reproducing a table")
     published = find_table(table)
     rows = _rows(published, overrides)
     _check_dataset(published, dataset)

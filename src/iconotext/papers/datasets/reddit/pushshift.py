@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from iconotext.errors import CorpusError
+from iconotext.extras import require
 from iconotext.strict_json import parse_json
 
 PLAIN = frozenset(("", ".jsonl", ".ndjson", ".json", ".txt"))
@@ -198,6 +199,7 @@ def _blocks(file: Readable) -> Iterator[bytes]:
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
     """All frames of a file, to the end of the last one, which ``zstandard``'s own reader does not insist on."""
+    require("zstandard", purpose="reading .zst files")
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)

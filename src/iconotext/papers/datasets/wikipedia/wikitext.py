@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iconotext.extras import require
+
 if TYPE_CHECKING:
     from mwparserfromhell.nodes import HTMLEntity, Tag, Wikilink
     from mwparserfromhell.wikicode import Wikicode
@@ -64,6 +66,7 @@ def paragraphs(markup: str) -> list[str]:
     Raises:
         ValueError: It cannot be taken apart.
     """
+    require("mwparserfromhell", purpose="reading the markup of Wikipedia")
     import mwparserfromhell
     from mwparserfromhell.parser import ParserError
 

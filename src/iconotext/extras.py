@@ -1,0 +1,34 @@
+"""Packages that not everybody needs. They come with an extra, such as ``iconotext[papers]``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from iconotext.errors import MissingPackageError
+
+EXTRAS = {
+    "demo": ("skimage",),
+    "library": ("lancedb",),
+    "pandas": ("pandas",),
+    "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "statsmodels", "zstandard"),
+    "train": ("lightning_fabric", "tensorboard"),
+}
+"""The modules that each extra of pyproject.toml brings."""
+
+
+def require(*modules: str, purpose: str) -> None:
+    """Make sure that optional packages are installed, before any work. Nothing is imported.
+
+    Args:
+        modules: Names of modules in ``EXTRAS``.
+        purpose: What needs them; the message begins with it.
+
+    Raises:
+        MissingPackageError: One is missing; the message says what to install.
+    """
+    for module in modules:
+        if find_spec(module) is None:
+            extra = next(name for name, brought in EXTRAS.items() if module in brought)
+            raise MissingPackageError(
+                f'{purpose} needs {module}, which is not installed: pip install "iconotext[{extra}]"'
+            )
