@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from PIL import Image
 
 from iconotext.worker import close_worker
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.load_profile("untimed")
 
 MakeImage = Callable[..., Path]
 

@@ -42,7 +42,7 @@ FORBIDDEN = {
     "np.lib.format.open_memmap",
     "torch.hub.load",
 }
-OURS = {"read/worker.py": {"pickle.load"}}  # what our own process that reads documents says
+OURS = {"worker.py": {"pickle.load"}}  # what our own process that reads documents says
 
 
 def calls(path):

@@ -140,7 +140,7 @@ def test_no_pictures(cache):
 
 
 def test_more_than_are_written_at_once(cache, monkeypatch, noise):
-    monkeypatch.setattr("iconotext.features.cached.PICTURES", 4)
+    monkeypatch.setattr("iconotext.features.cached.IMAGES", 4)
     monkeypatch.setattr("iconotext.features.cached.TEXTS", 4)
     files = [noise(i % 7) for i in range(11)] + [BROKEN]
     assert_same(cached_image(CountingImage(), cache).encode(files), CountingImage().encode(files))

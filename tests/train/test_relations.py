@@ -225,7 +225,7 @@ def test_many_pictures_are_looked_at_some_at_a_time(monkeypatch):
             return ImageFeatures(np.array([[float(f)] * 1280 for f in files], np.float32), problems=problems)
 
     asked: list[int] = []
-    monkeypatch.setattr(training, "PICTURES", 4)
+    monkeypatch.setattr(training, "IMAGES", 4)
     pooled, good = training._pooled(Backbone(), [b"3", b"1", b"4", b"1", b"5", b"9"])
     assert asked == [4, 2]
     assert good.tolist() == [0, 2, 4, 5]
