@@ -32,8 +32,8 @@ from iconotext.features.concepts import concept_vectors
 from iconotext.links import Coefficients
 from iconotext.links.caption import Encode, texts_of
 from iconotext.links.combine import Combination, combine, dump_coefficients, subset_name
-from iconotext.links.fit import Example, example, fit_coefficients, fit_subset, subsets
-from iconotext.links.variants import Cited, variants, with_foreign
+from iconotext.train.evidence import Example, example, fit_coefficients, fit_subset, subsets
+from iconotext.train.evidence_documents import Cited, variants, with_foreign
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-"""What a cell begins with that spreadsheets compute, some of them after white space or in full width."""
+"""Beginnings of what spreadsheets take for a formula, some of them after white space or in full width."""
 
 
 def encodable(text: str) -> str:
@@ -58,7 +58,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def there_are(near: str, known: Iterable[str]) -> str:
-    """What ``did_you_mean`` gave, and behind it all names that there are."""
+    """What ``did_you_mean`` gave, followed by all known names."""
     return f"{f'{near} T' if near else '; t'}here are {', '.join(known)}"
 
 

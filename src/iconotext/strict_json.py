@@ -13,12 +13,12 @@ def parse_json(text: str) -> Any:
         ValueError: It is no JSON, or JSON that Python cannot hold; the message says what and, where known, where.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from error
     except RecursionError as error:
         raise ValueError("not JSON that can be read: nested too deeply") from error
-    except ValueError as error:  # a constant that we refuse, or an integer of thousands of digits
+    except ValueError as error:  # NaN or Infinity, or an integer of thousands of digits
         raise ValueError(f"not JSON ({error})") from error
 
 
@@ -38,5 +38,5 @@ def dump_json(value: object) -> str:
     return text
 
 
-def _refuse(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")

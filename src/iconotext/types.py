@@ -188,7 +188,7 @@ class LinkedDocument:
         links: By descending score; ties in the order of image, then sentence.
         similarity: (sentences, images) float32, the matrix the links were chosen from; 0 in the column of an image
             that has a problem.
-        model: Name of the model that looked at the pictures.
+        model: Name of the model that compared images with sentences.
     """
 
     document: Document

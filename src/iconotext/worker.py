@@ -28,11 +28,11 @@ Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _worker: subprocess.Popen[bytes] | None = None
-_of_our_parent: list[subprocess.Popen[bytes] | None] = []  # kept, and never asked, by a process forked from ours
+_workers_of_parent: list[subprocess.Popen[bytes] | None] = []  # kept, and never asked, by a process forked from ours
 
 
 class LimitError(Exception):
-    """The work took more than its memory or time, or ended the process. Whoever asked says so in its own words."""
+    """The work took more than its memory or time, or ended the process."""
 
 
 def run_isolated(
@@ -44,11 +44,11 @@ def run_isolated(
         function: Of a module, so that the other process can import it.
         memory: Bytes that the process may take beyond what it has, where the system can limit it (Linux).
         seconds: After which it is ended.
-        arguments: As the result and what it raises: they must pickle.
-        options: As well.
+        arguments: Of the function. They, its result and what it raises must pickle.
+        options: Keyword arguments of the function, which must pickle too.
 
     Raises:
-        LimitError: See there.
+        LimitError: It took more memory or time, or ended the process.
         IconotextError: The process cannot be started.
     """
     with _lock:
@@ -72,7 +72,7 @@ def _folder() -> str | None:
 def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     """What the other process answers; None where it came to its end over the question."""
     asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
-    worker = _running()
+    worker = _running_worker()
     assert worker.stdin is not None
     assert worker.stdout is not None
     timer = threading.Timer(seconds, worker.kill)
@@ -93,7 +93,7 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
         timer.cancel()
 
 
-def _running() -> subprocess.Popen[bytes]:
+def _running_worker() -> subprocess.Popen[bytes]:
     global _worker
     if _worker is not None and _worker.poll() is None:
         return _worker
@@ -148,15 +148,15 @@ def _stop() -> None:
     worker.wait()
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """A process forked from ours must not use our worker, nor wait for a lock that a thread of ours holds."""
     global _lock, _worker
-    _of_our_parent.append(_worker)
+    _workers_of_parent.append(_worker)
     _lock, _worker = threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def serve(questions: BinaryIO, answers: BinaryIO) -> None:
@@ -178,7 +178,7 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
             answer = True, function(*arguments, **options)
         except MemoryError:
             os._exit(1)  # what else is left of it is of no use
-        except Exception as error:  # goes to whoever asked, bugs included
+        except Exception as error:  # goes back to the caller, bugs included
             if not isinstance(error, IconotextError):
                 error.add_note(traceback.format_exc())
             answer = False, error
@@ -206,13 +206,13 @@ def _limit_memory(memory: int | None) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process: whoever asked would, but may be gone. 0: no longer."""
+    """Let the system end this process after some seconds, in case the caller is gone by then; 0 cancels that."""
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _end_with(parent: int) -> None:
-    """End this process once its parent is another one, that is ours was killed; a closed input tells it only later."""
+    """End this process when its parent was killed and it has another one; its input is closed only later."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

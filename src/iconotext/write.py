@@ -41,8 +41,8 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
         force: Replace a file that is there.
 
     Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if what writes in the block
-            puts that into an error of its own.
+        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if the code in the
+            block wraps that in an error of its own.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -51,7 +51,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             return
         check_overwrite(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_left(path.parent)
+        _remove_leftovers(path.parent)
         temporary, file = _create(path)
         try:
             with file:
@@ -67,7 +67,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     except IconotextError:
         raise
     except Exception as error:
-        failed = error if isinstance(error, OSError) else _full(error)
+        failed = error if isinstance(error, OSError) else _full_disk_error(error)
         if failed is None:
             raise
         raise write_error(path, failed) from error
@@ -116,7 +116,7 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
 
 @contextmanager
 def reporting_full_disk(place: Path | str) -> Iterator[None]:
-    """Say in one line that the disk is full, whoever writes in the body and however that says so.
+    """Turn any error of the block that means a full disk into one of ours.
 
     Args:
         place: What is written, for the message where the error itself does not name a file.
@@ -129,7 +129,7 @@ def reporting_full_disk(place: Path | str) -> Iterator[None]:
     except IconotextError:
         raise
     except Exception as error:
-        full = _full(error)
+        full = _full_disk_error(error)
         if full is None:
             raise
         raise write_error(getattr(full, "filename", None) or place, full) from error
@@ -148,18 +148,18 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
-    """The error to raise where the system refuses to write."""
-    advice = "; free some space there, then give the same command again" if is_full(error) else ""
+    """The error to raise where something cannot be written."""
+    advice = "; free some space there, then give the same command again" if is_full_disk_error(error) else ""
     return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")
 
 
-def is_full(error: BaseException) -> bool:
-    """Whether the system refuses since there is no space left."""
-    return _full(error) is not None
+def is_full_disk_error(error: BaseException) -> bool:
+    """Whether an error means that there is no space left."""
+    return _full_disk_error(error) is not None
 
 
-def _full(error: BaseException | None) -> BaseException | None:
-    """The error beneath an error that says that the disk is full; None where none does."""
+def _full_disk_error(error: BaseException | None) -> BaseException | None:
+    """The error, among this one and its causes, that says the disk is full; None where none does."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NO_SPACE:
             return error
@@ -189,22 +189,22 @@ def _create(path: Path) -> tuple[Path, BinaryIO]:
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             break
-        file.close()  # taken for a left one by somebody who looked between the two calls
+        file.close()  # another process took it for a leftover, between the two calls
     with contextlib.suppress(OSError, AttributeError):  # no such file, or a system without such rights
         os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
     return temporary, file
 
 
 @lru_cache(maxsize=1024)
-def _remove_left(folder: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of processes that are gone; once for a folder, since it may hold millions of files."""
     with contextlib.suppress(OSError):  # a folder that may not be listed
         for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
             with contextlib.suppress(OSError):
-                _remove_if_left(folder / name)
+                _remove_if_abandoned(folder / name)
 
 
-def _remove_if_left(temporary: Path) -> None:
+def _remove_if_abandoned(temporary: Path) -> None:
     if sys.platform == "win32":
         temporary.unlink()  # fails where it is open
         return

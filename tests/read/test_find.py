@@ -25,8 +25,8 @@ def site(tmp_path):
     return make
 
 
-def found(folder: Path, passed_by: Counter[str] | None = None, **settings: object) -> list[str]:
-    walked = find_documents([folder], ReadSettings.model_validate(settings), passed_by=passed_by)
+def found(folder: Path, skipped: Counter[str] | None = None, **settings: object) -> list[str]:
+    walked = find_documents([folder], ReadSettings.model_validate(settings), skipped=skipped)
     return [path.relative_to(folder).as_posix() for path, _ in walked]
 
 
@@ -35,9 +35,9 @@ def test_folders_of_site_generators_are_left_out(site):
         "a.md", "_posts/b.md", "_layouts/no.html", "_includes/no.html", "_site/no.html", "x/_build/no.html", ".git/no.md",
         "public/no.html", "hugo.toml", "docs/public/yes.md", "docs/build/yes.md", "node_modules/p/README.md",
     )  # fmt: skip
-    passed_by: Counter[str] = Counter()
-    assert found(folder, passed_by) == ["a.md", "_posts/b.md", "docs/build/yes.md", "docs/public/yes.md"]
-    assert passed_by["_layouts/"] == passed_by["public/"] == passed_by[".toml"] == 1
+    skipped: Counter[str] = Counter()
+    assert found(folder, skipped) == ["a.md", "_posts/b.md", "docs/build/yes.md", "docs/public/yes.md"]
+    assert skipped["_layouts/"] == skipped["public/"] == skipped[".toml"] == 1
 
 
 def test_patterns_are_those_of_gitignore(site):
@@ -73,17 +73,17 @@ def test_a_named_file_is_always_read(site):
 )  # fmt: skip
 def test_templates_and_own_pages_are_no_documents(site, html, reason):
     folder = site("a.html", text=html)
-    passed_by: Counter[str] = Counter()
-    assert found(folder, passed_by) == ([] if reason else ["a.html"])
-    assert passed_by == Counter([reason] if reason else [])
+    skipped: Counter[str] = Counter()
+    assert found(folder, skipped) == ([] if reason else ["a.html"])
+    assert skipped == Counter([reason] if reason else [])
 
 
 def test_what_is_not_read_is_counted_and_logged(site, caplog):
     folder = site("a.md", "b.rst", "c.rst", "d.ipynb", "e.md")
-    passed_by: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     with caplog.at_level(logging.INFO, "iconotext"):
-        assert found(folder, passed_by, exclude=["e.md"]) == ["a.md"]
-    assert passed_by == {".rst": 2, ".ipynb": 1, EXCLUDED: 1}
+        assert found(folder, skipped, exclude=["e.md"]) == ["a.md"]
+    assert skipped == {".rst": 2, ".ipynb": 1, EXCLUDED: 1}
     assert f"{folder / 'd.ipynb'}: not read (.ipynb)" in caplog.messages
 
 

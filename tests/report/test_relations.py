@@ -46,7 +46,7 @@ def test_what_nearly_every_link_has_is_said_of_none():
     assert told(*[{"Visible": 0.1}] * 40, {"Visible": 0.51})[-1] == ["Visible"]
 
 
-def test_documents_with_few_links_start_from_what_is_usual():
+def test_documents_with_few_links_start_from_what_is_harmless():
     assert told({"Story": 0.8}) == [[]]
     assert told({"Visible": 0.8}) == [["Visible"]]
     assert told({"Action": 0.4}) == [[]]  # far above the usual, and still less likely than not

@@ -55,14 +55,14 @@ class Run:
         from iconotext.read.find import no_documents
 
         self._quiet = quiet
-        self._passed_by: Counter[str] = Counter()
-        found = find_documents(paths, reading, passed_by=self._passed_by)
+        self._skipped: Counter[str] = Counter()
+        found = find_documents(paths, reading, skipped=self._skipped)
         own = output.resolve() if output is not None else None
         self.found = [(path, folder) for path, folder in found if folder is None or path.resolve() != own]
         self.names = unique_names([path for path, _ in self.found])
         if not self.found:
             self._tell_unread()
-            raise no_documents(paths, reading, self._passed_by)
+            raise no_documents(paths, reading, self._skipped)
         self._given = {path for path, folder in self.found if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
@@ -149,7 +149,7 @@ class Run:
             complain(f"{failed:,} of {total:,} documents failed")
 
     def _tell_unread(self) -> None:
-        """Say which files of the folders were passed by: those that people may miss, or with --verbose all."""
+        """Say which files of the folders were skipped: those that people may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
 
         def matters(kind: str) -> bool:
@@ -160,7 +160,7 @@ class Run:
 
         told = [
             kind if kind.endswith("/") else f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}"
-            for kind, number in self._passed_by.most_common()
+            for kind, number in self._skipped.most_common()
             if matters(kind)
         ]
         if told and not self._quiet:

@@ -1,4 +1,4 @@
-"""Encoded pictures: turn them into pixels, and say which of a document's images take no part in linking."""
+"""Encoded images → pixels, and which images of a document take no part in linking."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MAX_PIXELS = 100_000_000
 MIN_SIDE = 64
 """Pictures with a shorter side, in pixels, are icons, bullets and spacers."""
 
-MAX_APART = 768 * 2**20
-"""Bytes that the other process may take for a picture."""
+MAX_ISOLATED_MEMORY = 768 * 2**20
+"""Bytes that the other process may take to decode an image."""
 
 MAX_SECONDS, SVG_SECONDS = 120.0, 10.0
-"""That it may take there."""
+"""Seconds that decoding an image, or an SVG, may take in the other process."""
 
 _ICON, _REPEAT = "smaller than", "the same picture as"
 
@@ -38,8 +38,9 @@ Result = TypeVar("Result")
 def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int = MAX_PIXELS) -> Pillow.Image:
     """Decode a picture to RGB: its first frame, upright, on white.
 
-    Decoding takes at most ``raster.MAX_DECODED`` bytes, for the pictures of all threads together; formats whose memory
-    the header does not tell are decoded in another process, one at a time, with ``MAX_APART``.
+    Decoding takes at most ``raster.MAX_DECODED`` bytes, for the images of all threads together. Where the header does
+    not show how much a format takes, it is decoded in another process, one image at a time, with
+    ``MAX_ISOLATED_MEMORY``.
 
     Args:
         file: The encoded picture, or where it is.
@@ -59,7 +60,7 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         kind = image_kind(file)
         if kind == "plain":
             return decode_image(file, kind, at_least, max_pixels)
-        size, pixels = _here_or_apart(kind, decode_pixels, file, at_least, max_pixels)
+        size, pixels = _isolated_if_needed(kind, decode_pixels, file, at_least, max_pixels)
         return Pillow.frombytes("RGB", size, pixels)
     except ImageError as error:
         if isinstance(file, bytes):
@@ -94,8 +95,8 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     )
 
 
-def is_usual(problem: str) -> bool:
-    """Whether a ``problem`` is nothing that anybody would mend: an icon, or a repeat."""
+def is_harmless(problem: str) -> bool:
+    """Whether a ``problem`` is none for the user: an icon, or a repeat."""
     return problem.startswith((_ICON, _REPEAT))
 
 
@@ -103,7 +104,7 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
     if file is None:
         return "file not found"
     try:
-        width, height = _here_or_apart(image_kind(file), image_size, file, max_pixels)
+        width, height = _isolated_if_needed(image_kind(file), image_size, file, max_pixels)
     except ImageError as error:
         return str(error)
     if min(width, height) < min_side:
@@ -112,7 +113,7 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
 
 
 def _identity(file: Path | bytes | None) -> Hashable:
-    """The same for all names of a file that end alike; what it is may depend on its suffix."""
+    """The same for all names of one file with the same suffix, on which its format may depend."""
     if not isinstance(file, Path):
         return file
     try:
@@ -145,17 +146,17 @@ def _digest(file: Path | bytes) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def _here_or_apart(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
-    """Call a function of ``picture_file`` here, or, for kinds whose memory no header tells, in the other process.
+def _isolated_if_needed(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
+    """Call a function of ``images.file`` here, or in the other process if the header does not show the memory it takes.
 
     Raises:
-        ImageError: Of the function, or it took too much memory or time there.
+        ImageError: The function raised it, or took too much memory or time.
     """
     if kind == "plain":
         return function(file, kind, *arguments)
     seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS
     try:
-        return run_isolated(function, MAX_APART, seconds, file, kind, *arguments)
+        return run_isolated(function, MAX_ISOLATED_MEMORY, seconds, file, kind, *arguments)
     except LimitError as error:
-        limits = f"{MAX_APART / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
+        limits = f"{MAX_ISOLATED_MEMORY / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
         raise ImageError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error

@@ -1,4 +1,4 @@
-"""One encoded picture: what it is, how large, and its pixels. In this process: see ``images`` for who may call that."""
+"""One encoded image: its kind, size and pixels, decoded in this process; ``images`` decides for which that is safe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from iconotext.errors import ImageError
 from iconotext.images.heif import decode_heif, heif_size
 from iconotext.images.jpeg_scans import check_scans
-from iconotext.images.kind import HEAD, Kind, kind_of, named, raw_format
+from iconotext.images.kind import HEAD, Kind, kind_of, not_an_image, raw_format
 from iconotext.images.raster import upright_rgb
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
@@ -29,7 +29,7 @@ MAX_BYTES = 512 * 2**20
 """Of a file; the largest that make sense are bitmaps: 100 megapixels are 300 MB."""
 
 MAX_READS = 100_000
-"""How often a file is read, and once more for every 64 bytes; one of endless tiny parts would be read more often."""
+"""How often a file may be read, and once more for every 64 bytes; endless tiny parts would take more."""
 
 _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only cameras' raw files have so
 
@@ -40,7 +40,7 @@ def image_kind(file: Path | bytes) -> Kind:
     Raises:
         ImageError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
     """
-    with _told(), _stream(file) as stream:
+    with _image_errors(), _stream(file) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
         head = stream.read(HEAD)
@@ -59,7 +59,7 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
     Raises:
         ImageError: Not a picture, damaged, or more than ``max_pixels``.
     """
-    with _told():
+    with _image_errors():
         if kind == "SVG":
             from iconotext.images.svg import svg_size
 
@@ -68,7 +68,7 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
             size = heif_size(file)
             _check_size(size, max_pixels)
             return size
-        with _opened(file, max_pixels) as image:
+        with _open_image(file, max_pixels) as image:
             return image.size
 
 
@@ -78,7 +78,7 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
     Raises:
         ImageError: Not a picture, damaged, or too large. It names no place.
     """
-    with _told():
+    with _image_errors():
         if kind == "SVG":
             from iconotext.images.svg import render_svg
 
@@ -86,7 +86,7 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
         if kind == "HEIF":
             _check_size(heif_size(file), max_pixels)
             return decode_heif(file, at_least)
-        with _opened(file, max_pixels) as image:
+        with _open_image(file, max_pixels) as image:
             if isinstance(image, JpegImageFile) and image.fp is not None:
                 check_scans(image.fp, image.layers, progressive="progressive" in image.info)
             return upright_rgb(image, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
@@ -101,7 +101,7 @@ def decode_pixels(
 
 
 @contextmanager
-def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
+def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
     """The picture with its header read and its size checked; Pillow meets broken pixels only when they are used."""
     with pillow_silenced(), _stream(file) as stream:
         head = stream.read(HEAD)
@@ -109,7 +109,7 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
         try:
             image = Pillow.open(stream, formats=FORMATS)
         except UnidentifiedImageError as error:
-            raise ImageError(named(head)) from error
+            raise ImageError(not_an_image(head)) from error
         if image.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
             stream.left = math.inf
         with image:
@@ -121,7 +121,7 @@ def _opened(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
 
 
 class _Stream(io.BufferedReader):
-    """Is read so often and not more."""
+    """A file that may be read only so many times."""
 
     left: float
 
@@ -154,8 +154,8 @@ def _contents(file: Path | bytes) -> bytes:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Make a ``ImageError`` of whatever a file raises, without the place, which the caller knows."""
+def _image_errors() -> Iterator[None]:
+    """Turn whatever a file raises into an ``ImageError``, without its place, which the caller knows."""
     try:
         yield
     except (ImageError, MemoryError):
@@ -193,7 +193,7 @@ _loud: warnings.catch_warnings[None] | None = None
 
 @contextmanager
 def pillow_silenced() -> Iterator[None]:
-    """No warnings from Pillow: what matters in them becomes a ``ImageError``.
+    """No warnings from Pillow: what matters in them becomes an ``ImageError``.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and pictures are decoded on several threads:
     the first thread to come in puts the filter there, the last one to leave takes it away.

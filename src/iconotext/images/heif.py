@@ -22,7 +22,7 @@ def heif_size(file: Path | bytes) -> tuple[int, int]:
     Raises:
         Exception: Nearly any, on damaged files.
     """
-    width, height = _opened(file).size
+    width, height = _open_heif(file).size
     return int(width), int(height)
 
 
@@ -30,7 +30,7 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
     """RGB, upright, on white, at most ``MAX_RESULT`` pixels.
 
     Args:
-        file: Whose size was found good.
+        file: Its size was checked.
         at_least: As for ``decode``.
 
     Raises:
@@ -39,16 +39,16 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
     """
     import numpy as np
 
-    image = _opened(file)
+    image = _open_heif(file)
     size = image.size
     by = shrink_by(size, size, at_least)
     with within_memory(size[0] * size[1] * PER_PIXEL + size[0] * size[1] * 4 // by**2, size):
-        pixels = np.asarray(image)  # not by way of Pillow, which would be one copy more
+        pixels = np.asarray(image)  # through Pillow it would be one copy more
         shape = (pixels.shape[1], pixels.shape[0])
         return rows_to_rgb(lambda top, end: Pillow.fromarray(pixels[top:end]), shape, by)
 
 
-def _opened(file: Path | bytes) -> Any:
+def _open_heif(file: Path | bytes) -> Any:
     import pi_heif
 
     return pi_heif.open_heif(file)

@@ -1,4 +1,4 @@
-"""What a file that is meant as a picture is, from its first bytes and its name."""
+"""The kind of an image file, from its first bytes and its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = 4096
 RAW = frozenset(
     (".3fr", ".arw", ".cr2", ".cr3", ".dng", ".iiq", ".nef", ".nrw", ".orf", ".pef", ".raf", ".rw2", ".srw")
 )
-"""Suffixes of what cameras write before it is a picture."""
+"""Suffixes of the raw files of cameras."""
 
 _RAW_HEADS = {
     b"FUJIFILMCCD-RAW": "RAF",
@@ -38,7 +38,10 @@ def kind_of(head: bytes) -> Kind:
 
 
 def raw_format(head: bytes, file: Path | bytes) -> str | None:
-    """The kind of camera raw, as its suffix is written; None for anything else. Some look like TIFF to the end."""
+    """The format of a camera's raw file, as its suffix is written; None for anything else.
+
+    The name counts too: by their bytes some raw files cannot be told from TIFF.
+    """
     suffix = file.suffix.lower() if isinstance(file, Path) else ""
     if suffix in RAW and not head.startswith((b"\xff\xd8", b"\x89PNG")):
         return suffix[1:].upper()
@@ -49,8 +52,8 @@ def raw_format(head: bytes, file: Path | bytes) -> str | None:
     return next((name for start, name in _RAW_HEADS.items() if head.startswith(start)), None)
 
 
-def named(head: bytes) -> str:
-    """What a file that is no picture is, and what to do."""
+def not_an_image(head: bytes) -> str:
+    """The message for a file that is not an image: what it is instead, and what to do."""
     text = _text(head)
     if text.startswith((b"<!doctype html", b"<html")):
         return "a web page where a picture should be: open its address and save the picture itself"

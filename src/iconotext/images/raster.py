@@ -75,7 +75,7 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
 
 
 def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
-    """By how much a picture is to be shrunk: not at all, but for very large ones, and those as far as may be.
+    """The whole number by which the sides of an image are divided: 1 unless it is very large.
 
     Args:
         full: Sides of the picture in its file.
@@ -143,7 +143,7 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
 
     def scaled(values: np.ndarray[Any, Any]) -> Pillow.Image:
         wide = _finite(values)
-        # A span that overflows comes of values near the limit of floating point: no picture, but no crash either.
+        # A span overflows for values near the limit of floating point: the image is black then, without a crash.
         grey = (wide - black) / span * 255 if 0 < span < math.inf else np.zeros_like(wide)
         return Pillow.fromarray(np.rint(grey).astype(np.uint8), mode=None)
 
@@ -213,7 +213,7 @@ _freed = threading.Condition()
 
 @contextmanager
 def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
-    """Wait until there is so much left of ``MAX_DECODED``, and keep it while the block runs.
+    """Reserve some bytes of ``MAX_DECODED`` while the block runs; wait until so many are free.
 
     Raises:
         ImageError: It is more than there will ever be.
@@ -235,11 +235,11 @@ def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
             _freed.notify_all()
 
 
-def _begin_anew() -> None:
-    """What other threads held when this process was forked is free in it."""
+def _reset_after_fork() -> None:
+    """In a forked process nothing is reserved: the threads that held memory are not in it."""
     global _free, _freed
     _free, _freed = MAX_DECODED, threading.Condition()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -28,7 +28,7 @@ NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,3})?"
 LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
 PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
 LONGEST = 200  # characters of an attribute with numbers in it
-USUAL = (300.0, 150.0)  # CSS, for a picture that does not say
+DEFAULT_SIZE = (300.0, 150.0)  # in CSS, for a drawing without one
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -43,9 +43,9 @@ def svg_size(data: bytes) -> tuple[int, int]:
     box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
     inner = (box[2], box[3]) if len(box) == 4 and box[2] > 0 and box[3] > 0 else None
     width, height = _length(root.get("width")), _length(root.get("height"))
-    ratio = inner[0] / inner[1] if inner else USUAL[0] / USUAL[1]
+    ratio = inner[0] / inner[1] if inner else DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
     if width is None and height is None:
-        width, height = inner or USUAL
+        width, height = inner or DEFAULT_SIZE
     elif width is None or height is None:
         width, height = width or (height or 0) * ratio, height or (width or 0) / ratio
     return round(min(width, 1e6)), round(min(height, 1e6))

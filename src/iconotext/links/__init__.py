@@ -1,8 +1,7 @@
 """Evidence to links: which sentences of a document each of its images belongs to, and how sure that is.
 
-Four kinds of evidence, a module each: ``picture``, ``caption``, ``layout``, ``reference``. ``combine`` makes one
-probability of them, ``evidence`` walks a document through all that, ``select`` takes the cells that become
-links, ``fit`` finds the weights.
+Four kinds of evidence, a module each: ``image``, ``caption``, ``layout``, ``reference``. ``combine`` makes one
+probability of them, ``evidence`` does all that for a document, ``select`` takes the cells that become links.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ __all__ = [
 ]
 
 MIN_CONFIDENCE = 0.1
-"""Below this a cell is no link unless the caller wants it: nine of ten would be wrong. Where the picture is all there
-is and only the best sentences are taken, the default is 0: its confidence is low everywhere, and the best guess is
+"""Cells of less confidence become no links by default: nine of ten would be wrong. Where the picture is the only
+evidence and only the best sentences are taken, the default is 0: all confidences are low then, and the best guess is
 better than nothing."""
 
 
@@ -61,7 +60,7 @@ def link_document(
         select: Which cells become links: a name from ``SELECTIONS``.
         k: Sentences per image for 'top-k'.
         min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
-        model: Name of the model that looked at the pictures, for the result.
+        model: Name of the model that gave ``image_similarity``, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
 
     Returns:

@@ -23,8 +23,12 @@ Field = Literal["caption", "alt", "lone"]
 
 FIELDS: tuple[Field, ...] = ("caption", "alt", "lone")
 
-_SAMPLE = 256  # sentences whose cosines are looked at: 30,000 pairs settle two numbers
-_USUAL_MEAN, _USUAL_SPREAD, _USUAL_WEIGHT = 0.2, 0.14, 20  # MiniLM's within a document, worth so many pairs
+_SAMPLE = 256  # sentences whose cosines are used: 30,000 pairs are enough for two numbers
+_TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = (
+    0.2,
+    0.14,
+    20,
+)  # MiniLM's within a document, and for how many pairs they count
 
 _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
 
@@ -122,13 +126,13 @@ def _postings(sentences: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
-    """Mean and standard deviation of the cosines among the sentences, drawn to MiniLM's usual where these are few."""
+    """Mean and standard deviation of the cosines among the sentences; of few, near MiniLM's typical ones."""
     step = max(1, -(-len(vectors) // _SAMPLE))
     sample = vectors[::step]
     cosines = (sample @ sample.T)[np.triu_indices(len(sample), k=1)].astype(np.float64)
-    total = len(cosines) + _USUAL_WEIGHT
-    centre = (cosines.sum() + _USUAL_WEIGHT * _USUAL_MEAN) / total
-    variance = (np.square(cosines - centre).sum() + _USUAL_WEIGHT * _USUAL_SPREAD**2) / total
+    total = len(cosines) + _TYPICAL_WEIGHT
+    centre = (cosines.sum() + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
+    variance = (np.square(cosines - centre).sum() + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
     return np.float32(centre), np.float32(np.sqrt(variance))
 
 

@@ -6,12 +6,12 @@ For every image the model chooses among the sentences and a null option, 'none o
 
 a conditional logistic regression. Unlike one yes-or-no question per cell it knows that the sentences of an image
 compete, so that its probabilities stay calibrated in documents of any length; what is missing to 1 is the probability
-that the image belongs to no sentence, so that an image may abstain. The weights come from ``iconotext.links.fit``, a
-set for every combination of picture, caption and layout, since any of them may be switched off or missing: a picture
-without any text is judged by the weights that were fitted without captions.
+that the image belongs to no sentence, so that an image may abstain. The weights come from
+``iconotext.train.evidence``, a set for every combination of picture, caption and layout, since any of them may be
+switched off or missing: an image without any text is judged by the weights that were fitted without captions.
 
-References stand apart. The fit must not see them, its labels were made from them; their weight follows from how often
-they are right.
+References are not fitted, since the labels of the fit were made from them; their weight follows from how often they
+are right.
 """
 
 from __future__ import annotations

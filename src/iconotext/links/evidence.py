@@ -1,4 +1,4 @@
-"""The walk from a document to what all kinds of evidence say about it."""
+"""All kinds of evidence about a document, combined."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def weigh_evidence(
     found = combine(
         fitted_features(sound, similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors),
         shape=(shape[0], len(good)),
-        has_text=texts_there(sound),
+        has_text=images_with_text(sound),
         reference=reference,
         image_similarity=similarity,
         coefficients=coefficients,
@@ -98,7 +98,7 @@ def fitted_features(
     return {kind: columns for kind, columns in features.items() if columns}
 
 
-def texts_there(document: Document) -> NDArray[np.bool_]:
+def images_with_text(document: Document) -> NDArray[np.bool_]:
     """(V,) whether an image has a caption, an alt text or a file name that says something."""
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 

@@ -1,4 +1,4 @@
-"""Picture evidence: what the encoders see, freed from their scale."""
+"""Picture evidence: the similarities of an encoder, on a scale that does not depend on the encoder."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def image_features(similarity: FloatMatrix) -> dict[str, FloatMatrix]:
     Returns:
         Name to (S, V) float32:
         ``picture.z`` how many standard deviations the cell lies above its image's mean over the sentences;
-        ``picture.own`` the same after the sentence's mean over the images went, too: some sentences are near to
-        every picture. 0 with a single image.
+        ``picture.own`` the same after the sentence's mean over the images is subtracted too: some sentences are similar
+        to every image. 0 with a single image.
     """
     if similarity.size == 0:
         return {"picture.z": np.zeros_like(similarity), "picture.own": np.zeros_like(similarity)}

@@ -21,7 +21,7 @@ class Label(NamedTuple):
     part: str = ""
 
 
-# Words of a family; a number must follow, so that a short form does not stop a longer one from being found.
+# The words of each family. A number must follow, so that a short form does not hide a longer one.
 _FAMILIES: dict[str, str] = {
     "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
     r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil",
@@ -84,7 +84,7 @@ _ELSEWHERE_BEFORE = re.compile(
 # 'we figure 3 people', 'a figure 8 knot': the words are no label when in small letters after one of these.
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
 BEFORE = 100
-"""Characters before a label in which such words are looked for."""
+"""Characters before a label that are searched for such words."""
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 

@@ -49,7 +49,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
         explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
         if not is_caption(sentence.text):
             for label in cited_labels(sentence.text):
-                explicit.extend(_bearers(document, labels, label, i, place))
+                explicit.extend(_images_labelled(document, labels, label, i, place))
         evidence[i, explicit] = EXPLICIT
         if not explicit and place is not None and sentence.kind != "caption" and (found := pointer(sentence.text)):
             evidence[i, _pointed(place, i, found)] = VAGUE if found.direction == "near" else DIRECTED
@@ -58,13 +58,13 @@ def reference_evidence(document: Document) -> FloatMatrix:
     return evidence
 
 
-def _bearers(
+def _images_labelled(
     document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Places | None
 ) -> list[int]:
     """The images that carry a label.
 
-    'Figure 3' means all of 3a, 3b and 3; 'Figure 3a' the one that says so, or else 3. Where several different pictures
-    carry it, because each chapter counts anew, it is the nearest, or none without a layout.
+    'Figure 3' means all of 3a, 3b and 3; 'Figure 3a' means 3a, or 3 where there is no 3a. Where several different
+    images carry the label, because each chapter starts counting at 1, it is the nearest, or none without a layout.
     """
     same = [j for j, own in enumerate(labels) if any(o[:2] == cited[:2] for o in own)]
     if cited.part:

@@ -1,7 +1,7 @@
 """Which cells of a matrix become links.
 
-Every way takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence`` never
-become links: an image may stay without one. Ties go to the first sentence, then the first image.
+Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
+never become links: an image may stay without one. Ties go to the first sentence, then the first image.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
     "assignment": assignment,
     "threshold": threshold,
 }
-"""Every way of selection, by its name."""
+"""Every selection by its name."""
 
 
 def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
-    """The way of selection of that name.
+    """The selection of that name.
 
     Raises:
         SettingError: There is none.

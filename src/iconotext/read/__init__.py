@@ -40,10 +40,10 @@ MAX_MEMORY = 2 * 2**30
 """Bytes that reading one document may take, in a process of its own."""
 
 MAX_SECONDS = 600.0
-"""For one document, and for any PDF: one of a thousand dense pages takes about a minute and a half."""
+"""Most seconds for a document; a PDF of a thousand dense pages takes about 90."""
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 20_000
-"""For a document that is no PDF: so long, and a second more for each so many bytes of the file."""
+"""Time for a document that is no PDF: so many seconds, and one more for each so many bytes of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
 @contextmanager
 def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
-    """Errors of reading a file name it, and are ours: the one place for whatever a parser raises on broken bytes."""
+    """Turn whatever a parser raises on broken bytes into an error of ours that names the file."""
     try:
         yield
     except LimitError as error:

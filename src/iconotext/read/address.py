@@ -1,4 +1,4 @@
-"""Where a picture is: from the address in a document to a file that the document may name."""
+"""From the address of an image in a document to a file that the document may name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_LOOKED_UP = 10_000
 
 
 class Addresses:
-    """What one document means by its addresses; each is looked up once, and only so many are.
+    """The addresses of one document; each is looked up once, and at most ``MAX_LOOKED_UP`` are.
 
     Args:
         document: The file that names them.
@@ -39,7 +39,7 @@ class Addresses:
 
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
         self._given = (document, within, settings)
-        self._known: dict[str, Path | bytes | str] = {}  # a text says what is wrong
+        self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
         """The picture at an address, as ``open_address`` finds it.

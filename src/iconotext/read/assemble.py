@@ -1,4 +1,4 @@
-"""Blocks → Document: captions to their pictures, text into sentences, addresses into files."""
+"""Blocks → Document: captions go to their images, text becomes sentences, addresses become files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     """Make a document of what a reader found.
 
     Args:
-        flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting goes
-            before it, detection comes after it).
+        flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting
+            counts before it, detection after it).
         path: The file they come from; relative picture addresses start there.
         identifier: Id of the document.
         within: The folder that no picture may leave.
@@ -111,5 +111,5 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
 
 
 def shown_address(source: str) -> str:
-    """An address as results show it: one that carries the picture in itself is cut after its type."""
+    """An address as results show it: a ``data:`` address is cut after its type."""
     return source if source[:5].lower() != "data:" else source[: min(len(source), 40)].split(",")[0] + ",..."

@@ -1,4 +1,4 @@
-"""What every format is reduced to first: blocks of text in reading order, with the pictures that stand in them."""
+"""What every reader makes of its format: blocks of text in reading order, with the images that stand in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class FlowImage:
-    """A picture as a document names it.
+    """An image as a document names it.
 
     Attributes:
         sources: Its addresses, the preferred one first (``srcset`` gives several).
@@ -22,7 +22,7 @@ class FlowImage:
         caption: Caption, None where there is none.
         title: Title, which serves as caption where there is no other (Markdown has no place for one).
         anchors: Identifiers by which the document may point at it.
-        file: The picture itself where the reader already has it.
+        file: The encoded image where the reader already has it.
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
         problem: Why it cannot be used, where the reader already knows.
@@ -41,15 +41,15 @@ class FlowImage:
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, heading, list item, quotation, table cell or caption, or a picture on its own.
+    """A paragraph, heading, list item, quotation, table cell or caption, or an image on its own.
 
     Attributes:
-        text: White space collapsed, "" for a picture on its own.
-        kind: What it is. A caption still looks for its picture.
-        pictures: (offset into the text, picture), in reading order.
+        text: White space collapsed, "" for an image on its own.
+        kind: What it is. ``attach_captions`` gives captions to their images.
+        images: (offset into the text, image), in reading order.
         targets: (start, end, identifier): stretches of the text that link to a place in the document.
-        emphasised: Whether all of the text is set in italics, as captions under pictures often are.
-        anchors: Identifiers of a caption (bookmarks in it): they become those of its picture.
+        emphasised: Whether all of the text is set in italics, as captions under images often are.
+        anchors: Identifiers of a caption (bookmarks in it): they become those of its image.
     """
 
     text: str = ""
@@ -105,7 +105,7 @@ class BlockWriter:
             self._plain = True
 
     def image(self, image: FlowImage) -> None:
-        """Put a picture at the present place of the open block."""
+        """Put an image at the present place of the open block."""
         self._block.images.append((self._length, image))
 
     def target(self, start: int, identifier: str) -> None:
@@ -137,7 +137,7 @@ MAX_CAPTION_WORDS = 60
 
 
 def attach_captions(blocks: Iterable[Block]) -> list[Block]:
-    """Give every caption to its picture and take it out of the text.
+    """Give every caption to its image and take it out of the text.
 
     A block is a caption where the format says so, where it begins like "Figure 3:" beside a picture, where it is
     one short line in italics directly below a picture, or where it repeats the picture's alternative text there. A
@@ -152,18 +152,18 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
             _own_line(block)
             if waiting is not None:
                 if _uncaptioned(block) is not None and not block.text:
-                    _give(block, waiting)
+                    _add_caption(block, waiting)
                 else:
                     kept.append(replace(waiting, kind="paragraph"))
                 waiting = None
             kept.append(block)
         elif above is not None and _is_caption(block, above):
-            _give(kept[-1], block)
+            _add_caption(kept[-1], block)
         else:
             if waiting is not None:
                 kept.append(replace(waiting, kind="paragraph"))
                 waiting = None
-            if block.kind == "caption" or (block.kind == "paragraph" and _labelled(block)):
+            if block.kind == "caption" or (block.kind == "paragraph" and _has_label(block)):
                 waiting = block
             else:
                 kept.append(block)
@@ -172,7 +172,7 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     return kept
 
 
-def _labelled(block: Block) -> bool:
+def _has_label(block: Block) -> bool:
     return bool(LABEL.match(block.text)) and len(block.text.split()) <= MAX_CAPTION_WORDS
 
 
@@ -191,18 +191,18 @@ def _is_caption(block: Block, above: FlowImage) -> bool:
     if block.kind != "paragraph" or len(block.text.split()) > MAX_CAPTION_WORDS:
         return False
     repeats = above.alt is not None and block.text.strip(" .:").casefold() == above.alt.strip(" .:").casefold()
-    return block.emphasised or repeats or _labelled(block)
+    return block.emphasised or repeats or _has_label(block)
 
 
 def _own_line(block: Block) -> None:
     """``![](a.jpg)`` with a line in italics below, in one paragraph: that line is the caption."""
     if block.emphasised and block.images[-1][0] == 0 and block.images[-1][1].caption is None:
-        _give(block, block)
+        _add_caption(block, block)
         block.text, block.targets, block.emphasised = "", [], False
 
 
-def _give(block: Block, caption: Block) -> None:
-    """Caption the last run of pictures of a block: two pictures side by side share the line below them."""
+def _add_caption(block: Block, caption: Block) -> None:
+    """Caption the last images of a block: two side by side share the line below them."""
     last = block.images[-1][0]
     block.images = [
         (
@@ -216,7 +216,7 @@ def _give(block: Block, caption: Block) -> None:
 
 
 def drop_repeated_title(blocks: list[Block]) -> list[Block]:
-    """A title that the first heading repeats counts once: converters write the one above the other."""
+    """Leave out a title that the next heading repeats: converters write the one above the other."""
     for block in blocks[1:4]:
         if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
             return blocks if blocks[0].images else blocks[1:]

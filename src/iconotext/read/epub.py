@@ -45,7 +45,7 @@ NOT_TEXT = frozenset(
         "noteref",
     ]
 )
-"""Values of ``epub:type`` of what is no running text: lists of places, page marks, title pages, notes, their marks."""
+"""Values of ``epub:type`` for what is no running text."""
 NOT_TEXT_ROLES = frozenset(
     f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref")
 )
@@ -191,7 +191,7 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
             return None
         raise
     title = tree.findtext(".//title")
-    _remove_furniture(tree)
+    _remove_boilerplate(tree)
     _unwrap_drawings(tree)
     blocks = html_blocks(tree, to_target=lambda href: _target(archive, name, href), anchor_prefix=f"{name}#")
     for block in blocks:
@@ -204,13 +204,13 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     return Flow(blocks, title, language, PAGE_NAME.sub("", posixpath.basename(name)))
 
 
-def _remove_furniture(tree: Element) -> None:
-    furniture = []
+def _remove_boilerplate(tree: Element) -> None:
+    boilerplate = []
     for element in list(tree.iter(etree.Element)):
         types = {*(element.get("epub:type") or "").lower().split(), *(element.get("role") or "").lower().split()}
         if element.tag == "nav" or element.get("hidden") is not None or types & (NOT_TEXT | NOT_TEXT_ROLES):
             if element.tag not in ("html", "body"):
-                furniture.append(element)
+                boilerplate.append(element)
                 continue
             keep = list(element.iter("img", "svg"))  # a whole title page: its pictures (the cover) stay
             element.text = None
@@ -219,7 +219,7 @@ def _remove_furniture(tree: Element) -> None:
             element.extend(keep)
             for part in keep:
                 part.tail = None
-    remove(furniture)
+    remove(boilerplate)
 
 
 def _unwrap_drawings(tree: Element) -> None:

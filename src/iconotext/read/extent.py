@@ -1,4 +1,4 @@
-"""How much text every element of a page holds, found in one pass: each, asked alone, would read all that is in it."""
+"""How much text every element of a page holds, measured in one pass over the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Extent:
         words: Stretches of them; one may go through several elements.
         links: Links (``<a>``) to elsewhere, not to a place on the page.
         linked: Length of the text of these.
-        pictures: Pictures (``<img>``).
+        images: Images (``<img>``).
     """
 
     letters: int = 0
@@ -28,8 +28,8 @@ class Extent:
     linked: int = 0
     images: int = 0
     _empty: bool = True
-    _open_left: bool = False  # whether a word before would go on in this text
-    _open_right: bool = False  # whether a word behind would
+    _open_left: bool = False  # whether the text begins in the middle of a word
+    _open_right: bool = False  # whether it ends in the middle of one
 
     @property
     def length(self) -> int:

@@ -53,10 +53,10 @@ BUILT = {
     "dist": ("package.json",),
     "book": ("book.toml",),
 }
-"""Folders that a site generator fills where one of these files lies beside them: the same texts a second time."""
+"""Folders that a site generator fills if one of these files lies beside them: they hold the same texts again."""
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
-"""What may be passed by, beside the suffixes of other kinds of files and the names of folders, which end in ``/``."""
+"""Reasons to skip a file, beside the suffixes of other kinds of files and the names of folders, which end in ``/``."""
 
 _HEAD = 64 * 2**10
 """Bytes at the beginning of an HTML file that tell whether it is a document."""
@@ -66,7 +66,7 @@ _CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))",
 
 
 def find_documents(
-    paths: Iterable[Path | str], settings: ReadSettings | None = None, *, passed_by: Counter[str] | None = None
+    paths: Iterable[Path | str], settings: ReadSettings | None = None, *, skipped: Counter[str] | None = None
 ) -> Iterator[tuple[Path, Path | None]]:
     """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
 
@@ -77,47 +77,47 @@ def find_documents(
     Args:
         paths: Files and folders.
         settings: ``include`` and ``exclude`` count.
-        passed_by: Is told how many files of folders are not meant: by suffix, by one of the three reasons above, and
-            for folders that are not walked by their name, which ends in ``/``. The log names each (level INFO).
+        skipped: Counts the files of folders that are skipped, by suffix or by one of the three reasons above, and the
+            folders that are skipped, by their names with ``/`` at the end. The log names each (level INFO).
 
     Raises:
-        SettingError: A pattern of the settings is none.
+        SettingError: ``include`` or ``exclude`` has something that is no pattern.
     """
     settings = settings or ReadSettings()
-    passed_by = Counter() if passed_by is None else passed_by
+    skipped = Counter() if skipped is None else skipped
     seen: set[bytes] = set()  # digests, since there may be millions
     for path in map(Path, paths):
-        for file, folder in _inside(path, settings, passed_by) if path.is_dir() else [(path, None)]:
+        for file, folder in _inside(path, settings, skipped) if path.is_dir() else [(path, None)]:
             key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
             if key not in seen:
                 seen.add(key)
                 yield file, folder
 
 
-def no_documents(paths: Iterable[Path | str], settings: ReadSettings, passed_by: Counter[str]) -> DocumentError:
-    """What to raise where paths mean no document.
+def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str]) -> DocumentError:
+    """The error to raise where ``find_documents`` found none.
 
     Args:
-        paths: Files and folders.
-        settings: What they were looked for with.
-        passed_by: As ``find_documents`` left it.
+        paths: What it was given.
+        settings: What it was given.
+        skipped: What it counted.
     """
     names = ", ".join(map(str, paths))
     given = [name for name in ("include", "exclude") if getattr(settings, name)]
-    folders = bool(settings.exclude) and any(kind.endswith("/") for kind in passed_by)
-    if given and (passed_by[EXCLUDED] or folders):
+    folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)
+    if given and (skipped[EXCLUDED] or folders):
         left_out = " and ".join(f"{name}=..." for name in given)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
     return DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
 
 
-def _inside(root: Path, settings: ReadSettings, passed_by: Counter[str]) -> Iterator[tuple[Path, Path]]:
+def _inside(root: Path, settings: ReadSettings, skipped: Counter[str]) -> Iterator[tuple[Path, Path]]:
     exclude = _patterns((*LEFT_OUT, *settings.exclude))
     include = _patterns(settings.include) if settings.include else None
     unlisted: list[Path] = []
 
-    def pass_by(path: Path, kind: str) -> None:
-        passed_by[kind] += 1
+    def skip(path: Path, kind: str) -> None:
+        skipped[kind] += 1
         logger.info("%s: not read (%s)", path, kind)
 
     for top, folders, files in os.walk(root, onerror=lambda error: unlisted.append(Path(error.filename))):
@@ -126,17 +126,17 @@ def _inside(root: Path, settings: ReadSettings, passed_by: Counter[str]) -> Iter
         for name in sorted(folders):
             said = exclude.check_file(f"{within}{name}/").include  # None where no pattern says anything
             if said or (said is None and any(config in files for config in BUILT.get(name, ()))):
-                pass_by(folder / name, f"{name}/")
+                skip(folder / name, f"{name}/")
                 folders.remove(name)
         folders.sort()
         for name in sorted(files):
             path, suffix = folder / name, os.path.splitext(name)[1].lower()
             if suffix not in SUFFIXES:
-                pass_by(path, suffix)
+                skip(path, suffix)
             elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
-                pass_by(path, EXCLUDED)
-            elif (kind := _no_document(path)) is not None:
-                pass_by(path, kind)
+                skip(path, EXCLUDED)
+            elif (kind := _reason_to_skip(path)) is not None:
+                skip(path, kind)
             else:
                 yield path, root
     for path in unlisted:  # reading says what is wrong
@@ -152,8 +152,8 @@ def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
         raise SettingError(f"include, exclude: {error}; patterns are written as in a .gitignore") from error
 
 
-def _no_document(path: Path) -> str | None:
-    """Why an HTML file is not a document, from its head; None where it may be one."""
+def _reason_to_skip(path: Path) -> str | None:
+    """Why an HTML file is not a document, from its first bytes; None where it may be one."""
     if SUFFIXES[path.suffix.lower()] != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:

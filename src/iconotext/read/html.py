@@ -54,7 +54,7 @@ LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
 MAX_CANDIDATES = 100
-"""Addresses of one picture, and elements of its ``<picture>``, that are looked at; pages name some twenty sizes."""
+"""Addresses of one image, and elements of its ``<picture>``, that are read; pages name some twenty sizes."""
 TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
 VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
 MAX_ATTRIBUTES = 1_000
@@ -121,7 +121,7 @@ def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 class _Walk:
-    """One pass over an element tree; keeps what is open at the moment."""
+    """One pass over an element tree, and what is open at the moment."""
 
     def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
         self.writer = BlockWriter()
@@ -134,7 +134,7 @@ class _Walk:
         self.pending: list[str] = []  # ids of empty elements right before a picture
         self.crowded: dict[Element, bool] = {}  # whether an element holds several pictures
         self.breaks = 0  # <br> in a row
-        self.seen_sources: tuple[str, ...] = ()  # of the picture before, if nothing came since: <noscript> repeats it
+        self.seen_sources: tuple[str, ...] = ()  # of the image before, if nothing came since: <noscript> repeats it
 
     def read(self, root: Element) -> list[Block]:
         walk = etree.iterwalk(root, events=("start", "end"))
@@ -255,7 +255,7 @@ class _Walk:
         return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
 
     def holds_more(self, element: Element) -> bool:
-        """Whether an element holds more than one picture; looked up once for each element."""
+        """Whether an element holds more than one image; computed once for each element."""
         if element not in self.crowded:
             self.crowded[element] = any(True for _ in islice(element.iter("img"), 1, None))
         return self.crowded[element]

@@ -9,11 +9,11 @@ from itertools import islice
 
 from iconotext.read.extent import Element, Extent, measure
 
-FURNITURE_TAGS = ("nav", "footer", "aside", "form", "menu")
-FURNITURE_ROLES = frozenset(
+BOILERPLATE_TAGS = ("nav", "footer", "aside", "form", "menu")
+BOILERPLATE_ROLES = frozenset(
     ("navigation banner contentinfo complementary search menu menubar toolbar dialog alertdialog").split()
 )
-FURNITURE_NAME = re.compile(
+BOILERPLATE_NAME = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|side-?bar|footer|site-?header|masthead|topbar|cookies?|consent|gdpr|"
     r"share|sharing|social|addtoany|related|recommend(?:ed|ations)?|newsletter|subscri(?:be|ption)|comments?|disqus|promo|"
     r"advert(?:isement)?s?|ads?|sponsor(?:ed)?|pagination|pager|popup|modal|skip-?link|toc|banner|author-?bio|tags|navbox|"
@@ -38,7 +38,7 @@ so anyhow only for pages on which it finds little text itself."""
 
 
 def keep_main_text(root: Element) -> Element:
-    """The element that holds the article, with the furniture of the page removed from it.
+    """The element that holds the article, without the boilerplate of the page.
 
     An element that the page itself names (``<main>``, one ``<article>``) counts, else the smallest one that holds
     what trafilatura takes for the main text. A page on which nothing looks like an article is kept whole.
@@ -47,8 +47,8 @@ def keep_main_text(root: Element) -> Element:
     body = root if body is None else body
     extents = measure(body)
     total = extents[body].length
-    furniture = [e for e in extents if e is not body and _is_furniture(e, extents[e].length, total)]
-    remove(furniture)
+    boilerplate = [e for e in extents if e is not body and _is_boilerplate(e, extents[e].length, total)]
+    remove(boilerplate)
     extents = measure(body)
     article = _named_article(body, extents)
     if article is None:
@@ -80,7 +80,7 @@ def remove(elements: Iterable[Element]) -> None:
 
 
 def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:
-    """Elements wholly before the first or after the last paragraph of running text; a list of links between is text."""
+    """Elements before the first and after the last paragraph of running text."""
     order = [element for element in article.iter() if isinstance(element.tag, str)]
     running = [n for n, element in enumerate(order) if element.tag == "p" and extents[element].length > 60]
     if not running:
@@ -92,20 +92,20 @@ def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:
     return [element for element in before + after if element.tag in ("ul", "ol", "div", "p", "section", "header")]
 
 
-def _is_furniture(element: Element, length: int, total: int) -> bool:
+def _is_boilerplate(element: Element, length: int, total: int) -> bool:
     if element.tag in ("html", "body", "main", "article"):
         return False
     hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
     hidden = hidden or "display:none" in (element.get("style") or "").replace(" ", "").lower()
     if element.tag in ("img", "picture", "figure", "figcaption", "noscript"):
         return bool(element.get("hidden") is not None)
-    if hidden or element.tag in FURNITURE_TAGS or (element.get("role") or "").lower() in FURNITURE_ROLES:
+    if hidden or element.tag in BOILERPLATE_TAGS or (element.get("role") or "").lower() in BOILERPLATE_ROLES:
         return length < ENOUGH * total or hidden
     if element.tag == "header" and not _inside_article(element):
         return element.find(".//h1") is None
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    # A wrapper can be called "content-with-sidebar": what holds half of the text is not furniture.
-    return length < ENOUGH * total and element.tag != "h1" and bool(FURNITURE_NAME.search(names))
+    # A wrapper can be called "content-with-sidebar": what holds half of the text is no boilerplate.
+    return length < ENOUGH * total and element.tag != "h1" and bool(BOILERPLATE_NAME.search(names))
 
 
 def _inside_article(element: Element) -> bool:

@@ -17,7 +17,7 @@ WINDOW = 10_000
 def detect_language(text: str) -> str:
     """ISO 639-1 code of the language of a text; ``en`` where there is too little to tell.
 
-    Plain English is told by its commonest words, since loading the identifier takes half a second.
+    Plain English is recognised by its commonest words, since loading the identifier takes half a second.
     """
     words = WORD.findall(text[:SAMPLE].lower())
     if len(words) < 5:
@@ -43,8 +43,8 @@ def language_code(declared: str) -> str | None:
 def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Offsets (start, end) of the sentences of a block of text, without the white space around them.
 
-    The splitter takes quadratic time on some texts (quotation marks that only open), so it sees ``WINDOW`` characters
-    at a time, each time from the sentence on that the last window cut off. A sentence longer than that comes in pieces.
+    The splitter takes quadratic time on some texts (quotation marks that only open), so it gets ``WINDOW`` characters
+    at a time, beginning with the sentence that the last window cut off. A longer sentence comes in pieces.
 
     Raises:
         SettingError: The splitter does not take this language code.

@@ -51,7 +51,7 @@ class ReadSettings(BaseModel):
     """Fetch pictures, and pages named by their address, from the web."""
 
     origins: Mapping[Path, Origin] = Field({}, repr=False, exclude=True)
-    """Where files were fetched from, as ``web_page.fetch_page`` says it: addresses in them start there."""
+    """Where files were fetched from, by ``web.page.fetch_page``: relative addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
     """Pictures with a side below so many pixels count as icons and are not linked."""

@@ -21,8 +21,8 @@ PAGE_ENCODINGS = re.compile(
 """Encodings that a page may declare. Python knows more under such names: hex, zip files, escapes of its own strings,
 and punycode, which takes quadratic time."""
 
-# What undeclared files are still written in. Left alone, the detector prefers rarer relatives of these (cp775, cp1250),
-# in which the same bytes are other letters; as browsers do, we take Western European for the likelier one.
+# Encodings in which files without a declaration are still written. The detector alone prefers rarer relatives of these
+# (cp775, cp1250), in which the same bytes are other letters; as browsers do, we prefer Western European.
 LEGACY = [
     "cp1252",
     "cp1251",

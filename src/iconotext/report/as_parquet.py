@@ -49,8 +49,8 @@ ROWS_AT_ONCE = 50_000
 def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
     """The rows of one document: each image with its links, in the order of the images, the strongest link first.
 
-    An image without links gives one row without a sentence, a document without images one without an image: who
-    counts documents or pictures in the table misses none.
+    An image without links gives one row without a sentence, a document without images one without an image: so
+    that every document and every image is in the table.
     """
     document = linked.document
     head = {

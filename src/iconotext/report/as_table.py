@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iconotext.images import is_usual
+from iconotext.images import is_harmless
 from iconotext.plain_text import counted, percent, readable, shortened
 from iconotext.report.explanation import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
@@ -30,10 +30,10 @@ class Counts:
     Attributes:
         name: Its title.
         sentences: How many it has.
-        pictures: How many it has.
+        pictures: How many images it has.
         linked: How many of those have a link.
         links: How many were found.
-        problems: Pictures with a problem: the address, and what it is. Icons and repeats are none.
+        problems: Address and problem of each image that has one; icons and repeats do not count.
     """
 
     name: str
@@ -56,7 +56,7 @@ def count(linked: LinkedDocument) -> Counts:
         problems=tuple(
             (readable(image.source), readable(image.problem))
             for image in document.images
-            if image.problem is not None and not is_usual(image.problem)
+            if image.problem is not None and not is_harmless(image.problem)
         ),
     )
 

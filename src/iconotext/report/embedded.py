@@ -1,4 +1,4 @@
-"""Pictures made small enough to travel inside a page, as data URIs."""
+"""Images made small enough to be part of a page, as data URIs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FLAT_COLOURS = 256
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A picture in a page.
+    """An image in a page.
 
     Attributes:
-        uri: Data URI; None where the picture could not be decoded.
-        width: Of the encoded picture, pixels.
-        height: Of the encoded picture, pixels.
-        problem: Why there is no picture, None where there is one.
+        uri: Data URI; None where the image could not be decoded.
+        width: Of the encoded image, in pixels.
+        height: Of the encoded image, in pixels.
+        problem: Why there is none, None where there is one.
     """
 
     uri: str | None
@@ -45,7 +45,7 @@ class Embedded:
 
     @property
     def digest(self) -> str | None:
-        """Name of the content: the same for the same picture."""
+        """A name of its content: the same for the same image."""
         return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]
 
 
@@ -61,11 +61,11 @@ def embed(
     Args:
         images: The images of the document.
         wanted: Numbers of those that the page shows; no other is read.
-        longer_side: At most so many pixels; smaller pictures keep their size.
+        longer_side: At most so many pixels; smaller images keep their size.
         decoder: As ``iconotext.images.decode``.
 
     Returns:
-        Number of the image to what became of it. A picture that cannot be decoded has a ``problem`` instead.
+        By the number of the image what is shown. One that cannot be decoded has a ``problem`` instead.
     """
     numbers = list(wanted)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
@@ -80,7 +80,7 @@ def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., P
     try:
         image = decoder(file, at_least=longer_side)
     except (ImageError, OSError) as error:
-        # The page may be passed on: where the file was on this machine is nobody's business.
+        # The page may be passed on: it must not show where the file was on this machine.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
     image.thumbnail((longer_side, longer_side), reducing_gap=2.0)
     data, kind = _smallest(image)
@@ -89,7 +89,7 @@ def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., P
 
 
 def _smallest(image: Pixels) -> tuple[bytes, str]:
-    """The encoded picture and its type."""
+    """The encoded image and its type."""
     photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True, progressive=True)
     if image.getcolors(FLAT_COLOURS) is None:
         return photograph, "jpeg"

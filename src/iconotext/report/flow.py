@@ -1,4 +1,4 @@
-"""The flow of a linked document: its sentences as blocks, its pictures placed beside the sentence that fits best."""
+"""The flow of a linked document: its sentences in blocks, each image after the block of its strongest link."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def unlinked_reason(image: Image) -> str:
 
 
 def title(document: Document) -> str:
-    """The title of the document, or what comes nearest to one."""
+    """The title of the document, else the name of its file, else its id."""
     return document.title or (document.source.stem if document.source else document.id)

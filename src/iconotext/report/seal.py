@@ -1,4 +1,4 @@
-"""Pages that say of themselves whether they are still as they were written."""
+"""A digest in the head of a page, which shows whether the page is still as it was written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One number for a whole set of sentences and a whole set of images: the similarity functions of Hessel 2019, §3.2.
 
 All of a batch at once: from the one matrix of every sentence against every image, the similarity of every document's
-sentences with every document's images. Each way chooses cells of the matrix and their weights; see ``cells``.
+sentences with every document's images. Each similarity chooses cells of the matrix and their weights; see ``cells``.
 """
 
 from __future__ import annotations

@@ -90,10 +90,10 @@ def folder_rows(
     """
     settings, reading = settings or FolderSettings(), reading or ReadSettings()
     shares = Shares(settings.validation, settings.test)
-    passed_by: Counter[str] = Counter()
-    total = sum(1 for _ in find_documents(paths, reading, passed_by=passed_by))
+    skipped: Counter[str] = Counter()
+    total = sum(1 for _ in find_documents(paths, reading, skipped=skipped))
     if not total:
-        raise no_documents(paths, reading, passed_by)
+        raise no_documents(paths, reading, skipped)
     build.report.count("files", total)
     pictures = images_folder(build.output)
     fetched = _fetch(build, paths, reading, pictures, settings.interval, total) if reading.fetch else {}

@@ -1,4 +1,4 @@
-"""Styles of a Word file: which of them make headings, captions, quotations, items, and which are no text at all."""
+"""Styles of a Word file: which make headings, captions, quotations or items, and which are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_BASES = 100
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a paragraph or character style, with those it is based on, says."""
+    """What a paragraph or character style says, together with those it is based on."""
 
     kind: Kind | None = None
     italic: bool = False
@@ -38,7 +38,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What a style says itself, None where it leaves that to the style it is based on."""
+    """What a style says itself; None where the style it is based on decides."""
 
     kind: Kind | None
     italic: bool | None

@@ -122,7 +122,7 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
 
 
 def _weight(item: Line | PageImage) -> float:
-    """How many lines an item counts for where columns are looked for."""
+    """How many lines an item counts for in the search for columns."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
 

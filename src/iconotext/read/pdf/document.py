@@ -24,7 +24,7 @@ from iconotext.read.settings import ReadSettings
 
 MAX_PAGES = 5_000
 MAX_IMAGE_BYTES = 512 * 2**20
-"""Pictures that are drawn anew as PNG can be many times as large as the file: so much is kept in memory at most."""
+"""Bytes of a document's images that are kept in memory: as PNG they can be many times as large as the file."""
 FILE_NAME = re.compile(
     r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
 )
@@ -37,14 +37,14 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
         HostileDocumentError: It has too many pages, or its pictures unpack to too much.
         DocumentError: It is damaged, empty or has a password.
     """
-    with _opened(path) as document:
+    with _open_pdf(path) as document:
         pages = list(_pages(document, path, settings))
         title, language = _title(document), language_code(_language(document))
     return [Flow(lay_out(pages), title, language)]
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Handle]:
+def _open_pdf(path: Path) -> Iterator[Handle]:
     # A file without pages fails without a reason of its own, and pdfium would name that of the file before it.
     raw.FPDF_LoadMemDocument64(b"-", 1, None)
     try:

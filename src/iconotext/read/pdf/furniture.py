@@ -1,4 +1,4 @@
-"""What is on the pages of a PDF and not part of its text: running headers, page numbers, logos, code."""
+"""Parts of the pages of a PDF that are not its text: running headers, page numbers, logos, code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from iconotext.read.pdf.lines import Line
 from iconotext.read.pdf.page import Page
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
-
-
 PAGE_NUMBER = re.compile(
     r"^\W*+(?:page|seite|p\.)?\s*+(?:\d{1,4}|[ivxl]{1,7})(?:\s*(?:/|of|von)\s*\d{1,4})?\W*$", re.IGNORECASE
 )
-
 
 PRINTED = re.compile(
     rf"(?:{PAGE_NUMBER.pattern})|^(?:https?|file)://\S+$"
@@ -25,7 +22,6 @@ PRINTED = re.compile(
     re.IGNORECASE,
 )
 """What a printing program puts on a page of its own: its number, the address of a web page, the date."""
-
 
 REPEATED = 3  # a small picture on so many pages is a logo
 
@@ -75,7 +71,7 @@ def remove_code(pages: Sequence[Page]) -> None:
 
 
 def mark_repeats(pages: Sequence[Page]) -> None:
-    """Say of a small picture that comes again on several pages that it is decoration; of a scan behind text, too."""
+    """Set the problem of small images that repeat on several pages, and of scans behind text: both are decoration."""
     seen: defaultdict[object, set[int]] = defaultdict(set)
     for page in pages:
         for shown in page.images:
@@ -87,11 +83,11 @@ def mark_repeats(pages: Sequence[Page]) -> None:
             share = (shown.box[2] - shown.box[0]) * (shown.box[3] - shown.box[1]) / max(page.width * page.height, 1)
             times = len(seen[shown.key]) if shown.key is not None else 0
             if times >= REPEATED and share < 0.1:
-                _say(shown, f"the same small picture on {times} pages: a logo or an ornament")
+                _set_problem(shown, f"the same small picture on {times} pages: a logo or an ornament")
             elif share > 0.8 and letters > 200:
-                _say(shown, "fills the page behind its text: a scan of the page or a background")
+                _set_problem(shown, "fills the page behind its text: a scan of the page or a background")
 
 
-def _say(shown: PageImage, problem: str) -> None:
+def _set_problem(shown: PageImage, problem: str) -> None:
     if shown.image.problem is None:
         shown.image = replace(shown.image, problem=problem)

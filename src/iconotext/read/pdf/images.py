@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from iconotext.read.blocks import FlowImage
-from iconotext.read.pdf.space import Box, Handle, Turn, around, box_shown, one_after_the_other
+from iconotext.read.pdf.space import Box, Handle, Transform, bounding_box, composed, transformed_box
 
 MAX_OBJECTS = 50_000
 
@@ -28,7 +28,7 @@ class PageImage:
     """A picture on a page.
 
     Attributes:
-        picture: With its bytes, page and box.
+        image: With its bytes, page and box.
         box: Its place in points.
         key: Equal for pictures that are the same.
     """
@@ -38,34 +38,34 @@ class PageImage:
     key: int | None = None
 
 
-def read_images(page: Handle, number: int, turn: Turn, *, max_pixels: int) -> list[PageImage]:
+def read_images(page: Handle, number: int, transform: Transform, *, max_pixels: int) -> list[PageImage]:
     """The pictures of a page, in the order of the file; strips of one picture are put together.
 
     Args:
         page: An open page of pdfium.
         number: Its number, from 1.
-        turn: How its space is shown.
+        transform: How its space is shown.
         max_pixels: Larger pictures are not unpacked; they have a problem.
     """
-    return _PageImages(page, number, turn, max_pixels).read()
+    return _PageImages(page, number, transform, max_pixels).read()
 
 
 class _PageImages:
     """The pictures of one page."""
 
-    def __init__(self, page: Handle, number: int, turn: Turn, max_pixels: int) -> None:
+    def __init__(self, page: Handle, number: int, transform: Transform, max_pixels: int) -> None:
         self.page = page
         self.number = number
         self.width, self.height = page.get_size()
-        self.turn = turn
+        self.transform = transform
         self.max_pixels = max_pixels
         self.visited = 0
 
     def read(self) -> list[PageImage]:
         objects = [
-            (image, box, turn)
-            for image, turn in self.images(self.page, self.turn, 0)
-            if (box := self.place(image, turn))
+            (image, box, transform)
+            for image, transform in self.images(self.page, self.transform, 0)
+            if (box := self.place(image, transform))
         ]
         if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: the largest are what there is to see
             least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_IMAGES]
@@ -73,17 +73,17 @@ class _PageImages:
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}
         shown: list[PageImage] = []
-        for number, (image, box, turn) in enumerate(objects):
+        for number, (image, box, transform) in enumerate(objects):
             group = next((g for g in slices if g[0] == number), None)
             if group is not None:
-                joined = around([objects[n][1] for n in group])
+                joined = bounding_box([objects[n][1] for n in group])
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
                 shown.append(self.shown(joined, *self.region(joined, pixels)))
             elif number not in sliced:
-                shown.append(self.shown(box, *self.contents(image, turn)))
+                shown.append(self.shown(box, *self.contents(image, transform)))
         return shown
 
-    def images(self, parent: Handle, turn: Turn, depth: int) -> Iterator[tuple[Handle, Turn]]:
+    def images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
         """Image objects with the map from their space to the shown page; forms may hold forms, also themselves."""
         count, get = (
             (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
@@ -97,17 +97,17 @@ class _PageImages:
             handle = get(parent, number)
             kind = raw.FPDFPageObj_GetType(handle) if handle else raw.FPDF_PAGEOBJ_UNKNOWN
             if kind == raw.FPDF_PAGEOBJ_IMAGE:
-                yield pdfium.PdfObject(handle, page=self.page), turn
+                yield pdfium.PdfObject(handle, page=self.page), transform
             elif kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
                 matrix = raw.FS_MATRIX()
                 if raw.FPDFPageObj_GetMatrix(handle, matrix):
                     own = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
-                    yield from self.images(handle, one_after_the_other(own, turn), depth + 1)
+                    yield from self.images(handle, composed(own, transform), depth + 1)
 
-    def place(self, image: Handle, turn: Turn) -> Box | None:
+    def place(self, image: Handle, transform: Transform) -> Box | None:
         """Where a picture is shown; None where it is not to be seen."""
         try:
-            left, top, right, bottom = box_shown(turn, *image.get_bounds())
+            left, top, right, bottom = transformed_box(transform, *image.get_bounds())
         except pdfium.PdfiumError:
             return None
         left, right = max(left, 0.0), min(right, self.width)
@@ -120,7 +120,7 @@ class _PageImages:
         image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
         return PageImage(image, box, hash(file) if file is not None else None)
 
-    def contents(self, image: Handle, turn: Turn) -> tuple[bytes | None, str | None]:
+    def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
         """A picture's bytes, or why there are none: the JPEG in the file where it is shown as it is, else as drawn."""
         try:
             width, height = image.get_px_size()
@@ -128,17 +128,17 @@ class _PageImages:
                 return None, f"{width} × {height} are more than {self.max_pixels:,} pixels: scale it down"
             if min(width, height) < 2:
                 return None, "a single line of pixels"
-            if self.is_plain_jpeg(image, turn):
+            if self.is_plain_jpeg(image, transform):
                 return _without_exif(bytes(image.get_data(decode_simple=True))), None
             return _png(image.get_bitmap(render=True).to_pil()), None
         except (pdfium.PdfiumError, ValueError, OSError, MemoryError, ZeroDivisionError) as error:
             return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
 
-    def is_plain_jpeg(self, image: Handle, turn: Turn) -> bool:
+    def is_plain_jpeg(self, image: Handle, transform: Transform) -> bool:
         """Whether the file holds a JPEG that is shown upright, in grey or RGB, without a mask."""
         if image.get_filters(skip_simple=True) != ["DCTDecode"]:
             return False
-        a, b, c, d, _, _ = one_after_the_other(image.get_matrix().get(), turn)
+        a, b, c, d, _, _ = composed(image.get_matrix().get(), transform)
         if not (a > 0 > d and abs(b) < 0.01 * a and abs(c) < 0.01 * -d):
             return False
         colours = image.get_metadata()
@@ -158,7 +158,7 @@ class _PageImages:
 
 
 def _without_exif(jpeg: bytes) -> bytes:
-    """A JPEG without what its camera noted: PDF turns pictures by itself, and a note would turn them again."""
+    """A JPEG without its EXIF data: the page says how it is rotated, and EXIF would rotate it again."""
     at, kept = 2, [jpeg[:2]]
     while at + 4 <= len(jpeg) and jpeg[at] == 0xFF and jpeg[at + 1] not in (0xDA, 0xD9):
         end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
@@ -191,7 +191,7 @@ def _area(box: Box) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-def _slices(objects: list[tuple[Handle, Box, Turn]]) -> list[list[int]]:
+def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
     """Groups of pictures that are the strips or tiles of one: flush with each other, and as wide or as high."""
     group_of = list(range(len(objects)))
     for number, (image, box, _) in enumerate(objects):

@@ -25,7 +25,7 @@ from iconotext.read.pdf.paragraphs import (
     text_block,
     vocabulary,
 )
-from iconotext.read.pdf.space import Box, around, distance, overlap
+from iconotext.read.pdf.space import Box, bounding_box, distance, overlap
 
 CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its picture
 
@@ -126,8 +126,8 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
             continue
         content = " ".join(line.text for line in part.lines)
         if LABEL.match(content):
-            nearest = min(figures, key=lambda figure: distance(_around_text(part), _around_figure(figure)))
-            near = distance(_around_text(part), _around_figure(nearest)) < CAPTION_GAP * part.lines[0].size
+            nearest = min(figures, key=lambda figure: distance(_text_box(part), _figure_box(figure)))
+            near = distance(_text_box(part), _figure_box(nearest)) < CAPTION_GAP * part.lines[0].size
             if near and nearest.caption is None:
                 nearest.caption = part
         elif (
@@ -143,7 +143,7 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
     """Whether a text right below a picture is set apart from the running text as captions are."""
-    box, image = _around_text(text), _around_figure(figure)
+    box, image = _text_box(text), _figure_box(figure)
     size = text.lines[0].size
     if not -0.5 * size < box[1] - image[3] < 0.8 * size or text.kind != "paragraph":
         return False
@@ -171,15 +171,15 @@ def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
 def _share_caption(above: Figure, below: Figure) -> bool:
     if above.caption is not None or below.caption is None or not LABEL.match(below.caption.lines[0].text):
         return False
-    return distance(_around_figure(above), _around_figure(below)) < 20
+    return distance(_figure_box(above), _figure_box(below)) < 20
 
 
-def _around_text(text: Text) -> Box:
-    return around([line.box for line in text.lines])
+def _text_box(text: Text) -> Box:
+    return bounding_box([line.box for line in text.lines])
 
 
-def _around_figure(figure: Figure) -> Box:
-    return around([shown.box for shown in figure.images])
+def _figure_box(figure: Figure) -> Box:
+    return bounding_box([shown.box for shown in figure.images])
 
 
 # Over columns and pages

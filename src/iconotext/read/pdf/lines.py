@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 import pypdfium2.raw as raw
 
-from iconotext.read.pdf.space import Box, Handle, Turn, box_shown, point_shown
+from iconotext.read.pdf.space import Box, Handle, Transform, transformed_box, transformed_point
 
 MAX_CHARACTERS = 200_000
-
-
 SAME_LINE = 1.6  # a gap of so many ems still belongs to a line where the characters follow each other in the file
-
-
 LIGATURES = {
     "\ufb00": "ff",
     "\ufb01": "fi",
@@ -27,19 +23,10 @@ LIGATURES = {
     "\ufb06": "st",
 }
 
-
 CHARACTERS = {**LIGATURES, "\x02": "-", "\uf0b7": "•", "\uf0a7": "•", "\uf076": "•", "\uf0d8": "•", "\u00a0": " "}
-
-
 ITALIC_FLAG = 0x40  # of a font descriptor
-
-
 BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|[-,]bd\b|medi\b", re.IGNORECASE)
-
-
 MONO_NAME = re.compile(r"courier|mono|consol|menlo|cmtt|typewriter|source ?code|inconsolata|terminal", re.IGNORECASE)
-
-
 ITALIC_NAME = re.compile(r"italic|oblique|cmti|[-,]it\b|slanted", re.IGNORECASE)
 
 
@@ -133,7 +120,7 @@ class _OpenLine:
         self.last = (left, right)
 
 
-def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Line]:
+def read_lines(text: Handle, transform: Transform, width: float, height: float) -> list[Line]:
     """Lines of a page, in the order of the file."""
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
     rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
@@ -162,12 +149,12 @@ def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Li
             text, index, x, y
         ):
             continue
-        if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, turn):
+        if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, transform):
             continue  # text along the edge of a page, water marks
-        box = box_shown(turn, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
         if not (0 < box[0] + box[2] < 2 * width and 0 < box[1] + box[3] < 2 * height):
             continue  # beside the page
-        base = point_shown(turn, x.value, y.value)[1]
+        base = transformed_point(transform, x.value, y.value)[1]
         if line is None or not line.takes(box, base):
             line = _OpenLine(index)
             done.append(line)
@@ -175,9 +162,9 @@ def read_lines(text: Handle, turn: Turn, width: float, height: float) -> list[Li
     return _whole([_finished(text, line) for line in done if line.words])
 
 
-def _upright(x: float, y: float, turn: Turn) -> bool:
+def _upright(x: float, y: float, transform: Transform) -> bool:
     """Whether text that runs along (x, y) in the page's own space is shown running to the right."""
-    right, down = turn[0] * x + turn[2] * y, turn[1] * x + turn[3] * y
+    right, down = transform[0] * x + transform[2] * y, transform[1] * x + transform[3] * y
     return right > 0 and abs(down) < 0.1 * right
 
 

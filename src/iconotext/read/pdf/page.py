@@ -10,7 +10,7 @@ import pypdfium2.raw as raw
 
 from iconotext.read.pdf.images import MAX_OBJECTS, PageImage, read_images
 from iconotext.read.pdf.lines import Line, read_lines
-from iconotext.read.pdf.space import Box, Handle, Turn, box_shown, shown_space
+from iconotext.read.pdf.space import Box, Handle, Transform, page_transform, transformed_box
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Page:
         width: As shown, in points.
         height: As shown, in points.
         lines: In the order of the file.
-        pictures: In the order of the file.
+        images: In the order of the file.
         links: (place on this page, where it leads).
     """
 
@@ -50,22 +50,22 @@ def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
     """
     page = document[index]
     try:
-        turn = shown_space(page)
+        transform = page_transform(page)
         width, height = page.get_size()
         found = Page(index + 1, width, height)
         text = page.get_textpage()
         try:
-            found.lines = read_lines(text, turn, width, height)
+            found.lines = read_lines(text, transform, width, height)
         finally:
             text.close()
-        found.images = read_images(page, found.number, turn, max_pixels=max_pixels)
-        found.links = list(_links(document, page, turn))
+        found.images = read_images(page, found.number, transform, max_pixels=max_pixels)
+        found.links = list(_links(document, page, transform))
         return found
     finally:
         page.close()
 
 
-def _links(document: Handle, page: Handle, turn: Turn) -> Iterator[tuple[Box, Place]]:
+def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, Place]]:
     """Links from this page to places in the document."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     for _ in range(MAX_OBJECTS):
@@ -80,7 +80,7 @@ def _links(document: Handle, page: Handle, turn: Turn) -> Iterator[tuple[Box, Pl
             continue
         index = raw.FPDFDest_GetDestPageIndex(document, destination)
         if index >= 0:
-            box = box_shown(turn, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+            box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
             yield box, Place(index + 1, _destination_height(destination))
 
 

@@ -17,17 +17,9 @@ from iconotext.read.pdf.space import overlap
 from iconotext.types import Kind
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
-
-
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-
-
 WORD = re.compile(r"[^\W\d_]+")
-
-
 HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
-
-
 HEADING_WORDS = 25
 
 
@@ -73,7 +65,7 @@ def body_size(pages: Iterable[Page]) -> float:
 
 
 def line_pitch(pages: Iterable[Page]) -> float:
-    """Usual distance of two baselines, in units of the letters' size."""
+    """The most frequent distance of two baselines, in units of the letters' size."""
     steps: Counter[float] = Counter()
     for page in pages:
         for above, below in zip(page.lines, page.lines[1:], strict=False):
@@ -98,7 +90,7 @@ class Limits:
         return min(max(alike) if len(alike) > 1 else self.right, self.beside(line))
 
     def beside(self, line: Line) -> float:
-        """Where a picture begins around which the line runs; infinity for none."""
+        """Where the image begins around which the line runs; infinity for none."""
         boxes = (box for box in self.images if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
         return min((box[0] for box in boxes), default=float("inf"))
 

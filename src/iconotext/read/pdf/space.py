@@ -1,4 +1,4 @@
-"""The space of a PDF page, any origin and y upwards, and the one it is shown in: points from the top left."""
+"""Places on a PDF page: in its own space (any origin, y upwards) and as it is shown, in points from the top left."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import pypdfium2.raw as raw
 
 Handle = Any  # documents, pages and objects of pdfium have no types that mypy could check
 
-
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the top left of the page as it is shown."""
 
-
-Turn = tuple[float, float, float, float, float, float]
+Transform = tuple[float, float, float, float, float, float]
 """(a, b, c, d, e, f): a point (x, y) of the page's own space is shown at (ax + cy + e, bx + dy + f)."""
 
 
-def shown_space(page: Handle) -> Turn:
+def page_transform(page: Handle) -> Transform:
     """From the page's own space (any origin, y upwards, before its rotation) to points from the top left as shown."""
     width, height = page.get_size()
     scale = 1000  # pdfium answers in whole pixels
@@ -32,32 +30,32 @@ def shown_space(page: Handle) -> Turn:
     return (x1 - e) / 100, (y1 - f) / 100, (x2 - e) / 100, (y2 - f) / 100, e, f
 
 
-def point_shown(turn: Turn, x: float, y: float) -> tuple[float, float]:
+def transformed_point(transform: Transform, x: float, y: float) -> tuple[float, float]:
     """Where a point of the page's own space is shown."""
-    a, b, c, d, e, f = turn
+    a, b, c, d, e, f = transform
     return a * x + c * y + e, b * x + d * y + f
 
 
-def box_shown(turn: Turn, left: float, bottom: float, right: float, top: float) -> Box:
+def transformed_box(transform: Transform, left: float, bottom: float, right: float, top: float) -> Box:
     """Where a box of the page's own space is shown."""
-    corners = [point_shown(turn, x, y) for x in (left, right) for y in (bottom, top)]
+    corners = [transformed_point(transform, x, y) for x in (left, right) for y in (bottom, top)]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def one_after_the_other(first: Turn, then: Turn) -> Turn:
-    """The map that does ``first`` and ``then`` one after the other."""
+def composed(first: Transform, then: Transform) -> Transform:
+    """The transform that applies ``first`` and after it ``then``."""
     a, b, c, d, e, f = first
     return (
         then[0] * a + then[2] * b,
         then[1] * a + then[3] * b,
         then[0] * c + then[2] * d,
         then[1] * c + then[3] * d,
-        *point_shown(then, e, f),
+        *transformed_point(then, e, f),
     )
 
 
-def around(boxes: Sequence[Box]) -> Box:
+def bounding_box(boxes: Sequence[Box]) -> Box:
     """The smallest box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)

@@ -1,4 +1,4 @@
-"""Pictures from the web: only from public addresses, within limits of size, time and redirects."""
+"""One request to the web: only to public addresses, within limits of size, time and redirects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Lookup = Callable[[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server said.
+    """The answer of a server.
 
     Attributes:
         status: HTTP status.

@@ -26,7 +26,7 @@ KINDS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }
 NO_KINDS = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
-"""Content types that say nothing; the name does."""
+"""Content types that say nothing: the suffix of the address counts."""
 
 BASE = re.compile(r"<base\s[^<>]{0,1000}?\bhref\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
 NAME = re.compile(r"[^\w.-]+")
@@ -89,7 +89,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
 
 
 def from_the_web(flow: Flow, origin: Origin) -> Flow:
-    """A flow whose pictures have whole addresses, all of them on the web."""
+    """A flow whose images have absolute addresses, all of them on the web."""
     blocks = [
         replace(block, images=[(offset, _on_the_web(image, origin)) for offset, image in block.images])
         for block in flow.blocks
@@ -100,12 +100,12 @@ def from_the_web(flow: Flow, origin: Origin) -> Flow:
 def _on_the_web(image: FlowImage, origin: Origin) -> FlowImage:
     if image.file is not None or image.problem is not None:
         return image
-    sources = tuple(_whole(image.sources, origin))
+    sources = tuple(_absolute(image.sources, origin))
     problem = None if sources else "its address leads to nothing on the web"
     return replace(image, sources=sources or image.sources, problem=problem)
 
 
-def _whole(sources: Iterable[str], origin: Origin) -> Iterable[str]:
+def _absolute(sources: Iterable[str], origin: Origin) -> Iterable[str]:
     for source in sources:
         try:
             whole = source if source[:5].lower() == "data:" else urljoin(origin.base, source.strip())
@@ -116,7 +116,7 @@ def _whole(sources: Iterable[str], origin: Origin) -> Iterable[str]:
 
 
 def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
-    """A page with the encoding that its server declared, if any, and what its addresses start from."""
+    """A page with the encoding that its server declared, if any, and the base of its relative addresses."""
     declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
     if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # goes before what the page says
         body = f'<meta charset="{declared[1]}">'.encode() + body

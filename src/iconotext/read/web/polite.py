@@ -1,4 +1,4 @@
-"""Many pictures from the web without being a burden: one request at a time to a host, and what its robots.txt says."""
+"""Many requests without being a burden: spaced out for each host, and only what its robots.txt allows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from protego import Protego
 
 BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
-"""Statuses that may be another one another time."""
+"""Statuses of a server that may answer later."""
 
 KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
-"""Content types that may be a picture."""
+"""Content types that may be an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Politeness:
         patience: Seconds that a host may ask us to wait; one that asks for more is left for another time.
         max_bytes: Of a picture.
         max_seconds: For one request.
-        robots: Whether robots.txt is looked at; only for hosts that are your own.
+        robots: Whether robots.txt is obeyed; switch it off only for hosts of your own.
     """
 
     interval: float = 1.0
@@ -57,7 +57,7 @@ class Politeness:
 
 
 class Pace:
-    """Keeps the requests to each host apart; several threads may share one.
+    """Lets requests to each host wait for their turn; several threads may share one.
 
     Args:
         clock: Seconds, as ``time.monotonic``.
@@ -146,10 +146,10 @@ class PoliteFetcher:
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
-        """The answer to a request, after as many tries as it needs and may have.
+        """The answer to a request, after some tries if need be.
 
         Raises:
-            UnreachableError: None of them had an answer that counts.
+            UnreachableError: There was no answer, or the server was busy each time.
         """
         politeness, host = self._politeness, _host(address)
         interval = max(politeness.interval, delay)
@@ -180,7 +180,7 @@ class PoliteFetcher:
         raise AssertionError("the last try returns or raises")
 
     def _rules(self, address: str) -> Protego:
-        """What the site of an address asks for; asked once, whatever comes of it.
+        """The robots.txt of the site of an address; requested once, whether or not that succeeds.
 
         Raises:
             UnreachableError: It cannot be known, so nothing may be fetched (RFC 9309, 2.3.1.4).

@@ -10,8 +10,8 @@ import numpy as np
 
 from iconotext.errors import ShapeError
 from iconotext.links.combine import FITTED, Coefficients, subset_name
-from iconotext.links.evidence import fitted_features, texts_there
-from iconotext.links.variants import Cited, variants
+from iconotext.links.evidence import fitted_features, images_with_text
+from iconotext.train.evidence_documents import Cited, variants
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def example(cited: Cited, encode: Encode, *, weight: float = 1.0) -> Example:
     for i, j in document.links or ():
         positive[i, j] = True
     features = fitted_features(document, cited.similarity, encode, sentence_vectors=cited.sentence_vectors)
-    return Example(features, positive, texts_there(document), weight)
+    return Example(features, positive, images_with_text(document), weight)
 
 
 def subsets() -> Iterator[tuple[Evidence, ...]]:

@@ -7,8 +7,8 @@ import pytest
 from iconotext.errors import ShapeError
 from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients, subset_name
 from iconotext.links.evidence import fitted_features
-from iconotext.links.fit import fit_coefficients, fit_logit, subsets
-from iconotext.links.variants import Cited, moved, shortened, with_foreign
+from iconotext.train.evidence import fit_coefficients, fit_logit, subsets
+from iconotext.train.evidence_documents import Cited, moved, shortened, with_foreign
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, workshop
 
