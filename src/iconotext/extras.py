@@ -10,7 +10,7 @@ EXTRAS = {
     "demo": ("skimage",),
     "library": ("lancedb",),
     "pandas": ("pandas",),
-    "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "statsmodels", "zstandard"),
+    "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
     "train": ("lightning_fabric", "tensorboard"),
 }
 """The modules that each extra of pyproject.toml brings."""

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.papers.tables.render import report_page
+from iconotext.papers.render import report_page
 
 pytestmark = pytest.mark.browser
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from iconotext.cli import reproduce as command
 from iconotext.cli.app import app
-from iconotext.cli.fitted import fitted
+from iconotext.cli.grids import fitted
 from iconotext.errors import SettingError
+from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables import runner as module
-from iconotext.papers.tables.render import Bold, Grid
 from iconotext.papers.tables.runner import Reproduction
 from tests.train.synthetic import write_synthetic
 
@@ -93,9 +93,9 @@ def test_a_table_fits_the_terminal_and_says_all(width):
     columns = [(group, name) for group in groups for name in ("AUC", "p@1 / p@5")]
     cells = [[Bold("47.5"), "(33.3–65.4)"], [Bold("16.7"), "(0.0–50.0)", "/", Bold("23.3"), "(20.0–30.0)"]]
     rows = [[name, *cells * len(groups)] for name in ("Object detection", "TK + ½k", "<b>*a*|[b]</b>")]
-    text = Grid("Table 2, and c_d.jsonl", ["", *columns], rows, ["A note of $5."]).markdown()
+    grid = Grid("Table 2, and c_d.jsonl", ["", *columns], rows, ["A note of $5."])
     console = Console(width=width, record=True, file=io.StringIO())
-    for piece in fitted(text, width):
+    for piece in fitted(grid, width):
         console.print(piece)
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= width
@@ -112,7 +112,7 @@ def test_a_table_fits_the_terminal_and_says_all(width):
 def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
     def failing(*arguments, **more):
         (tmp_path / "table.md").write_text("the table\n")
-        return Reproduction(tmp_path, {"rows": []}, {"dense": "out of memory"})
+        return Reproduction(tmp_path, [], {"rows": []}, {"dense": "out of memory"})
 
     monkeypatch.setattr(module, "reproduce", failing)
     result = run("2", "--corpus", "c.jsonl")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.fitted import fitted
+from iconotext.cli.grids import show as show_sections
 from iconotext.cli.options import Download
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.plain_text import counted
@@ -149,16 +149,15 @@ def reproduce(
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
     """What came out; the exit status is 1 where a model could not be trained."""
+    from iconotext.papers.tables.folder import TABLE
+
     if as_json:
         say_json(done.results)
     else:
-        text = (done.folder / "table.md").read_text(encoding="utf-8")
         if sys.stdout.isatty():
-            console = output_console()
-            for piece in fitted(text, console.width):
-                console.print(piece)
+            show_sections(done.sections)
         else:
-            typer.echo(text, nl=False)
+            typer.echo((done.folder / TABLE).read_text(encoding="utf-8"), nl=False)
         say(f"\n{done.folder}: table.md, table.html, results.json and more", err=True)
     for key, problem in done.failed.items():
         complain(f"{key}: {problem}")

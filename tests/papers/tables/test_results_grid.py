@@ -6,7 +6,7 @@ import pytest
 from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.evaluate import Scored, evaluate
 from iconotext.papers.published import published_cells, published_tables
-from iconotext.papers.tables.render import Bold, Grid
+from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables.results_grid import is_bold, results_grid
 
 PUBLISHED = {name: table.published for name, table in published_tables().items() if table.kind == "links"}

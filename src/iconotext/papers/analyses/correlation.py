@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.results import Evaluation
+from iconotext.evaluate.results import Evaluation, read_results
 from iconotext.evaluate.significance import matched
+from iconotext.papers.render import Bold, Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,22 @@ def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
     return [_correlation(first, second, evaluations) for first, second in combinations(evaluations, 2)]
 
 
+def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
+    """Results by name of their model, or of their file where models have the same name or none.
+
+    Raises:
+        CorpusError: A file cannot be read, or is named twice.
+    """
+    read = {path: read_results(path) for path in paths}
+    if len(read) < len(paths):
+        raise CorpusError("a results file is named twice")
+    models = [results.model for results in read.values()]
+    stems = [path.stem for path in read]
+    unique = all(models) and len(set(models)) == len(models)
+    names = models if unique else stems if len(set(stems)) == len(stems) else [str(path) for path in read]
+    return {name: results.evaluation for name, results in zip(names, read.values(), strict=True)}
+
+
 def lowest(found: list[Correlation]) -> Correlation | None:
     """The pair that agrees least; None where no pair has a ρ."""
     defined = [each for each in found if each.rho is not None]
@@ -60,6 +78,16 @@ def as_dict(found: list[Correlation]) -> dict[str, Any]:
     least = lowest(found)
     pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in found]
     return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}
+
+
+def correlation_grid(found: list[Correlation]) -> Grid:
+    """For people; the lowest of several is bold."""
+    least = lowest(found) if len(found) > 1 else None
+    rows = []
+    for each in found:
+        rho = "–" if each.rho is None else f"{each.rho:.3f}"
+        rows.append([f"{each.first}, {each.second}", [Bold(rho) if each is least else rho], f"{each.documents:,}"])
+    return Grid("", ["Models", "Spearman's ρ", "Documents"], rows)
 
 
 def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation]) -> Correlation:

@@ -12,14 +12,14 @@ The paper says "we mean-pool the image/sentence representations and reduce to 20
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
-from iconotext.extras import require
+from iconotext.papers.render import Grid
+from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,19 +134,20 @@ def explain(
         [[spread(images), spread(texts)] for images, texts in zip(image_vectors, sentence_vectors, strict=True)]
     )
     contents = [reduced([each.mean(axis=0) for each in side], dimensions) for side in (image_vectors, sentence_vectors)]
+    nothing = _fit(target, spreads[:, :0])
     by_spread = _fit(target, spreads)
     by_both = _fit(target, np.hstack([spreads, *contents]))
     added_f, added_p = _added(by_both, by_spread)
+    varies = np.ptp(spreads, axis=0) > 0
     return Difficulty(
         documents=len(target),
-        spread=_regression(by_spread),
-        image_spread=_regression(_fit(target, spreads[:, :1])),
-        text_spread=_regression(_fit(target, spreads[:, 1:])),
+        spread=_regression(by_spread, nothing),
+        image_spread=_regression(_fit(target, spreads[:, :1]), nothing),
+        text_spread=_regression(_fit(target, spreads[:, 1:]), nothing),
         coefficients={
-            side: float(by_spread.params[i + 1]) if np.ptp(spreads[:, i]) > 0 else 0.0
-            for i, side in enumerate(("image", "text"))
+            side: float(by_spread.weights[i + 1]) if varies[i] else 0.0 for i, side in enumerate(("image", "text"))
         },
-        content=_regression(by_both),
+        content=_regression(by_both, nothing),
         added_f=added_f,
         added_p=added_p,
     )
@@ -173,42 +174,62 @@ def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
     return components
 
 
-class _Fitted(Protocol):
-    """What we use of a fit of statsmodels, which has no types."""
-
-    params: NDArray[np.float64]
-    rsquared: float
-    rsquared_adj: float
-    fvalue: float
-    f_pvalue: float
-    df_model: float
-
-    def compare_f_test(self, restricted: _Fitted) -> tuple[float, float, float]:
-        """F, p and the difference in degrees of freedom against a smaller model."""
-
-
-def _fit(target: NDArray[np.float64], features: NDArray[np.float64]) -> _Fitted:
-    require("statsmodels", purpose="explaining scores by regression")
-    import statsmodels.api as sm
-
-    with warnings.catch_warnings():
-        # Where a spread does not vary, the coefficients are not unique; R² and F, all that we read of them, are.
-        warnings.simplefilter("ignore")
-        fitted: _Fitted = sm.OLS(target, sm.add_constant(features, has_constant="add")).fit()
-    return fitted
+def difficulty_grid(found: Difficulty) -> Grid:
+    """For people."""
+    rows = [
+        [name, percent(each.r2, 1), percent(each.adjusted_r2, 1), _number(each.f, ".2f"), _number(each.p, ".2g"),
+         f"{each.features}"]
+        for name, each in (
+            ("image spread", found.image_spread),
+            ("text spread", found.text_spread),
+            ("image + text spread", found.spread),
+            ("spread + content", found.content),
+        )
+    ]  # fmt: skip
+    note = (
+        f"{counted(found.documents, 'document')}. Content, added to spread: F = {_number(found.added_f, '.2f')}, "
+        f"p = {_number(found.added_p, '.2g')}. "
+        f"One unit of spread changes the AUC by {100 * found.coefficients['image']:+.1f} points (images) and "
+        f"{100 * found.coefficients['text']:+.1f} points (text)."
+    )
+    return Grid("", ["AUC explained by", "R²", "adjusted", "F", "p", "features"], rows, [note])
 
 
-def _regression(fitted: _Fitted) -> Regression:
-    features = int(fitted.df_model)
-    if features == 0:  # all documents have the same spread: statsmodels would divide by 0
+class _Fit(NamedTuple):
+    """A least squares fit: constant and weights, squares left over, features that vary, degrees of freedom left."""
+
+    weights: NDArray[np.float64]
+    rest: float
+    features: int
+    freedom: int
+
+
+def _fit(target: NDArray[np.float64], features: NDArray[np.float64]) -> _Fit:
+    design = np.column_stack([np.ones(len(target)), features])
+    weights, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
+    rest = float(np.square(target - design @ weights).sum())
+    return _Fit(weights, rest, int(rank) - 1, len(target) - int(rank))
+
+
+def _regression(fit: _Fit, constant: _Fit) -> Regression:
+    if fit.features == 0:
         return Regression(0.0, 0.0, None, None, 0)
-    r2, adjusted, f, p = map(float, (fitted.rsquared, fitted.rsquared_adj, fitted.fvalue, fitted.f_pvalue))
-    return Regression(r2, adjusted, f if math.isfinite(f) else None, p, features)
+    left = fit.rest / constant.rest
+    f, p = _added(fit, constant)
+    return Regression(1 - left, 1 - left * constant.freedom / fit.freedom, f, p, fit.features)
 
 
-def _added(both: _Fitted, spread_alone: _Fitted) -> tuple[float | None, float | None]:
+def _added(large: _Fit, small: _Fit) -> tuple[float | None, float | None]:
     """F and p of what the larger model explains beyond the smaller one."""
-    if both.df_model == spread_alone.df_model:
+    from scipy.stats import f as f_distribution
+
+    more = large.features - small.features
+    if not more:
         return None, None
-    f, p, _ = both.compare_f_test(spread_alone)
-    return (float(f), float(p)) if math.isfinite(f) else (None, float(p))
+    explained, left = (small.rest - large.rest) / more, large.rest / large.freedom
+    f = explained / left if left > 0 else math.inf
+    return f if math.isfinite(f) else None, float(f_distribution.sf(f, more, large.freedom))
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
 from iconotext.plain_text import readable
-from iconotext.report.embedded import Embedded, embed
+from iconotext.report.embedded import embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
 
@@ -125,7 +125,7 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
         ShapeError: A matrix does not fit its document.
     """
     return filled(
-        "iconotext.evaluate",
+        "iconotext.papers.analyses",
         "examples.html",
         style="examples.css",
         model=readable(model),
@@ -136,62 +136,8 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An edge as it is drawn: heights in a box of 100 × 100, width in pixels."""
-
-    path: str
-    width: float
-    kind: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    number: int
-    text: str
-    gold: tuple[int, ...]
-    linked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    number: int
-    alt: str
-    embedded: Embedded
-    linked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _HeatCell:
-    text: str
-    number: str
-    shade: int
-    gold: bool
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    title: str
-    identifier: str
-    language: str
-    auc: float | None
-    known: bool
-    sentences: tuple[_Sentence, ...]
-    pictures: tuple[_Image, ...]
-    more_sentences: int
-    more_pictures: int
-    edges: tuple[Edge, ...]
-    lines: tuple[_Line, ...]
-    rows: tuple[tuple[int, tuple[_HeatCell, ...]], ...]
-    columns: tuple[int, ...]
-    numbers: bool
-    low: float
-    high: float
-
-
-def _part(example: Example) -> _Part:
+def _part(example: Example) -> dict[str, Any]:
+    """What the template shows of a document."""
     document, scores = example.document, checked_scores(example.scores)
     if scores.shape != (len(document.sentences), len(document.images)):
         raise ShapeError(
@@ -199,82 +145,78 @@ def _part(example: Example) -> _Part:
             f"{len(document.images)} images"
         )
     edges = strongest_edges(scores, document.links)
-    sentences, pictures = _shown(document, edges)
-    embedded = embed(document.images, pictures, longer_side=IMAGE_SIDE)
-    gold = set(document.links or ())
-    size = scores.size
-    low, high = (float(scores.min()), float(scores.max())) if size else (0.0, 0.0)
-    chosen = {(edge.sentence, edge.image) for edge in edges}
-    return _Part(
-        title=readable(title(document)),
-        identifier=readable(document.id),
-        language=document.language,
-        auc=example.auc,
-        known=document.links is not None,
-        sentences=tuple(
-            _Sentence(
-                number=i,
-                text=readable(document.sentences[i].text),
-                gold=tuple(image for sentence, image in sorted(gold) if sentence == i),
-                linked=any(edge.sentence == i for edge in edges),
-            )
+    sentences, images = _shown(document, edges)
+    embedded = embed(document.images, images, longer_side=IMAGE_SIDE)
+    low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
+    gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
+    return {
+        "title": readable(title(document)),
+        "identifier": readable(document.id),
+        "language": document.language,
+        "auc": example.auc,
+        "known": document.links is not None,
+        "sentences": [
+            {
+                "number": i,
+                "text": readable(document.sentences[i].text),
+                "linked": any(edge.sentence == i for edge in edges),
+            }
             for i in sentences
-        ),
-        pictures=tuple(
-            _Image(
-                number=j,
-                alt=readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
-                embedded=embedded[j],
-                linked=any(edge.image == j for edge in edges),
-            )
-            for j in pictures
-        ),
-        more_sentences=len(document.sentences) - len(sentences),
-        more_pictures=len(document.images) - len(pictures),
-        edges=tuple(edges),
-        lines=tuple(_lines(edges, sentences, pictures)),
-        rows=tuple(
-            (i, tuple(_heat(scores, i, j, low, high, (i, j) in gold, (i, j) in chosen) for j in range(scores.shape[1])))
-            for i in range(scores.shape[0])
-        ),
-        columns=tuple(range(scores.shape[1])),
-        numbers=size <= _NUMBERS and scores.shape[1] <= 20,
-        low=low,
-        high=high,
-    )
+        ],
+        "pictures": [
+            {
+                "number": j,
+                "alt": readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
+                "embedded": embedded[j],
+                "linked": any(edge.image == j for edge in edges),
+            }
+            for j in images
+        ],
+        "more_sentences": len(document.sentences) - len(sentences),
+        "more_pictures": len(document.images) - len(images),
+        "edges": edges,
+        "lines": [_line(edge, edges[0].score, sentences, images) for edge in edges],
+        "rows": [
+            (i, [_heat(value, i, j, (low, high), (i, j) in gold, (i, j) in chosen) for j, value in enumerate(row)])
+            for i, row in enumerate(scores.tolist())
+        ],
+        "columns": range(scores.shape[1]),
+        "numbers": scores.size <= _NUMBERS and scores.shape[1] <= 20,
+        "low": low,
+        "high": high,
+    }
 
 
 def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
     """The sentences and pictures that fit on the page, in reading order: first those with edges, then gold ones."""
     gold = sorted(document.links or ())
-    pictures = [edge.image for edge in edges]
-    pictures += [image for _, image in gold]
-    pictures += range(len(document.images))
-    kept = set(list(dict.fromkeys(pictures))[:MOST_IMAGES])
-    sentences = [edge.sentence for edge in edges]
-    sentences += [sentence for sentence, image in gold if image in kept]
-    sentences += range(len(document.sentences))
-    return sorted(list(dict.fromkeys(sentences))[:MOST_SENTENCES]), sorted(kept)
+    images = [*(edge.image for edge in edges), *(image for _, image in gold), *range(len(document.images))]
+    kept = set(list(dict.fromkeys(images))[:MOST_IMAGES])
+    linked = [*(edge.sentence for edge in edges), *(sentence for sentence, image in gold if image in kept)]
+    sentences = list(dict.fromkeys([*linked, *range(len(document.sentences))]))
+    return sorted(sentences[:MOST_SENTENCES]), sorted(kept)
 
 
-def _lines(edges: Sequence[Edge], sentences: list[int], pictures: list[int]) -> list[_Line]:
-    """Curves from the middle of each sentence to the middle of its picture; both columns have rows of equal height."""
-    strongest = max((edge.score for edge in edges), default=1.0)
-    lines = []
-    for edge in edges:
-        left = 100 * (sentences.index(edge.sentence) + 0.5) / len(sentences)
-        right = 100 * (pictures.index(edge.image) + 0.5) / len(pictures)
-        kind = {True: "gold", False: "wrong", None: "unknown"}[edge.gold]
-        note = f"sentence {edge.sentence + 1} to picture {edge.image + 1}: {edge.score:.2f}"
-        width = 1.5 + 7.5 * edge.score / strongest
-        lines.append(_Line(f"M0 {left:.2f}C50 {left:.2f} 50 {right:.2f} 100 {right:.2f}", round(width, 2), kind, note))
-    return lines
+def _line(edge: Edge, strongest: float, sentences: Sequence[int], images: Sequence[int]) -> dict[str, Any]:
+    """A curve from the middle of a sentence to the middle of its image; both columns have rows of equal height."""
+    left = 100 * (sentences.index(edge.sentence) + 0.5) / len(sentences)
+    right = 100 * (images.index(edge.image) + 0.5) / len(images)
+    return {
+        "path": f"M0 {left:.2f}C50 {left:.2f} 50 {right:.2f} 100 {right:.2f}",
+        "width": round(1.5 + 7.5 * edge.score / strongest, 2),
+        "kind": {True: "gold", False: "wrong", None: "unknown"}[edge.gold],
+        "note": f"sentence {edge.sentence + 1} to picture {edge.image + 1}: {edge.score:.2f}",
+    }
 
 
-def _heat(scores: NDArray[np.floating], i: int, j: int, low: float, high: float, gold: bool, chosen: bool) -> _HeatCell:
-    value = float(scores[i, j])
+def _heat(value: float, i: int, j: int, ends: tuple[float, float], gold: bool, chosen: bool) -> dict[str, Any]:
+    low, high = ends
     share = (value - low) / (high - low) if high > low else 0.0
     marks = [mark for mark, holds in (("the author's link", gold), ("predicted", chosen)) if holds]
-    text = f"sentence {i + 1}, picture {j + 1}: {value:.3f}" + (f" ({', '.join(marks)})" if marks else "")
-    number = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
-    return _HeatCell(text, number, min(_SHADES - 1, int(share * _SHADES)), gold, chosen)
+    return {
+        "text": f"sentence {i + 1}, picture {j + 1}: {value:.3f}" + (f" ({', '.join(marks)})" if marks else ""),
+        "number": f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}",
+        "shade": min(_SHADES - 1, int(share * _SHADES)),
+        "gold": gold,
+        "chosen": chosen,
+    }

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from iconotext.papers.render import Grid
 from iconotext.papers.studies.preference import POWER, SIGNIFICANCE, Preference, preference
 from iconotext.papers.studies.study import About, about_study, transaction
-from iconotext.plain_text import cell
+from iconotext.plain_text import cell, percent
 from iconotext.write import write_text
 
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
@@ -149,6 +150,28 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     return StudyResults(about, (*rows, _row(ALL, outcomes, power, significance)), power, significance)
 
 
+def study_grids(found: StudyResults) -> list[Grid]:
+    """Shares of the outcomes, and the tests of the preference, for people."""
+    shares = [
+        [
+            row.relation,
+            f"{row.pairs:,}",
+            *("–" if share is None else percent(share) for share in map(row.share, OUTCOMES)),
+        ]
+        for row in found.rows
+    ]
+    tests = [[row.relation, *_tests(row.preference)] for row in found.rows]
+    note = (
+        f"{found.about.first} against {found.about.second}, by majority of {found.about.raters}. d is the effect "
+        f"size; effects as large as the last column says are detected with a power of {100 * found.power:g} % at a "
+        f"significance level of {100 * found.significance:g} %."
+    )
+    return [
+        Grid("", ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)], shares),
+        Grid("", ["Relation", "t", "p", "p (sign)", "d", "d seen from"], tests, [note]),
+    ]
+
+
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
     """Write the raw votes as CSV, one line each, in the order of pairs and time.
 
@@ -196,6 +219,14 @@ def _row(relation: str, judged: Sequence[tuple[str | None, bool]], power: float,
         identical=sum(identical for outcome, identical in judged if outcome is not None),
         preference=preference(scores, power=power, significance=significance),
     )
+
+
+def _tests(found: Preference | None) -> list[str]:
+    if found is None:
+        return ["–"] * 5
+    figures = (found.t, found.p, found.p_sign, found.effect, found.smallest_effect)
+    forms = (".2f", ".2g", ".2g", ".2f", ".2f")
+    return ["–" if value is None else format(value, form) for value, form in zip(figures, forms, strict=True)]
 
 
 def _lines(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:

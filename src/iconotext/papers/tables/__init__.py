@@ -2,5 +2,5 @@
 
 What the tables are stands in ``iconotext.papers.published``. ``rows`` makes the recipe of each row, ``runs`` one
 training for each seed, ``runner`` does it all: ``processes`` runs ``job`` for each, ``links`` and ``retrieval`` measure
-a model and say what is written, ``render`` writes it.
+a model and say what is written, ``iconotext.papers.render`` writes it.
 """

@@ -13,10 +13,10 @@ from iconotext.papers.analyses.bias import Bias, ImageVectors, in_words, measure
 from iconotext.papers.analyses.difficulty import spread
 from iconotext.papers.analyses.explained import Explained, explained_by_spread
 from iconotext.papers.published import published_facts
+from iconotext.papers.render import Drawing, Grid, Note, Section, difference, percent, points
 from iconotext.papers.tables.baselines import word_vector_file
 from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.differences import BySeed
-from iconotext.papers.tables.render import Drawing, Grid, Note, Section, difference, percent, points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.papers.published import PublishedTable
+from iconotext.papers.render import Section, report_page
 from iconotext.papers.tables.folder import PAGE, RESULTS, TABLE
-from iconotext.papers.tables.render import Section, report_page
 from iconotext.papers.tables.rows import Row
 from iconotext.write import write_text
 

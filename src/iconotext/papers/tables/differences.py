@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS
 from iconotext.evaluate.seeds import differences, spread_over_seeds
-from iconotext.papers.tables.render import Grid, difference, percent
+from iconotext.papers.render import Grid, difference, percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation

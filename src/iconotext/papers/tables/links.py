@@ -14,11 +14,11 @@ from iconotext.errors import CorpusError
 from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
 from iconotext.evaluate.seeds import over_seeds
+from iconotext.papers.render import Drawing, Section
 from iconotext.papers.tables.bias import bias_sections
 from iconotext.papers.tables.comparison import Comparison, Report
 from iconotext.papers.tables.differences import compare_rows
 from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path
-from iconotext.papers.tables.render import Drawing, Section
 from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.runs import runs_of

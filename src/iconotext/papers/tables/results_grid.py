@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.papers.published import Cells
-from iconotext.papers.tables.render import Bold, Grid
+from iconotext.papers.render import Bold, Grid
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation

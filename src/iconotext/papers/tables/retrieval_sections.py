@@ -11,7 +11,7 @@ import numpy as np
 from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.seeds import interval_over_seeds
 from iconotext.papers.published import published_cells
-from iconotext.papers.tables.render import Drawing, Grid, Section, difference, percent, points
+from iconotext.papers.render import Drawing, Grid, Section, difference, percent, points
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from iconotext.embed.folder import RECIPE
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
 from iconotext.papers.published import PublishedTable
+from iconotext.papers.render import Section
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
 from iconotext.papers.tables.comparison import Comparison, Tell, write_report
@@ -36,11 +37,13 @@ class Reproduction:
 
     Attributes:
         folder: Where it lies.
+        sections: Of the report.
         results: What ``results.json`` holds.
         failed: For each model that could not be trained, why.
     """
 
     folder: Path
+    sections: Sequence[Section]
     results: dict[str, Any]
     failed: dict[str, str]
 
@@ -119,7 +122,7 @@ def reproduce(
             published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, failed, problems, tell
         )
         found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
-        return Reproduction(folder, write_report(comparison, found), failed)
+        return Reproduction(folder, found.sections, write_report(comparison, found), failed)
 
 
 def _rows(table: PublishedTable, overrides: Sequence[str], relations: Sequence[str] | None = None) -> tuple[Row, ...]:

@@ -11,8 +11,8 @@ from iconotext.evaluate.drawing import BLUE, write_figure
 from iconotext.evaluate.results import LABELS
 from iconotext.evaluate.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
+from iconotext.papers.render import Drawing, Grid, Section
 from iconotext.papers.tables.differences import SHOWN, BySeed
-from iconotext.papers.tables.render import Drawing, Grid, Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
