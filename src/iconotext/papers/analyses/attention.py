@@ -35,14 +35,13 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
     from iconotext.embed.lstm import WordLSTM
     from iconotext.features.vocabulary import words_of
 
-    text = stored.model.text
-    if not isinstance(text, WordLSTM) or text.attention is None or stored.vocabulary is None:
+    text, settings = stored.model.text, stored.recipe.words
+    if not isinstance(text, WordLSTM) or text.attention is None or stored.vocabulary is None or settings is None:
         raise FeatureError(
             f'the model {stored.name} has no attention over words: text.kind = "lstm" with text.attention has one'
         )
-    limit = stored.recipe.text.max_tokens
-    ids = stored.vocabulary.ids(sentence, max_tokens=limit)
+    ids = stored.vocabulary.ids(sentence, max_tokens=settings.max_tokens)
     with torch.inference_mode():
         weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
-    words = words_of(sentence)[:limit]
+    words = words_of(sentence)[: settings.max_tokens]
     return [WordWeight(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]

@@ -198,7 +198,7 @@ def difficulty_grid(found: Difficulty) -> Grid:
 class _Fit(NamedTuple):
     """A least squares fit: constant and weights, squares left over, features that vary, degrees of freedom left."""
 
-    weights: NDArray[np.float64]
+    weights: NDArray[np.floating]
     rest: float
     features: int
     freedom: int
