@@ -277,7 +277,7 @@ def test_split(tmp_path, picture):
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
     path = corpus(tmp_path / "c.jsonl", row("a", "x"))
     assert run("stats", path).stderr == ""
-    from iconotext.cli.corpus_progress import total
+    from iconotext.cli.corpus import total
 
     assert total(path) == 0
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

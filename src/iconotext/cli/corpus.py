@@ -2,33 +2,185 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from iconotext.cli.build import build
-from iconotext.cli.common import known_errors
-from iconotext.cli.corpus_check import check
-from iconotext.cli.corpus_convert import convert
-from iconotext.cli.corpus_progress import watched
-from iconotext.cli.corpus_stats import stats
-from iconotext.cli.options import CorpusOutput, Force, Seed
-from iconotext.cli.output import say
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
+from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers
+from iconotext.cli.output import say, say_json
 from iconotext.plain_text import counted
 
-corpus = typer.Typer(name="corpus", help="Check, count, convert, divide and build corpora.", no_args_is_help=True)
-corpus.add_typer(build)
-corpus.command()(check)
-corpus.command()(convert)
-corpus.command()(stats)
+if TYPE_CHECKING:
+    from iconotext.corpus.check import CheckedCorpus
+    from iconotext.corpus.store import FormatName
+
+SHOWN = 20
+"""Problems that ``check`` prints; ``--json`` gives all."""
+
+COMMANDS = {
+    "check": LazyCommand(
+        "corpus:check", "List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits."
+    ),
+    "convert": LazyCommand(
+        "corpus:convert",
+        "Write a corpus in another format; features of its images that lie beside it are copied along.",
+    ),
+    "split": LazyCommand("corpus:split", "Divide a corpus into train, validation and test, at random."),
+    "stats": LazyCommand(
+        "corpus_stats:stats", "Count documents, sentences, images and links: the columns of Table 1 of Hessel 2019."
+    ),
+    "build": LazyCommand(
+        "build:build", "Make a corpus out of files, out of photographs with captions, or out of a published data set."
+    ),
+}
+
+corpus = typer.Typer(
+    name="corpus",
+    cls=lazy_group(COMMANDS),
+    help="Check, count, convert, divide and build corpora.",
+    no_args_is_help=True,
+)
+
+ANY_FORMAT = "of any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS."
 
 
-@corpus.command()
+class To(StrEnum):
+    """Formats of a corpus."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    RELEASED = "released"
+    MMC4 = "mmc4"
+    OBELICS = "obelics"
+
+
+def total(path: Path) -> int:
+    """Number of documents for a progress bar, 0 where there is none to be seen."""
+    from iconotext.corpus.store import count_documents
+
+    return count_documents(path) if sys.stderr.isatty() else 0
+
+
+def check(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=f"Corpora {ANY_FORMAT}", show_default=False)],
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only see that it is there.")
+    ] = True,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
+
+    The exit status is 1 when there is something. Of several corpora each is looked at by itself; --json has a line for
+    each.
+
+    **Examples**
+
+    - `iconotext corpus check corpus.jsonl`
+    - `iconotext corpus check mscoco/ train.jsonl test.jsonl`
+    - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
+    """
+    with known_errors():
+        from iconotext.corpus.check import check_corpus
+
+        wrong = False
+        for path in paths:
+            watch = partial(_watched, documents=total(path))
+            checked = check_corpus(path, decode_images=pictures, workers=workers or os.cpu_count() or 1, watch=watch)
+            if json:
+                values = asdict(checked)
+                say_json({"corpus": str(values.pop("path")), **values})
+            else:
+                _show_checked(checked)
+            wrong = wrong or bool(checked.problems)
+        if wrong:
+            sys.exit(1)
+
+
+def _watched(done: Iterable[int], total: int | None, label: str, *, documents: int) -> Iterator[None]:
+    """Show how many documents or images have come."""
+    one_by_one = (None for number in done for _ in range(number))
+    return progress(one_by_one, total=documents if total is None else total, label=label)
+
+
+def _show_checked(checked: CheckedCorpus) -> None:
+    for problem in checked.problems[:SHOWN]:
+        say(f"{checked.path}, {problem}")
+    count = len(checked.problems) + checked.unlisted
+    if count > SHOWN:
+        listed = f"{len(checked.problems):,}" if checked.unlisted else "all"
+        say(f"... and {count - SHOWN} more; --json gives {listed}")
+    for note in checked.notes:
+        say(f"note: {note}")
+    verdict = counted(count, "problem") if count else "nothing wrong"
+    say(f"{checked.path} ({checked.format}): {counted(checked.documents, 'document')}, {verdict}")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help=f"The corpus to read, {ANY_FORMAT}", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="The corpus to write.", show_default=False)],
+    to: Annotated[
+        To | None,
+        typer.Option(help="Format; default: as the name says, a folder for the released one.", show_default=False),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Compute features.npy and id2row.json beside the result with this image backbone: efficientnet-lite0, "
+            "a folder, or a name on the Hugging Face hub.",
+            show_default=False,
+        ),
+    ] = None,
+    download: Download = False,
+    force: Force = False,
+) -> None:
+    """Write a corpus in another format; features of its images that lie beside it are copied along.
+
+    These are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that lie
+    beside the result are replaced only with --force.
+
+    **Examples**
+
+    - `iconotext corpus convert corpus.jsonl corpus.parquet`
+    - `iconotext corpus convert mscoco/ mscoco.jsonl`
+    - `iconotext corpus convert corpus.jsonl for-released-code/ --features efficientnet-lite0`
+    - `iconotext corpus convert shard.jsonl.zip shard.parquet`
+    - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
+    """
+    with known_errors(download=download):
+        from iconotext.corpus.convert import convert_corpus
+
+        kind = cast("FormatName | None", to and to.value)
+
+        def watch(items: Iterable[Any], label: str) -> Iterable[Any]:
+            return progress(items, total=0 if label == "Features" else total(source), label=label)
+
+        done = convert_corpus(source, target, to=kind, features=features, force=force, watch=watch)
+        say(f"{done.file}: {counted(done.documents, 'document')}", err=True)
+        if done.left_out:
+            say(f"{done.format} has no place for {', '.join(done.left_out)}: left out", err=True)
+        table = done.file.parent / "features.npy"
+        match done.features:
+            case "computed":
+                images = counted(done.images, "image")
+                say(f"{table}, id2row.json: features of {images} by {features}", err=True)
+            case "copied":
+                say(f"{table}, id2row.json: copied too, for recipes", err=True)
+            case "missing":
+                say("the released code also needs features.npy and id2row.json: --features computes them", err=True)
+
+
 def split(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A corpus of any format that can be read.", show_default=False)
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help=f"A corpus {ANY_FORMAT}", show_default=False)],
     output: CorpusOutput,
     validation: Annotated[float, typer.Option(help="Share of the documents for validation.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the documents for test.")] = 0.1,
@@ -44,17 +196,15 @@ def split(
     - `iconotext corpus split corpus.jsonl --output split.jsonl --validation 0.1 --test 0.1`
     """
     with known_errors():
-        from dataclasses import replace
-
         from iconotext.corpus.split import Shares, assign_splits
-        from iconotext.corpus.store import write_corpus
+        from iconotext.corpus.store import read_corpus, write_corpus
         from iconotext.write import check_overwrite
 
         check_overwrite(output, force)
-        splits = assign_splits(watched(path, "Reading"), Shares(validation, test), seed=seed)
-        documents = (
-            replace(document, split=part) for document, part in zip(watched(path, "Writing"), splits, strict=True)
-        )
-        written = write_corpus(documents, output, force=force)
+        read = progress(read_corpus(path), total=total(path), label="Reading")
+        splits = assign_splits(read, Shares(validation, test), seed=seed)
+        again = progress(read_corpus(path), total=len(splits), label="Writing")
+        divided = (replace(document, split=part) for document, part in zip(again, splits, strict=True))
+        written = write_corpus(divided, output, force=force)
         counts = ", ".join(f"{splits.count(name)} {name}" for name in ("train", "validation", "test"))
         say(f"{output}: {counted(written, 'document')} ({counts})", err=True)

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.corpus_progress import total
+from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json
-from iconotext.cli.output import output_console, say, say_json
+from iconotext.cli.output import FOLDED, output_console, print_table, say, say_json
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from iconotext.corpus.stats import CorpusStats, Sizes
 
-    from iconotext.corpus.histogram import Bin
-    from iconotext.corpus.stats import CorpusStats
-
-Found = list[tuple[Path, "CorpusStats"]]
-
-HEADER = [
-    ("", "", "median", "mean", "max", "", ""),
-    ("corpus", "train/val/test", "n/m", "n/m", "n/m", "images", "density"),
-]
-
-GAP = 2
-"""Spaces between two columns."""
+HEADER = ("corpus", "\ntrain/val/test", "median\nn/m", "mean\nn/m", "max\nn/m", "\nimages", "\ndensity")
 
 ROWS = 10
 """Bars of a histogram on the terminal, at most."""
 
 BAR = 24
 """Characters of the longest bar."""
-
-EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def stats(
@@ -73,24 +58,32 @@ def stats(
     with known_errors():
         from iconotext.corpus.stats import row_stats
         from iconotext.corpus.store import read_rows
+        from iconotext.evaluate.drawing import check_figure
 
         if plot is not None:
-            from iconotext.evaluate.drawing import check_figure
-
             check_figure(plot, force=force)
-        found = [
-            (path, row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")))
-            for path in paths
+        counts = [
+            row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")) for path in paths
         ]
+        found = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines
             from iconotext.papers.analyses.corpus_sizes import write_sizes
 
-            write_sizes(dict(zip(_names(paths), (numbers for _, numbers in found), strict=True)), plot, force=force)
+            write_sizes(found, plot, force=force)
             say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)
         if json:
-            _print_json(found, published=published)
-        else:
-            _show(found, published=published)
+            values = [{"corpus": str(path), **numbers.as_json()} for path, numbers in zip(paths, counts, strict=True)]
+            say_json(values + (_published_json() if published else []))
+            return
+        _show_sizes(found, published=published)
+        _show_relations(found)
+        for path, numbers in zip(paths, counts, strict=True):
+            if numbers.unknown:
+                documents = counted(numbers.documents, "document")
+                say(f"{path}: the links of {numbers.unknown:,} of {documents} are not known")
+        for name, numbers in found.items():
+            if numbers.documents:
+                _show_histograms(numbers, name)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -102,35 +95,28 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _print_json(found: Found, *, published: bool) -> None:
-    from dataclasses import asdict
+def _show_sizes(found: dict[str, CorpusStats], *, published: bool) -> None:
+    """A row for each corpus, as Table 1 of the paper has it."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-    from iconotext.corpus.published_sizes import TABLE_1
-
-    values: list[dict[str, object]] = [{"corpus": str(path), **numbers.as_json()} for path, numbers in found]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(HEADER[0], overflow="fold", vertical="bottom")
+    for header in HEADER[1:]:
+        table.add_column(header, justify="right", no_wrap=True)
+    for name, numbers in found.items():
+        table.add_row(Text(name), *_cells(numbers))
     if published:
-        values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
-    say_json(values)
-
-
-def _show(found: Found, *, published: bool) -> None:
-    """A row for each corpus, as Table 1 of the paper has it; relations; histograms."""
-    names = _names([path for path, _ in found])
-    rows = [(name, *_cells(numbers)) for name, (_, numbers) in zip(names, found, strict=True)]
-    _show_rows(rows, _published() if published else [])
+        table.add_section()
+        for row in _published_rows():
+            table.add_row(*row, style="dim")
+    print_table(table)
     if published:
         say("below the line: as published, rounded (Hessel 2019, Table 1 and supplement)")
-    _show_relations(found, names)
-    for path, numbers in found:
-        if numbers.unknown:
-            say(f"{path}: the links of {numbers.unknown:,} of {counted(numbers.documents, 'document')} are not known")
-    for name, (_, numbers) in zip(names, found, strict=True):
-        if numbers.documents:
-            _show_histograms(numbers, name)
 
 
 def _cells(numbers: CorpusStats) -> tuple[str, ...]:
-    """The row of a corpus after its name."""
     n, m = numbers.sentences, numbers.images
     return (
         _splits(numbers),
@@ -142,43 +128,24 @@ def _cells(numbers: CorpusStats) -> tuple[str, ...]:
     )
 
 
-def _show_rows(rows: list[tuple[str, ...]], below: list[tuple[str, ...]]) -> None:
-    """A table in which no word is broken: a name for which there is no room has a line of its own above its numbers."""
-    from rich.cells import cell_len
-
-    console = output_console()
-    every = [*HEADER, *rows, *below]
-    widths = [max(map(len, column)) + GAP for column in list(zip(*every, strict=True))[1:]]
-    names = [cell_len(name) for name, *_ in every]
-    first = max((length for length in names if length + sum(widths) <= console.width), default=0)
-    if not first:
-        widths[0] -= GAP
-
-    def show(rows: Iterable[tuple[str, ...]], style: str) -> None:
-        for name, *cells in rows:
-            label = name if cell_len(name) <= first else ""
-            if label != name:
-                _show_line(console, name, style)
-            numbers = "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-            _show_line(console, label + " " * (first - cell_len(label)) + numbers, style)
-
-    rule = ("-" if console.options.ascii_only else "─") * (first + sum(widths))
-    show(HEADER, "bold")
-    _show_line(console, rule, "")
-    show(rows, "")
-    if below:
-        _show_line(console, rule, "")
-        show(below, "dim")
+def _splits(numbers: CorpusStats) -> str:
+    """Documents of each split, or their number where there are no splits."""
+    if set(numbers.splits) <= {"none"}:
+        return f"{numbers.documents:,}"
+    parts = "/".join(f"{numbers.splits.get(name, 0):,}" for name in ("train", "validation", "test"))
+    rest = numbers.splits.get("none", 0)
+    return f"{parts} + {rest:,}" if rest else parts
 
 
-def _show_line(console: Console, text: str, style: str) -> None:
-    """One line, as long as it is: rich would break it within words."""
-    from rich.text import Text
+def _published_json() -> list[dict[str, object]]:
+    from dataclasses import asdict
 
-    console.print(Text(text.rstrip(), style), no_wrap=True, overflow="ignore", crop=False)
+    from iconotext.corpus.published_sizes import TABLE_1
+
+    return [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
 
 
-def _published() -> list[tuple[str, ...]]:
+def _published_rows() -> list[tuple[str, ...]]:
     """The rows of Table 1, with mean and maximum where the supplement has them."""
     from iconotext.corpus.published_sizes import TABLE_1
 
@@ -196,87 +163,60 @@ def _published() -> list[tuple[str, ...]]:
     ]
 
 
-def _show_relations(found: Found, names: Sequence[str]) -> None:
+def _show_relations(found: dict[str, CorpusStats]) -> None:
     """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
-    from rich.measure import Measurement
-
-    having = {name: numbers for name, (_, numbers) in zip(names, found, strict=True) if numbers.relations}
-    if not having:
-        return
-    console = output_console()
-    table = _relations_table(having, list(having))
-    if Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum <= console.width:
-        console.print(table)
-        return
-    for name, numbers in having.items():  # side by side there is no room for their names
-        _show_line(console, name, "bold")
-        console.print(_relations_table({name: numbers}, ["corpus"]))
-
-
-def _relations_table(having: dict[str, CorpusStats], headers: list[str]) -> Table:
-    """Relations of some corpora, a column for each under its header."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from iconotext.papers.published import published_rates
 
+    having = {name: numbers.relations for name, numbers in found.items() if numbers.relations}
+    if not having:
+        return
     published = published_rates()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("relation", no_wrap=True)
-    for header in headers:
-        table.add_column(Text(header), justify="right", no_wrap=True)
-    table.add_column("published", justify="right", no_wrap=True)
-    for relation in dict.fromkeys(relation for numbers in having.values() for relation in numbers.relations):
+    table.add_column("relation", no_wrap=True, vertical="bottom")
+    for name in having:
+        table.add_column(Text(name), justify="right", overflow="fold", max_width=FOLDED)
+    table.add_column("published", justify="right", no_wrap=True, vertical="bottom")
+    for relation in dict.fromkeys(relation for relations in having.values() for relation in relations):
         cells = []
-        for numbers in having.values():
-            answered = numbers.relations.get(relation)
-            rate = answered.rate if answered is not None else None
+        for relations in having.values():
+            answered = relations.get(relation)
+            rate = None if answered is None else answered.rate
             cells.append("" if answered is None or rate is None else f"{percent(rate, 1)} of {answered.known:,}")
         table.add_row(Text(relation), *cells, percent(published[relation] / 100, 1) if relation in published else "")
-    return table
+    print_table(table)
 
 
 def _show_histograms(numbers: CorpusStats, name: str) -> None:
     """Two bar charts side by side: documents by their number of sentences, and of images."""
+    from itertools import zip_longest
+
     from rich.table import Table
+    from rich.text import Text
 
-    from iconotext.corpus.histogram import bins
-
-    console = output_console()
-    _show_line(console, name, "bold")
-    chart = Table(box=None, pad_edge=False)
-    columns = []
-    for what, sizes in (("sentences", numbers.sentences), ("images", numbers.images)):
+    chart = Table(box=None, pad_edge=False, title=Text(name, "bold"), title_justify="left")
+    for what in ("sentences", "images"):
         chart.add_column(what, justify="right", no_wrap=True)
         chart.add_column("documents", no_wrap=True)
-        found = bins(sizes.histogram, ROWS)
-        label = max(len(what), *(len(each.label) for each in found))
-        number = max(len(f"{each.count:,}") for each in found)
-        room = console.width // 2 - label - number - 6
-        columns.append(_bars(found, min(max(room, 4), BAR), plain=console.options.ascii_only))
-    left, right = columns
-    for i in range(max(len(left), len(right))):
-        chart.add_row(*(left[i] if i < len(left) else ("", "")), *(right[i] if i < len(right) else ("", "")))
-    console.print(chart)
+    room = output_console().width // 2 - 22
+    columns = [_bars(sizes, min(max(room, 4), BAR)) for sizes in (numbers.sentences, numbers.images)]
+    for left, right in zip_longest(*columns, fillvalue=("", "")):
+        chart.add_row(*left, *right)
+    print_table(chart)
 
 
-def _bars(found: list[Bin], width: int, *, plain: bool) -> list[tuple[str, str]]:
-    """Label, and bar with its number, of each bin; the longest, of ``width`` characters, has the largest number."""
+def _bars(sizes: Sizes, width: int) -> list[tuple[str, str]]:
+    """Label, and bar with its number, of each bin; the longest bar has ``width`` characters."""
+    from iconotext.corpus.histogram import bins
+
+    plain = output_console().options.ascii_only
+    found = bins(sizes.histogram, ROWS)
     largest = max(each.count for each in found)
     rows = []
     for each in found:
-        eighths = -(-each.count * width * 8 // largest)  # rounded up: one document is to be seen
-        whole, part = divmod(eighths, 8)
-        bar = "#" * -(-eighths // 8) if plain else "█" * whole + EIGHTHS[part].strip()
+        bar = ("#" if plain else "█") * -(-each.count * width // largest)  # rounded up: one document is to be seen
         rows.append((each.label.replace("–", "-") if plain else each.label, f"{bar} {each.count:,}".lstrip()))
     return rows
-
-
-def _splits(numbers: CorpusStats) -> str:
-    """Documents of each split, or their number where there are no splits."""
-    if set(numbers.splits) <= {"none"}:
-        return f"{numbers.documents:,}"
-    parts = "/".join(f"{numbers.splits.get(name, 0):,}" for name in ("train", "validation", "test"))
-    rest = numbers.splits.get("none", 0)
-    return f"{parts} + {rest:,}" if rest else parts

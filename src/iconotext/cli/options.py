@@ -37,6 +37,9 @@ from iconotext.read import ReadSettings
 CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; the result is the same for any number.", show_default="all cores")
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]
 Download = Annotated[

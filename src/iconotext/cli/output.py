@@ -12,9 +12,13 @@ from iconotext.plain_text import json_text, readable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 WIDE = 160
 """Columns of tables that do not go to a terminal."""
+
+FOLDED = 24
+"""Columns that a name has in a table that is too wide for the terminal."""
 
 OPTIONS = (
     *(
@@ -81,6 +85,22 @@ def output_console(*, err: bool = False) -> Console:
     console = Console(stderr=err, width=None if stream.isatty() else WIDE, markup=False, emoji=False)
     console.push_render_hook(Hook())
     return console
+
+
+def print_table(table: Table) -> None:
+    """Print a table on stdout. Where it is too wide, its first column is folded, never one that is ``no_wrap``."""
+    from rich.measure import Measurement
+
+    console = output_console()
+    options = console.options.update(max_width=sys.maxsize)
+    if Measurement.get(console, options, table).maximum > console.width:
+        table.columns[0].max_width = FOLDED
+    for column in table.columns:
+        if column.no_wrap:
+            cells = [column.header, *column.cells]
+            column.min_width = max(Measurement.get(console, options, cell).maximum for cell in cells)
+    least = Measurement.get(console, options, table).minimum
+    console.print(table, width=max(console.width, least), crop=False)
 
 
 def as_typed(message: str) -> str:

@@ -1,0 +1,155 @@
+"""A corpus in another format, and the features of its images with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from iconotext.corpus.document_row import written_source
+from iconotext.corpus.released import documents_file
+from iconotext.corpus.store import (
+    corpus_folder,
+    format_of,
+    left_out,
+    read_corpus,
+    read_rows,
+    target_format,
+    write_corpus,
+)
+from iconotext.errors import CorpusError
+from iconotext.features import feature_table
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
+from iconotext.write import check_overwrite
+
+if TYPE_CHECKING:
+    from iconotext.corpus.store import FormatName
+    from iconotext.features import ImageBackbone
+    from iconotext.types import Document, FloatMatrix
+
+AT_ONCE = 256
+"""Pictures that are encoded before their features are used."""
+
+Watch = Callable[[Iterable[Any], str], Iterable[Any]]
+"""Passes on what it gets, and shows somebody that it comes; the text says what is being done."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What came of a conversion.
+
+    Attributes:
+        file: The file that was written.
+        documents: Number of them.
+        format: Of the file.
+        left_out: Fields that the format has no place for.
+        images: Number of the images that features were computed for.
+        features: What became of the table of features beside the file; ``missing``: the released code needs one.
+    """
+
+    file: Path
+    documents: int
+    format: FormatName
+    left_out: tuple[str, ...]
+    images: int
+    features: Literal["computed", "copied", "missing", "none"]
+
+
+def convert_corpus(
+    source: Path,
+    target: Path,
+    *,
+    to: FormatName | None = None,
+    features: str | None = None,
+    force: bool = False,
+    watch: Watch = lambda items, _: items,
+) -> Converted:
+    """Write a corpus in another format; features of its images that lie beside it are copied along.
+
+    Args:
+        source: The corpus, in any format that can be read.
+        target: The file to write, or the folder for the released format.
+        to: The format; None: as the name of the target says.
+        features: Image backbone to compute ``features.npy`` and ``id2row.json`` with, beside the target.
+        force: Replace files that are there.
+        watch: Shows progress.
+
+    Raises:
+        CorpusError: The source is damaged, or features are wanted and a picture cannot be read.
+        FeatureError: There is no such backbone.
+        OutputError: A file is there already, or cannot be written.
+    """
+    from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
+
+    format_of(source)  # before anything is written
+    kind = to or target_format(target)
+    file = documents_file(target) if kind == "released" else target
+    home, folder = corpus_folder(source), file.parent
+    check_overwrite(file, force)
+    copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home, watch)
+    if features is not None:
+        find_model(features, IMAGE_BACKBONES)
+        for name in (TABLE_FILE, ROWS_FILE):
+            check_overwrite(folder / name, force)
+    elif copied:
+        feature_table.check_copy(home, folder, force=force)
+    lost: set[str] = set()
+    names: dict[str, str] = {}  # of images: in the source to in the target
+    files: dict[str, Path] = {}  # of images, by their names in the target
+
+    def noted() -> Iterator[Document]:
+        for document in watch(read_corpus(source), "Converting"):
+            lost.update(left_out(document, kind))
+            for image in document.images:
+                name = names[image.source] = written_source(image, folder)
+                if isinstance(image.file, Path):
+                    files[name] = image.file
+            yield document
+
+    written = write_corpus(noted(), target, force=force, to=kind)
+    became: Literal["computed", "copied", "missing", "none"] = "none"
+    if features is not None:
+        _compute_features(folder / TABLE_FILE, files, features, force=force, watch=watch)
+        became = "computed"
+    elif copied:
+        renamed = {old: new for old, new in names.items() if old != new}
+        feature_table.copy_feature_table(home, folder, renamed=renamed, force=force)
+        became = "copied"
+    elif kind == "released" and not (folder / TABLE_FILE).is_file():
+        became = "missing"
+    return Converted(file, written, kind, tuple(sorted(lost)), len(files), became)
+
+
+def pooled_features(encoder: ImageBackbone, files: list[Path], watch: Watch) -> Iterator[FloatMatrix]:
+    """(pictures, dim) features of pictures, ``AT_ONCE`` of them at a time.
+
+    Raises:
+        CorpusError: A picture cannot be read.
+    """
+    for start in watch(range(0, len(files), AT_ONCE), "Features"):
+        some = files[start : start + AT_ONCE]
+        features = encoder.encode(some)
+        for file, problem in zip(some, features.problems, strict=True):
+            if problem is not None:
+                raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
+        yield features.pooled
+
+
+def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
+    """Whether an image of a corpus has a row in the table of a folder, which may be that of another data set."""
+    file = folder / ROWS_FILE
+    if not file.is_file():
+        return False
+    known = feature_table.read_rows(file)
+    rows = watch(read_rows(source), "Looking for images with features")
+    return any(image in known for row in rows for image in row.images)
+
+
+def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool, watch: Watch) -> None:
+    """Compute and write the features of pictures, by what the corpus calls them."""
+    from iconotext.features import FeatureCache, cached_image, load_image_backbone
+
+    encoder = cached_image(load_image_backbone(backbone), FeatureCache())
+    chunks = pooled_features(encoder, list(files.values()), watch)
+    feature_table.write_feature_table(path, list(files), chunks, dim=encoder.dim, force=force)
