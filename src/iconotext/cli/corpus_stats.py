@@ -178,7 +178,7 @@ def _show_relations(found: dict[str, CorpusStats]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("relation", no_wrap=True, vertical="bottom")
     for name in having:
-        table.add_column(Text(name), justify="right", overflow="fold", max_width=FOLDED)
+        table.add_column(Text(name), justify="right", overflow="fold", max_width=FOLDED[1])
     table.add_column("published", justify="right", no_wrap=True, vertical="bottom")
     for relation in dict.fromkeys(relation for relations in having.values() for relation in relations):
         cells = []

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WIDE = 160
 """Columns of tables that do not go to a terminal."""
 
-FOLDED = 24
-"""Columns that a name has in a table that is too wide for the terminal."""
+FOLDED = 10, 24
+"""Characters that names have at least and at most in a table that is too wide for the terminal."""
 
 OPTIONS = (
     *(
@@ -94,7 +94,7 @@ def print_table(table: Table) -> None:
     console = output_console()
     options = console.options.update(max_width=sys.maxsize)
     if Measurement.get(console, options, table).maximum > console.width:
-        table.columns[0].max_width = FOLDED
+        table.columns[0].min_width, table.columns[0].max_width = FOLDED
     for column in table.columns:
         if column.no_wrap:
             cells = [column.header, *column.cells]
