@@ -11,7 +11,7 @@ import typer
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json
-from iconotext.cli.output import FOLDED, output_console, print_table, say, say_json
+from iconotext.cli.output import output_console, print_table, say, say_json
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _show_relations(found: dict[str, CorpusStats]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("relation", no_wrap=True, vertical="bottom")
     for name in having:
-        table.add_column(Text(name), justify="right", overflow="fold", max_width=FOLDED[1])
+        table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
     table.add_column("published", justify="right", no_wrap=True, vertical="bottom")
     for relation in dict.fromkeys(relation for relations in having.values() for relation in relations):
         cells = []

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WIDE = 160
 """Columns of tables that do not go to a terminal."""
 
-FOLDED = 10, 24
-"""Characters that names have at least and at most in a table that is too wide for the terminal."""
+FOLDED = 10
+"""Characters that the first column of a table has at least where there is little room."""
 
 OPTIONS = (
     *(
@@ -88,19 +88,21 @@ def output_console(*, err: bool = False) -> Console:
 
 
 def print_table(table: Table) -> None:
-    """Print a table on stdout. Where it is too wide, its first column is folded, never one that is ``no_wrap``."""
+    """Print a table on stdout. Where it is too wide, its first column is folded, and never one that is ``no_wrap``."""
     from rich.measure import Measurement
 
     console = output_console()
     options = console.options.update(max_width=sys.maxsize)
-    if Measurement.get(console, options, table).maximum > console.width:
-        table.columns[0].min_width, table.columns[0].max_width = FOLDED
-    for column in table.columns:
+    first, *others = table.columns
+    for column in others:
         if column.no_wrap:
             cells = [column.header, *column.cells]
             column.min_width = max(Measurement.get(console, options, cell).maximum for cell in cells)
+    first.max_width = FOLDED
     least = Measurement.get(console, options, table).minimum
-    console.print(table, width=max(console.width, least), crop=False)
+    first.min_width, first.max_width = FOLDED, None
+    console.width = max(console.width, least)
+    console.print(table)
 
 
 def as_typed(message: str) -> str:
