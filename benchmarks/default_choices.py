@@ -29,6 +29,8 @@ from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
+from iconotext.embed.folder import load_model
+from iconotext.embed.trained import trained_encoder
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.evaluate.seeds import differences, over_seeds
 from iconotext.pipeline import Linker, LinkSettings
@@ -148,12 +150,11 @@ def second_stage(row: str, seed: int, start: Path) -> Recipe:
 
 
 def measured(model: Path, documents: dict[str, list[Document]], centre: float) -> dict[str, Evaluation]:
-    linker = Linker.load(str(model), LinkSettings(evidence=("picture",)))
-    assert linker.stored is not None
-    recipe = linker.stored.recipe
-    linking = recipe.linking.model_copy(update={"centre": centre})
-    linker.stored = replace(linker.stored, recipe=recipe.model_copy(update={"linking": linking}))
+    stored = load_model(model)
+    linking = stored.recipe.linking.model_copy(update={"centre": centre})
+    stored = replace(stored, recipe=stored.recipe.model_copy(update={"linking": linking}))
     found = {}
+    linker = Linker(trained_encoder(model, stored=stored), LinkSettings(evidence=("picture",)))
     for kind, each in documents.items():
         scored = []
         for linked in linker.link_all(each):

@@ -20,7 +20,6 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.embed.document_space import DocumentSpace
+from iconotext.embed.backbone_encoder import EncodedDocument
 from iconotext.evaluate.intervals import bootstrap_intervals
-from iconotext.features import ImageBackbone
-from iconotext.features.backbone import Picture
-from iconotext.links.explanation import explain_links
-from iconotext.links.occlusion import coverable_image
+from iconotext.links.explanation import Coverable, explain_links, trials
 from iconotext.links.word_spans import without
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.types import Document, Image, Link, Sentence
@@ -120,32 +116,32 @@ def measure(
     similarities: list[float],
 ) -> None:
     """The falls of each caption with its own photograph, added to ``falls`` by what was taken away."""
-    looked = linker.look(document)
-    space = linker.space(looked)
-    vectors = space.images(looked.features)
-    sentences = space.sentences(looked.texts)
+    encoded = linker.encoder.read(document)
+    texts = [sentence.text for sentence in document.sentences]
+    vectors, sentences = encoded.images(), encoded.sentences(texts)
     similarities += (sentences * vectors).sum(axis=1).tolist()
-    links = [Link(n, n, 0.0, 0.0, {}) for n in looked.usable]
-    _, backbone = linker.uncached
-    assert backbone is not None
-    pictures = [image.file or b"" for image in document.images]
+    links = [Link(n, n, 0.0, 0.0, {}) for n in encoded.seen.numbers]
     for window in WINDOWS:
-        coverable = [coverable_image(f, partial(seen, backbone, space), window=window) for f in pictures]
-        explained = explain_links(links, looked.texts, dict(enumerate(vectors)), space.sentences, coverable.__getitem__)
+        covered = [coverable(encoded, n, window) for n in range(len(document.images))]
+        explained = explain_links(links, texts, dict(enumerate(vectors)), encoded.sentences, covered.__getitem__)
         for n, explanation in enumerate(explained):
             if window == WINDOWS[0]:
                 spans = [(begin, end) for begin, end, _ in explanation.words]
                 chosen = parts([weight for *_, weight in explanation.words], WORDS, rng)
-                texts = [without(looked.texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in chosen]
-                scores = space.sentences([looked.texts[n], *texts]) @ vectors[n]
+                changed = [without(texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in chosen]
+                scores = encoded.sentences([texts[n], *changed]) @ vectors[n]
                 falls.setdefault("a third of the words", []).append(fall(scores))
             chosen = parts([weight for *_, weight in explanation.regions], CELLS, np.random.default_rng(n))
-            scores = coverable[n].vectors(np.vstack([np.zeros_like(chosen[:1]), chosen])) @ sentences[n]
+            scores = covered[n].vectors(np.vstack([np.zeros_like(chosen[:1]), chosen])) @ sentences[n]
             falls.setdefault(cells_name(window), []).append(fall(scores))
 
 
-def seen(backbone: ImageBackbone, space: DocumentSpace, files: Sequence[Picture]) -> FloatMatrix:
-    return space.images(backbone.encode(files))
+def coverable(encoded: EncodedDocument, image: int, window: int) -> Coverable:
+    parts = encoded.parts(image)
+    assert parts is not None
+    return Coverable(
+        parts.boxes, trials(parts.boxes, window=window), lambda left_out: encoded.images(parts.without(left_out))
+    )
 
 
 def parts(weights: Sequence[float], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:

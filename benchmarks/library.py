@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.features import FeatureCache, load_image_backbone
+from iconotext.encoder import Encoder, load_encoder
+from iconotext.features import load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
 from iconotext.library.index import build_index, exact_nearest
 from iconotext.library.items import Item, Place
@@ -47,9 +48,12 @@ from iconotext.library.match import Background, asked_words
 from iconotext.library.rows import Near
 from iconotext.library.search import Query, search
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.space import SearchSpace
 from iconotext.library.store import create_library, open_library
 from iconotext.library.update import update_library
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.encoders import MadeUpEncoder
 
 TOP = 10
 QUERIES = 200
@@ -181,17 +185,16 @@ def ask(folder: Path) -> dict[str, Any]:
         times.append(time.perf_counter() - start)
     found["full text"] = _milliseconds(times)
     library.save(background=Background((0.0, 0.1), (0.0, 0.1)))
-    space = SearchSpace("made-up", queries.shape[1], lambda texts: np.stack([asked[text] for text in texts]), _none)
+    width = queries.shape[1]
+    encoder = MadeUpEncoder("made-up", width, lambda texts: np.stack([asked[text] for text in texts]), _none)
     times = []
     for sentence in sentences:
         start = time.perf_counter()
-        search(library, Query(sentence, anyway=True), space)
+        search(library, Query(sentence, anyway=True), encoder)
         times.append(time.perf_counter() - start)
     found["whole search"] = _milliseconds(times)
     found["memory"] = {"peak_MB": _peak()}
-    from iconotext.library.space import load_space
-
-    load_space("default", cache=FeatureCache()).texts(["A dog on a beach."])
+    load_encoder().encode_sentences(["A dog on a beach."])
     library.nearest(queries[0], TOP)
     found["memory"]["with_models_MB"] = _peak()
     return found
@@ -199,18 +202,16 @@ def ask(folder: Path) -> dict[str, Any]:
 
 def measure_add(files: list[Path]) -> dict[str, Any]:
     """Pictures a second of ``library add``, of the bare encoder, and their ratio: medians over three turns."""
-    from iconotext.library.space import load_space
-
     bare = load_image_backbone()
     bare.encode(files[:16])
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(4):
         with tempfile.TemporaryDirectory() as folder:
-            cache = FeatureCache(Path(folder) / "features.sqlite")
-            space = load_space(cache=cache)
-            space.pictures(files[:1])
+            os.environ["ICONOTEXT_CACHE"] = folder
+            encoder = load_encoder()
+            encoder.encode_images(files[:1])
             start = time.perf_counter()
-            report = update_library(Path(folder) / "lib", files, lambda *_: (), load=partial(_given, space))
+            report = update_library(Path(folder) / "lib", files, lambda *_: (), load=partial(_given, encoder))
             middle = time.perf_counter()
             bare.encode(files)
             end = time.perf_counter()
@@ -256,8 +257,8 @@ def _none(_: Any) -> Any:
     raise AssertionError("nobody searches by picture")
 
 
-def _given(space: SearchSpace, _: str) -> SearchSpace:
-    return space
+def _given(encoder: Encoder, _: str) -> Encoder:
+    return encoder
 
 
 def _timed(work: Any, queries: NDArray[np.float32]) -> list[float]:

@@ -32,13 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.features import FeatureCache
+from iconotext.encoder import Encoder, load_encoder
 from iconotext.library import match
 from iconotext.library.background import measure_background
 from iconotext.library.items import Item, Place, Said
 from iconotext.library.match import asked_words, deviations, has_every_word, said_of, with_every_word, words_of
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.space import SearchSpace, load_space
 from iconotext.library.store import create_library
 from iconotext.links.words import stems
 from iconotext.pipeline import Linker, LinkSettings
@@ -96,14 +95,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default)
     parser.add_argument("--queries", type=int, default=400, help="questions of each source, at most")
     arguments = parser.parse_args()
-    cache = FeatureCache()
-    space = load_space(cache=cache)
+    encoder = load_encoder()
     halves: tuple[list[Source], list[Source]] = ([], [])
-    for half, source in sources(arguments.data, space, arguments.queries):
+    for half, source in sources(arguments.data, encoder, arguments.queries):
         halves[half].append(source)
-    fitting = {name: ask(source, space) for source in halves[0] for name, source in variants(source)}
+    fitting = {name: ask(source, encoder) for source in halves[0] for name, source in variants(source)}
     weights = fit([asked for name, asked in fitting.items() if "itself" not in name and "20" not in name])
-    limits = [limit(foreign(halves[0], space), weights, share) for share in (0.1, 0.01)]
+    limits = [limit(foreign(halves[0], encoder), weights, share) for share in (0.1, 0.01)]
     print("fitted: PICTURE, TEXT, WORDS, SILENT = {:.2f}, {:.2f}, {:.2f}, {:.2f}".format(*weights))
     print("        GOOD, STRONG = {:.2f}, {:.2f}\n".format(*limits))
     print(f"shipped: {match.IMAGE, match.TEXT, match.WORDS, match.SILENT}, {match.GOOD, match.STRONG}\n")
@@ -121,7 +119,7 @@ def main() -> None:
         "weights: picture, text": lambda a: weighted(a, fits["picture text"]),
         "weights: all (ships)": Asked.shipped,
     }
-    testing = {name: ask(source, space) for source in halves[1] for name, source in variants(source)}
+    testing = {name: ask(source, encoder) for source in halves[1] for name, source in variants(source)}
     for title, measure in (("first", 1), ("among ten", 10), ("mean of 1 / rank", 0)):
         print(f"{title}, %\n\n| library, questions | pictures, questions | {' | '.join(rules)} |")
         print(f"|{'---|' * (len(rules) + 2)}")
@@ -131,10 +129,10 @@ def main() -> None:
             ]
             print(f"| {name} | {asked.cosines.shape[1]}, {len(asked.targets)} | {' | '.join(cells)} |", flush=True)
         print()
-    report_levels(testing, foreign(halves[1], space))
+    report_levels(testing, foreign(halves[1], encoder))
 
 
-def sources(data: Path, space: SearchSpace, most: int) -> Iterator[tuple[int, Source]]:
+def sources(data: Path, encoder: Encoder, most: int) -> Iterator[tuple[int, Source]]:
     """The sources, and which half each is in."""
     for folder, name in (("flickr8k", "photographs"), ("open", "textbooks")):
         lines = (data / "captions" / folder / "captions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -149,7 +147,10 @@ def sources(data: Path, space: SearchSpace, most: int) -> Iterator[tuple[int, So
                 Place(str(file), "/d", 0, caption=row["captions"][1]) for file, row in zip(files, of_half, strict=True)
             ]
             questions = [(row["captions"][0], i, row["image"]) for i, row in enumerate(of_half)]
-            yield half, Source(name, space.pictures(files)[0], places, questions[:: -(-len(questions) // most)])
+            yield (
+                half,
+                Source(name, encoder.encode_images(files).vectors, places, questions[:: -(-len(questions) // most)]),
+            )
     linker = Linker.load("default", LinkSettings(relations="none"))
     for name, corpus in DOCUMENTS.items():
         linked = [
@@ -161,12 +162,15 @@ def sources(data: Path, space: SearchSpace, most: int) -> Iterator[tuple[int, So
             yield (
                 half,
                 of_documents(
-                    name, [each for each in linked if name == "cooking" or side(repository(each)) == half], space, most
+                    name,
+                    [each for each in linked if name == "cooking" or side(repository(each)) == half],
+                    encoder,
+                    most,
                 ),
             )
 
 
-def of_documents(name: str, linked: Sequence[LinkedDocument], space: SearchSpace, most: int) -> Source:
+def of_documents(name: str, linked: Sequence[LinkedDocument], encoder: Encoder, most: int) -> Source:
     """The pictures of documents, with what ``library add`` would keep of them."""
     files: list[Path] = []
     places: list[Place] = []
@@ -182,7 +186,7 @@ def of_documents(name: str, linked: Sequence[LinkedDocument], space: SearchSpace
             questions += [(document.sentences[gold[0]].text, len(files), document.id)] if gold else []
             places.append(Place(str(image.file), "/d", number, caption=image.caption, alt=image.alt, sentences=said))
             files.append(image.file)
-    return Source(name, space.pictures(files)[0], places, questions[:: -(-len(questions) // most)])
+    return Source(name, encoder.encode_images(files).vectors, places, questions[:: -(-len(questions) // most)])
 
 
 def side(name: str) -> int:
@@ -223,26 +227,26 @@ def variants(source: Source) -> Iterator[tuple[str, Source]]:
         )
 
 
-def ask(source: Source, space: SearchSpace) -> Asked:
+def ask(source: Source, encoder: Encoder) -> Asked:
     """Ask a library of the source's pictures."""
     texts = [said_of([place]) for place in source.places]
     several = sorted({text for some in texts for text in some})
-    vectors = dict(zip(several, space.texts(several), strict=True)) if several else {}
+    vectors = dict(zip(several, encoder.encode_sentences(several), strict=True)) if several else {}
     said = [np.stack([vectors[text] for text in some]) if some else None for some in texts]
     with tempfile.TemporaryDirectory() as folder:
-        library = create_library(Path(folder) / "lib", LibrarySettings("default", space.name, space.dim))
+        library = create_library(Path(folder) / "lib", LibrarySettings("default", encoder.fingerprint, encoder.dim))
         items = [
             Item(f"{number:08}", (place,), None, vector, said=about)
             for number, (place, vector, about) in enumerate(zip(source.places, source.vectors, said, strict=True))
         ]
         library.insert(items)
         library.tidy()
-        questions = space.texts([text for text, _, _ in source.questions])
+        questions = encoder.encode_sentences([text for text, _, _ in source.questions])
         relevance = np.zeros((len(questions), len(items)), np.float32)
         for row, (text, _, _) in zip(relevance, source.questions, strict=True):
             for digest, found in library.matching(asked_words(text), len(items)).items():
                 row[int(digest)] = found
-        background = measure_background(library, space)
+        background = measure_background(library, encoder)
     has = [set(words_of([place]).split()) for place in source.places]
     asked = [stems(text) for text, _, _ in source.questions]
     return Asked(
@@ -297,7 +301,7 @@ def reciprocal(picture: Floats, *others: Floats) -> Floats:
     return total
 
 
-def foreign(some: Sequence[Source], space: SearchSpace) -> dict[tuple[str, str, str], Asked]:
+def foreign(some: Sequence[Source], encoder: Encoder) -> dict[tuple[str, str, str], Asked]:
     """Questions from one source in the library of another, with nothing said there, and with what is said."""
     found = {}
     for library in some:
@@ -310,7 +314,9 @@ def foreign(some: Sequence[Source], space: SearchSpace) -> dict[tuple[str, str, 
                 continue
             questions = [(text, 0, group) for text, _, group in other.questions[:150]]
             for told, source in list(variants(replace(library, questions=library.questions)))[:2]:
-                found[library.name, told.split(", ")[1], other.name] = ask(replace(source, questions=questions), space)
+                found[library.name, told.split(", ")[1], other.name] = ask(
+                    replace(source, questions=questions), encoder
+                )
     return found
 
 

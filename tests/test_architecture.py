@@ -29,6 +29,7 @@ LAYERS = [
     "read",
     "features",
     "embed",
+    "encoder",
     "similarity",
     "links",
     "report",

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from skimage import data as photographs
 
 from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, read_all, save
+from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
-from iconotext.links.occlusion import coverable_image
+from iconotext.features import ImageFeatures
 from iconotext.links.word_spans import without
 from iconotext.read import Failure
 
@@ -100,11 +101,11 @@ def test_a_backbone_without_classifier_cannot_use_the_bridge(linker, photos):
         name, dim, space, classes = "plain", 8, "own", None
 
         def encode(self, files, *, regions=False):
-            features = linker.image.encode(files)
-            return type(features)(features.pooled[:, :8], problems=features.problems)
+            return ImageFeatures(np.ones((len(files), 8), np.float32), problems=(None,) * len(files))
 
+    encoder = untrained_encoder("x", linker.encoder.text_backbone, Plain())
     with pytest.raises(FeatureError, match="classifier"):
-        Linker("x", linker.text, Plain(), LinkSettings()).link(bare(photos))
+        Linker(encoder).link(bare(photos))
 
 
 @pytest.mark.parametrize("suffix", [".html", ".json", ".jsonl", ".md", ".parquet"])
@@ -126,24 +127,24 @@ def test_save(linker, photos, tmp_path, suffix):
 def test_the_default_model_is_trained_small_and_has_a_card(linker):
     from iconotext.embed.folder import default_folder
 
-    assert linker.stored is not None
-    assert linker.stored.recipe.linking.bridge > 0
+    assert linker.encoder.folder == default_folder()
     files = {path.name: path.stat().st_size for path in default_folder().iterdir()}
     assert sum(files.values()) <= 8_000_000
     assert files["README.md"] > 1000
 
 
-def test_the_shipped_recipe_made_the_default_model(linker):
+def test_the_shipped_recipe_made_the_default_model():
+    from iconotext.embed.folder import default_folder, load_model
     from iconotext.recipe import load_recipe
 
-    assert linker.stored is not None
-    assert load_recipe("default") == linker.stored.recipe
+    recipe = load_model(default_folder()).recipe
+    assert load_recipe("default") == recipe
+    assert recipe.linking.bridge > 0
 
 
 def test_other_backbones_mean_the_bridge_and_the_result_says_so(linker, photos):
     untrained = Linker.load("no-training", LinkSettings(cache=False, select="best"))
     named = Linker.load(settings=LinkSettings(cache=False, select="best", image="efficientnet-lite0"))
-    assert untrained.stored is None
     linked = named.link(bare(photos))
     assert linked.model == "no-training"
     np.testing.assert_array_equal(linked.similarity, untrained.link(bare(photos)).similarity)
@@ -205,20 +206,18 @@ def taken(weights, share, rng):
 
 
 def test_without_what_carries_a_link_less_is_left_than_without_anything_else(linker, captioned, explained):
-    looked = linker.look(captioned)
-    space = linker.space(looked)
-    images, sentences = space.images(looked.features), space.sentences(looked.texts)
+    encoded, captions = linker.encoder.read(captioned), list(CAPTIONS.values())
+    images, sentences = encoded.images(), encoded.sentences(captions)
     more_words, more_cells = [], []
     for n, link in enumerate(explained.links):
         rng = np.random.default_rng(n)
         spans = [(begin, end) for begin, end, _ in link.explanation.words]
         rows = taken([weight for *_, weight in link.explanation.words], 1 / 3, rng)
-        texts = [without(looked.texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in rows]
-        scores = space.sentences(texts) @ images[n]
+        texts = [without(captions[n], [spans[i] for i in np.flatnonzero(row)]) for row in rows]
+        scores = encoded.sentences(texts) @ images[n]
         more_words.append(scores[2:].mean() - scores[1])
-        shown = coverable_image(captioned.images[n].file, lambda files: space.images(linker.image.encode(files)))
         rows = taken([weight for *_, weight in link.explanation.regions], 1 / 4, rng)
-        scores = shown.vectors(rows) @ sentences[n]
+        scores = encoded.images(encoded.parts(n).without(rows)) @ sentences[n]
         more_cells.append(scores[2:].mean() - scores[1])
     assert min(more_words) > 0
     assert np.mean(more_cells) > 0.02
@@ -243,9 +242,8 @@ def test_words_and_regions_of_an_explanation(explained):
 @pytest.mark.parametrize("model", ["default", "no-training"])
 def test_explanations_explain_the_matrix_of_the_links(model, captioned):
     linker = Linker.load(model, LinkSettings(cache=False, evidence=("picture",), min_confidence=0))
-    looked = linker.look(captioned)
-    space = linker.space(looked)
-    product = space.sentences(looked.texts) @ space.images(looked.features).T
+    encoded = linker.encoder.read(captioned)
+    product = encoded.sentences(list(CAPTIONS.values())) @ encoded.images().T
     np.testing.assert_allclose(product, linker.link(captioned).similarity, atol=2e-6)
 
 

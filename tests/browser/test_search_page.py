@@ -45,7 +45,7 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
     items.append(Item("9", (gone, inside), None, Colours().texts(["blue"])[0], None, ""))
     library.insert(items)
     (folder / "tour.md").write_text("A tour.")
-    return search_page(library, query, search(library, query, Colours().space(), Relations()))
+    return search_page(library, query, search(library, query, Colours().encoder(), Relations()))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.build import Inputs
 from iconotext.embed.folder import load_model, save_model
-from iconotext.embed.joint import encode_sentences, joint_cosines
+from iconotext.embed.joint import JointSpace, WordReader
 from iconotext.embed.model import JointModel
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
@@ -85,9 +85,10 @@ def test_sentences_and_images_of_a_document_may_be_none(tmp_path):
     saved(tmp_path)
     stored = load_model(tmp_path)
     nothing = ImageFeatures(np.zeros((0, 5), np.float32), problems=())
-    assert joint_cosines(stored, ["a b", ""], None, nothing, None).shape == (2, 0)
-    assert encode_sentences(stored, [], None).shape == (0, 16)
-    np.testing.assert_allclose(np.linalg.norm(encode_sentences(stored, ["", "never seen"], None), axis=1), 1, rtol=1e-5)
+    reader = WordReader(stored, stored.vocabulary, 100, "words")
+    assert JointSpace(stored).images(nothing, nothing).shape == (0, 16)
+    assert reader.encode([]).shape == (0, 16)
+    np.testing.assert_allclose(np.linalg.norm(reader.encode(["", "never seen"]), axis=1), 1, rtol=1e-5)
 
 
 def test_a_projection_reads_no_word_vectors():

@@ -13,12 +13,11 @@ from iconotext.evaluate.retrieval import rank_pools
 from iconotext.evaluate.retrieval_scores import (
     own_probabilities,
     refined,
-    relation_probabilities_of,
     similarities,
 )
 from iconotext.library.refinement import Refinement, refine
-from iconotext.library.space import SearchSpace
 from iconotext.types import Document, Image, Sentence
+from tests.encoders import MadeUpEncoder
 
 
 def unit(seed, dim=8):
@@ -27,7 +26,7 @@ def unit(seed, dim=8):
 
 
 def stand_in(asked=None):
-    """A space of random vectors, by text and by file name; files called ``broken`` cannot be read."""
+    """An encoder of random vectors, by text and by file name; files called ``broken`` cannot be read."""
 
     def texts(given):
         return np.stack([unit(sum(text.encode())) for text in given])
@@ -39,7 +38,7 @@ def stand_in(asked=None):
         rows = [unit(sum(file.read_bytes())) * (problem is None) for file, problem in zip(files, problems, strict=True)]
         return np.stack(rows).astype(np.float32), problems
 
-    return SearchSpace("stand-in", 8, texts, pictures)
+    return MadeUpEncoder("stand-in", 8, texts, pictures)
 
 
 @pytest.fixture
@@ -129,10 +128,15 @@ def test_pictures_and_texts_are_encoded_in_batches_each_picture_once(image, monk
         assert np.array_equal(getattr(in_batches, name), getattr(at_once, name))
 
 
-def relation_stand_in(texts, images):
+class RelationStandIn:
     """(Q, N, 2) probabilities from the vectors."""
-    odds = texts[:, None, :2] * 3 + images[None, :, 2:4]
-    return 1 / (1 + np.exp(-odds))
+
+    def probabilities(self, texts, images):
+        odds = texts[:, None, :2] * 3 + images[None, :, 2:4]
+        return 1 / (1 + np.exp(-odds))
+
+
+TELLS = RelationStandIn()
 
 
 def test_scores_by_vectors_and_by_relations(image):
@@ -141,10 +145,10 @@ def test_scores_by_vectors_and_by_relations(image):
     plain = similarities(pairs)(numbers, numbers[:4])
     assert plain == pytest.approx(pairs.texts @ pairs.images[:4].T)
     setting = Refinement(2.0, 0.1)
-    found = refined(pairs, relation_stand_in, setting)(numbers, numbers[:4])
-    told = relation_stand_in(pairs.texts, pairs.images[:4])
+    found = refined(pairs, TELLS, setting)(numbers, numbers[:4])
+    told = TELLS.probabilities(pairs.texts, pairs.images[:4])
     assert np.array_equal(found, refine(plain, told, strength=2.0, threshold=0.1))
-    draws = rank_pools(refined(pairs, relation_stand_in, Refinement(2.0, 0.0)), pairs.image_of, pool=9)
+    draws = rank_pools(refined(pairs, TELLS, Refinement(2.0, 0.0)), pairs.image_of, pool=9)
     assert np.array_equal(draws[0].ranks.mean, rank_pools(similarities(pairs), pairs.image_of, pool=9)[0].ranks.mean)
 
 
@@ -153,13 +157,9 @@ def test_own_probabilities_are_those_of_each_text_with_its_image(image, monkeypa
 
     monkeypatch.setattr(retrieval_scores, "AT_ONCE", 4)
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n % 5}.png")) for n in range(9)])
-    whole = relation_stand_in(pairs.texts, pairs.images)
+    whole = TELLS.probabilities(pairs.texts, pairs.images)
     expected = [whole[n, image] for n, image in enumerate(pairs.image_of)]
-    assert own_probabilities(pairs, relation_stand_in) == pytest.approx(np.array(expected))
-
-
-def test_a_space_without_a_model_tells_no_relations():
-    assert relation_probabilities_of(stand_in()) is None
+    assert own_probabilities(pairs, TELLS) == pytest.approx(np.array(expected))
 
 
 def test_a_document_of_one_pair_needs_no_links():

@@ -125,7 +125,7 @@ def hub(models, tmp_path, monkeypatch):
 
 def test_what_the_hubs_cache_has_is_found_there_and_named_by_its_revision(hub, cut):
     assert find_model("org/clip") == hub / "snapshots" / "abc123"
-    assert Linker.load("org/clip", LinkSettings(cache=False)).image.name == "org/clip@abc123"
+    assert Linker.load("org/clip", LinkSettings(cache=False)).encoder.image_source.name == "org/clip@abc123"
     for broken in ("", "gone"):
         (hub / "refs" / "main").write_text(broken)
         with pytest.raises(FeatureError, match="org/clip: no such model"):
@@ -145,7 +145,7 @@ def test_what_is_fetched_has_no_code_and_is_then_loaded(hub, models, monkeypatch
     with pytest.raises(FeatureError, match="download=True"):
         Linker.load("org/other")
     assert asked == []
-    assert Linker.load("org/other", LinkSettings(cache=False), download=True).name == "org/other"
+    assert Linker.load("org/other", LinkSettings(cache=False), download=True).encoder.name == "org/other"
     assert asked[0] == 10
     assert asked[1][0] == "org/other"
     assert {"*.safetensors", "*.json"} < set(asked[1][1])

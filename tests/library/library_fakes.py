@@ -12,13 +12,12 @@ from PIL import Image as Pillow
 from iconotext.errors import ImageError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
-from iconotext.library.encode import Encoder
 from iconotext.library.report import Report
-from iconotext.library.space import SearchSpace
 from iconotext.library.store import Library, open_library
 from iconotext.library.update import update_library
 from iconotext.read import Failure, read
 from iconotext.types import Link, LinkedDocument
+from tests.encoders import MadeUpEncoder
 
 WORDS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "white": (1, 1, 1)}
 RELATIONS = ("Visible", "Story")
@@ -31,18 +30,12 @@ class Colours:
         self.name = name
         self.looked: list[Any] = []
 
-    def space(self) -> SearchSpace:
-        return SearchSpace(
-            self.name, 3, self.texts, self.pictures, None, self.look, "efficientnet-lite0-57934424-whole"
-        )
+    def encoder(self, coherence: Any = None) -> MadeUpEncoder:
+        return MadeUpEncoder(self.name, 3, self.texts, self.look, coherence, "efficientnet-lite0-57934424-whole")
 
     def texts(self, texts: Sequence[str]) -> Any:
         rows = [np.sum([WORDS.get(word, (0, 0, 0)) for word in text.lower().split()], axis=0) for text in texts]
         return unit(np.array(rows, np.float32) + 1e-4)
-
-    def pictures(self, files: Sequence[Any]) -> Any:
-        vectors, features = self.look(files)
-        return vectors, features.problems
 
     def look(self, files: Sequence[Any]) -> Any:
         self.looked += files
@@ -110,7 +103,7 @@ def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Itera
 def update(lib: Path, *paths: Path, colours: Colours | None = None, relations: Any = None, **more: Any) -> Report:
     colours = colours or Colours()
     return update_library(
-        lib, paths, more.pop("link", link_all), load=lambda _: colours.space(), relation_model=relations, **more
+        lib, paths, more.pop("link", link_all), load=lambda _: colours.encoder(), relation_model=relations, **more
     )
 
 
@@ -128,4 +121,4 @@ def names(lib: Path) -> list[str]:
     return sorted(name for places in content(lib).values() for name in places)
 
 
-__all__ = ["Colours", "Encoder", "Relations", "content", "link_all", "names", "paint", "unit", "update"]
+__all__ = ["Colours", "Relations", "content", "link_all", "names", "paint", "unit", "update"]

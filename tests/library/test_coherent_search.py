@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
+from iconotext.embed.coherence import Coherence
 from iconotext.errors import SettingError
 from iconotext.library.refinement import Refinement
 from iconotext.library.search import Query, search
@@ -17,10 +17,9 @@ from iconotext.library.store import open_library
 from tests.library.library_fakes import Colours, Relations, paint, update
 
 # Log-odds of Story: 10 times how blue the picture is (length 1), less 2.
-STORY = SimpleNamespace(relations=["Story"], recipe=SimpleNamespace(dim=3), name="coherent")
-STORY.model = SimpleNamespace(coherence=torch.nn.Linear(6, 1).requires_grad_(False))
-STORY.model.coherence.weight.data = torch.tensor([[0.0, 0.0, 0.0, 0.0, 0.0, 10.0]])
-STORY.model.coherence.bias.data = torch.tensor([-2.0])
+STORY = Coherence(("Story",), torch.nn.Linear(6, 1).requires_grad_(False))
+STORY.layer.weight.data = torch.tensor([[0.0, 0.0, 0.0, 0.0, 0.0, 10.0]])
+STORY.layer.bias.data = torch.tensor([-2.0])
 
 
 @pytest.fixture
@@ -33,8 +32,7 @@ def lib(tmp_path) -> Path:
 
 
 def found(lib: Path, refinement: Refinement | None = None, **query):
-    space = replace(Colours().space(), stored=STORY)
-    return search(open_library(lib), Query("green", **query), space, Relations(), refinement)
+    return search(open_library(lib), Query("green", **query), Colours().encoder(STORY), Relations(), refinement)
 
 
 def order(results) -> list[str]:
@@ -71,9 +69,8 @@ def test_easy_queries_and_searches_for_a_relation_are_not_refined(lib):
 
 
 def test_a_search_by_picture_knows_no_sentence_and_is_not_refined(lib):
-    space = replace(Colours().space(), stored=STORY)
     query = Query(None, picture=lib.parent / "photos" / "red.png")
-    results = search(open_library(lib), query, space, Relations(), Refinement(1.0, 2.0))
+    results = search(open_library(lib), query, Colours().encoder(STORY), Relations(), Refinement(1.0, 2.0))
     assert order(results)[0] == "red"
     assert [result.score for result in results] == pytest.approx([result.similarity for result in results])
 
@@ -82,17 +79,16 @@ def test_its_relations_can_be_asked_for_where_there_is_no_relation_model(tmp_pat
     for name, colour in {"bluish": (0, 255, 90), "reddish": (85, 255, 0), "red": (255, 20, 0)}.items():
         paint(tmp_path / "photos" / f"{name}.png", colour)
     update(tmp_path / "lib", tmp_path / "photos")
-    weather = SimpleNamespace(**{**vars(STORY), "relations": ["Weather"]})
-    space = replace(Colours().space(), stored=weather)
+    encoder = Colours().encoder(replace(STORY, relations=("Weather",)))
     library = open_library(tmp_path / "lib")
-    results = search(library, Query("green", relation="Weather"), space)
+    results = search(library, Query("green", relation="Weather"), encoder)
     assert order(results)[0] == "bluish"
     assert [list(result.relations) for result in results] == [["Weather"]] * 3
     with pytest.raises(SettingError, match="can be told here: Weather"):
-        search(library, Query("green", relation="Story"), space)
+        search(library, Query("green", relation="Story"), encoder)
 
 
 def test_settings_of_a_refinement_without_a_model_that_tells_relations_change_nothing(lib):
-    plain = search(open_library(lib), Query("green"), Colours().space(), Relations())
-    refined = search(open_library(lib), Query("green"), Colours().space(), Relations(), Refinement(1.0, 2.0))
+    plain = search(open_library(lib), Query("green"), Colours().encoder(), Relations())
+    refined = search(open_library(lib), Query("green"), Colours().encoder(), Relations(), Refinement(1.0, 2.0))
     assert refined == plain

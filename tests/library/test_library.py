@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import shutil
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,16 +11,16 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
+from iconotext.encoder import load_encoder
 from iconotext.errors import DocumentError, FeatureError, LibraryError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.library.describe import describe
-from iconotext.library.encode import Encoder, default_pooled
+from iconotext.library.encode import default_pooled
 from iconotext.library.files import image_date
 from iconotext.library.items import Place, Said, places_from, places_text
 from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.search import Query, search
-from iconotext.library.space import load_space
 from iconotext.library.store import Library, check_new, open_library, quoted
 from iconotext.library.update import remove_from_library, update_library
 from iconotext.read import Failure
@@ -59,7 +58,7 @@ def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     report = update(lib, photos)
     assert (report.added, report.encoded, report.left_out, report.failures) == (3, 3, [], [])
     assert names(lib) == ["blue.png", "green.png", "red.png"]
-    found = search(open_library(lib), Query("something green", top=1), Colours().space())
+    found = search(open_library(lib), Query("something green", top=1), Colours().encoder())
     assert [Path(result.image).name for result in found] == ["green.png"]
     assert found[0].similarity == pytest.approx(1, abs=1e-3)
     assert found[0].document is None
@@ -84,7 +83,7 @@ def test_changed_pictures_are_encoded_anew_and_the_old_ones_go(photos, lib):
     report = update(lib, photos)
     assert (report.added, report.encoded, report.removed, report.unchanged) == (1, 1, 1, 2)
     assert names(lib) == ["blue.png", "green.png", "red.png"]
-    found = search(open_library(lib), Query("yellow", top=1), Colours().space())[0]
+    found = search(open_library(lib), Query("yellow", top=1), Colours().encoder())[0]
     assert (Path(found.image).name, round(found.score, 2)) == ("red.png", 1.0)
 
 
@@ -327,7 +326,7 @@ def test_documents_are_committed_from_time_to_time(lib, tmp_path, monkeypatch):
 def test_a_library_without_its_table_says_what_to_do(photos, lib):
     update(lib, photos)
     shutil.rmtree(lib / "pictures.lance")
-    for work in (lambda: update(lib), lambda: search(open_library(lib), Query("red"), Colours().space())):
+    for work in (lambda: update(lib), lambda: search(open_library(lib), Query("red"), Colours().encoder())):
         with pytest.raises(LibraryError, match=r"are gone; delete this folder and add them again"):
             work()
 
@@ -373,8 +372,8 @@ def test_a_model_that_was_moved_is_the_same(photos, lib, tmp_path, noise, models
     assert run(model=str(tmp_path / "two")).unchanged == 3
     assert run().unchanged == 3
     assert open_library(lib).settings.model == str(tmp_path / "two")
-    space = load_space(open_library(lib).settings.model)
-    assert len(search(open_library(lib), Query("a cat"), space)) == 3
+    encoder = load_encoder(open_library(lib).settings.model)
+    assert len(search(open_library(lib), Query("a cat"), encoder)) == 3
 
 
 def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos, lib, models):
@@ -388,12 +387,9 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
     update_library(lib, [photos], link_all, model=str(models / "clip"), relation_model=Told())
     assert set(asked) == {1280}
     assert open_library(lib).settings.dim == 12
-    space = load_space(str(models / "clip"))
-    blind = Encoder(replace(space, look=None), link_all, relation_model=Told())
-    with pytest.raises(FeatureError, match="not those that the relation model knows"):
-        blind.encode([photos / "red.png"])
-    assert default_pooled(Colours().space()) is None
-    assert default_pooled(space).name == default_pooled(space, FeatureCache()).name
+    encoder = load_encoder(str(models / "clip"))
+    assert default_pooled(Colours().encoder()) is None
+    assert default_pooled(encoder).name == default_pooled(encoder, FeatureCache()).name
 
 
 def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib, monkeypatch):
@@ -411,7 +407,7 @@ def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib,
     index = open_library(lib).settings.index
     assert (index.pictures, index.queries) == (323, 25)
     assert index.recall > 0.9
-    assert len(search(open_library(lib), Query("red"), Colours().space())) == 10
+    assert len(search(open_library(lib), Query("red"), Colours().encoder())) == 10
     for number in range(50):
         (photos / "many" / f"{number}.png").unlink()
     update(lib)
@@ -560,7 +556,7 @@ def test_another_model_is_refused(photos, lib):
     with pytest.raises(LibraryError, match="vectors of two models do not compare"):
         update(lib, photos, colours=Colours("other"))
     with pytest.raises(LibraryError, match="made with the model"):
-        search(open_library(lib), Query("red"), Colours("other").space())
+        search(open_library(lib), Query("red"), Colours("other").encoder())
 
 
 def test_another_relation_model_renews_the_offsets(photos, lib, article):
@@ -640,6 +636,6 @@ def test_dates_are_those_of_the_camera_else_of_the_file(tmp_path):
 def test_vectors_are_stored_as_they_are(photos, lib):
     update(lib, photos)
     colours = Colours()
-    expected, _ = colours.pictures(sorted(photos.iterdir()))
+    expected, _ = colours.look(sorted(photos.iterdir()))
     stored = np.vstack([vectors for _, vectors in open_library(lib).vectors()])
     assert sorted(map(tuple, stored.tolist())) == sorted(map(tuple, expected.tolist()))

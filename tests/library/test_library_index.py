@@ -12,8 +12,8 @@ from iconotext.library.filters import Filters
 from iconotext.library.index import build_index, exact_nearest, needs_index
 from iconotext.library.items import Item, Place
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.space import SearchSpace
 from iconotext.library.store import create_library, open_library
+from tests.encoders import MadeUpEncoder
 
 DIM = 64
 COUNT = 3000
@@ -182,7 +182,7 @@ def test_an_index_is_tried_with_sentences_and_pictures(library):
 
     told: list[str] = []
     asked = module.index_queries(
-        library, SearchSpace("s", DIM, texts, lambda files: (np.zeros((0, DIM), np.float32), ()))
+        library, MadeUpEncoder("s", DIM, texts, lambda files: (np.zeros((0, DIM), np.float32), ()))
     )
     assert asked.shape == (200, DIM)
     assert len(set(told)) == 160

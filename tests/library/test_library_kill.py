@@ -93,10 +93,10 @@ def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, 
     assert process.returncode == -signal.SIGKILL
     assert describe(open_library(lib))["pictures"] == stored
     if stored:
-        assert search(open_library(lib), Query("green", top=1), Colours().space())[0].image.endswith("00.png")
+        assert search(open_library(lib), Query("green", top=1), Colours().encoder())[0].image.endswith("00.png")
     else:
         with pytest.raises(LibraryError, match="empty"):
-            search(open_library(lib), Query("green"), Colours().space())
+            search(open_library(lib), Query("green"), Colours().encoder())
     colours = Colours()
     report = update(lib, photos, colours=colours)
     assert len(colours.looked) == report.encoded == report.added == IMAGES - stored
@@ -141,7 +141,7 @@ def test_a_library_is_searched_while_it_is_written_and_killed_at_any_time(tmp_pa
     try:
         while process.poll() is None and time.monotonic() - begin < 60:
             library = open_library(lib)
-            found = search(library, Query("red", top=50), Colours().space())
+            found = search(library, Query("red", top=50), Colours().encoder())
             assert found[0].image.endswith("red.png")
             assert found[0].similarity == pytest.approx(1, abs=1e-3)
             counts.append(len(found))

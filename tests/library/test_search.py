@@ -23,7 +23,7 @@ FOLDERS = ["plain", "it's", 'a"b', "50%_off", "a\\b", "x') OR (1=1", "ünï 図"
 
 
 def found(lib: Path, text: str | None = "green", relations: Relations | None = None, **query) -> list[str]:
-    results = search(open_library(lib), Query(text, **query), Colours().space(), relations)
+    results = search(open_library(lib), Query(text, **query), Colours().encoder(), relations)
     return [Path(result.image).name for result in results]
 
 
@@ -63,7 +63,7 @@ def test_a_picture_counts_as_in_the_folder_of_the_document_that_shows_it_and_tha
     update(lib, tmp_path / "docs", link=link)
     for name in ("one", "two"):
         query = Query("green", filters=make_filters(tmp_path / "docs" / name))
-        [result] = search(open_library(lib), query, Colours().space())
+        [result] = search(open_library(lib), query, Colours().encoder())
         assert (result.alt, result.places) == (name, 2)  # two documents; the file is what they show
         assert result.file == str(tmp_path / "docs" / "img" / "a.png")
 
@@ -126,7 +126,7 @@ def test_the_place_that_is_shown_is_there(tmp_path, lib):
     update(lib, tmp_path)
 
     def shown() -> tuple[str, str | None]:
-        [result] = search(open_library(lib), Query("green"), Colours().space())
+        [result] = search(open_library(lib), Query("green"), Colours().encoder())
         return result.image, result.alt
 
     assert shown() == (str(gone / "a.png"), "A meadow")
@@ -255,7 +255,7 @@ def test_a_picture_whose_own_text_stands_in_the_relation_gains_among_those_that_
     told = found(stories, relation="Story", relations=Relations(), anyway=True)
     assert told == ["b-story", "a-plain", "c-less", "d-unfit"]
     query = Query("green", relation="Story", anyway=True)
-    results = search(open_library(stories), query, Colours().space(), Relations())
+    results = search(open_library(stories), query, Colours().encoder(), Relations())
     similarities = [result.similarity for result in results]
     tau = WEIGHT * float(np.std(sorted(similarities)))
     assert [result.relations["Story"] for result in results] == pytest.approx(
@@ -267,13 +267,13 @@ def test_a_picture_whose_own_text_stands_in_the_relation_gains_among_those_that_
 
 
 def test_results_tell_their_relations_even_if_none_is_wanted(stories):
-    results = search(open_library(stories), Query("green once"), Colours().space(), Relations())
+    results = search(open_library(stories), Query("green once"), Colours().encoder(), Relations())
     assert {tuple(result.relations) for result in results} == {RELATIONS}
     told = {result.image: result.relations["Story"] for result in results}
     assert told["/a-plain"] == pytest.approx(sigmoid(2))
     assert told["/b-story"] == pytest.approx(sigmoid(2.5))
     assert all(result.score == pytest.approx(result.similarity, abs=1e-6) for result in results)
-    assert [r.relations for r in search(open_library(stories), Query("green", anyway=True), Colours().space())] == [
+    assert [r.relations for r in search(open_library(stories), Query("green", anyway=True), Colours().encoder())] == [
         pytest.approx(expected) if expected else {}
         for expected in (
             {},
@@ -296,7 +296,7 @@ def test_what_the_picture_adds_counts(lib):
 
 
 def test_json_has_the_fields_of_the_documentation(stories):
-    [result] = search(open_library(stories), Query("green", relation="Story", top=1), Colours().space(), Relations())
+    [result] = search(open_library(stories), Query("green", relation="Story", top=1), Colours().encoder(), Relations())
     told = result.as_json()
     assert list(told)[:5] == ["image", "score", "document", "caption", "relations"]
     assert (told["image"], told["document"], told["caption"]) == ("/b-story", "/b-story.md", "b-story")
@@ -305,7 +305,7 @@ def test_json_has_the_fields_of_the_documentation(stories):
 
 def test_a_query_in_another_language_is_no_witness(tmp_path, lib):
     update(lib, paint(tmp_path / "photos" / "a.png", "green"), relations=Relations())
-    space = Colours().space()
+    encoder = Colours().encoder()
     for text, told in {"The green dog and the red ball": True, "Zwei grüne Hunde spielen im Schnee": False}.items():
-        [result] = search(open_library(lib), Query(text), space, Relations())
+        [result] = search(open_library(lib), Query(text), encoder, Relations())
         assert bool(result.relations) == told

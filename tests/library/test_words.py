@@ -28,8 +28,8 @@ from iconotext.library.match import (
 )
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.space import SearchSpace
 from iconotext.library.store import create_library, open_library
+from tests.encoders import MadeUpEncoder
 from tests.library.library_fakes import paint, unit, update
 
 SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lamp")
@@ -38,8 +38,8 @@ SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lam
 class Words:
     """Texts lie near to each other that share words; pictures are near to no text, all alike but for their colour."""
 
-    def space(self) -> SearchSpace:
-        return SearchSpace("words", 64, self.texts, self.pictures)
+    def encoder(self) -> MadeUpEncoder:
+        return MadeUpEncoder("words", 64, self.texts, self.pictures)
 
     def texts(self, texts):
         rows = np.zeros((len(texts), 64), np.float32)
@@ -57,7 +57,7 @@ class Words:
 
 
 def found(lib: Path, text: str, **query) -> list[str]:
-    results = search(open_library(lib), Query(text, anyway=True, **query), Words().space())
+    results = search(open_library(lib), Query(text, anyway=True, **query), Words().encoder())
     return [Path(result.image).stem for result in results]
 
 
@@ -86,7 +86,7 @@ def test_linked_sentences_are_searched(lib):
 def test_names_of_files_are_words(tmp_path, lib, name):
     paint(tmp_path / "photos" / f"{name}.png", (5, 5, 250))
     update(lib, colours=Words())
-    [first] = search(open_library(lib), Query("the crane in the harbour", top=1, anyway=True), Words().space())
+    [first] = search(open_library(lib), Query("the crane in the harbour", top=1, anyway=True), Words().encoder())
     assert Path(first.image).stem == name
     assert first.match is not None
     assert first.match.words == ("crane", "harbour")
@@ -103,7 +103,7 @@ def test_where_nothing_is_said_the_picture_alone_decides(tmp_path):
     for number in range(12):
         paint(tmp_path / "photos" / f"{number:x}{number:x}a1b2c3d4.png", (20 * number, 30, 200 - 9 * number))
     update(tmp_path / "lib", tmp_path / "photos", colours=Words())
-    results = search(open_library(tmp_path / "lib"), Query("a tram", anyway=True, top=12), Words().space())
+    results = search(open_library(tmp_path / "lib"), Query("a tram", anyway=True, top=12), Words().encoder())
     assert [result.score for result in results] == pytest.approx([result.similarity for result in results], abs=1e-5)
     similarities = [result.similarity for result in results]
     assert similarities == sorted(similarities, reverse=True)
@@ -120,7 +120,7 @@ def test_a_question_of_function_words_or_signs_is_answered(lib):
 
 
 def test_nothing_that_matches_well_is_told_by_few_places(lib):
-    library, space = open_library(lib), Words().space()
+    library, space = open_library(lib), Words().encoder()
     results = search(library, Query("quantum chromodynamics"), space)
     assert len(results) == NEAREST
     assert {result.match.level for result in results} == {"weak"}
@@ -138,9 +138,9 @@ def test_a_document_that_goes_takes_its_words_with_it(tmp_path, lib):
     assert found(lib, "zeppelin")[0] == "0"
     (tmp_path / "docs" / "twice.md").unlink()
     update(lib, colours=Words())
-    [first] = search(open_library(lib), Query("the old tram", top=1), Words().space())
+    [first] = search(open_library(lib), Query("the old tram", top=1), Words().encoder())
     assert (Path(first.image).stem, first.alt) == ("0", "The old tram")
-    results = search(open_library(lib), Query("zeppelin", anyway=True), Words().space())
+    results = search(open_library(lib), Query("zeppelin", anyway=True), Words().encoder())
     assert not any(result.match.words for result in results)
     [item] = open_library(lib).items([first.digest]).values()
     assert len(item.said) == 2  # the alternative text and the sentence of the document that is left
@@ -174,7 +174,7 @@ def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
     plain = paint(tmp_path / "photos" / "plain.jpg", (1, 2, 3))
     os.utime(plain, (1e9, 1e9))
     update(tmp_path / "lib", tmp_path / "photos", colours=Words())
-    results = search(open_library(tmp_path / "lib"), Query("a"), Words().space())
+    results = search(open_library(tmp_path / "lib"), Query("a"), Words().encoder())
     assert {Path(r.image).stem: r.as_json()["date"] for r in results} == {"taken": "2019-08-07T06:05:04", "plain": None}
     assert found(tmp_path / "lib", "a", filters=make_filters(None, "2001", "2001")) == ["plain"]  # the file's time
 
@@ -182,7 +182,7 @@ def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
 def test_a_library_of_the_last_version_is_told_what_to_do_and_brought_up_to_date(tmp_path, lib):
     outdated(lib)
     with pytest.raises(LibraryError, match=r"earlier version.*bring it up to date with: iconotext library add"):
-        search(open_library(lib), Query("tram"), Words().space())
+        search(open_library(lib), Query("tram"), Words().encoder())
     report = update(lib, colours=Words())
     assert (report.added, report.encoded, report.unchanged, report.documents) == (0, 0, 0, len(SUBJECTS))
     assert found(lib, "The old violin")[0] == "4"
@@ -222,7 +222,7 @@ def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_pat
         )
     assert library.settings.background is None
     assert found(tmp_path / "lib", "red tram")[0] == "d"
-    assert search(library, Query("red tram", top=1), Words().space())[0].caption == "A red tram"
+    assert search(library, Query("red tram", top=1), Words().encoder())[0].caption == "A red tram"
 
 
 def test_all_words_beat_some_where_the_picture_is_a_little_farther():
@@ -245,7 +245,7 @@ def test_no_weak_match_stands_above_one_with_every_word(tmp_path):
     update(tmp_path / "lib", tmp_path / "photos", colours=Silent())
     library = open_library(tmp_path / "lib")
     for text in ("crumbshot", "Crumbshot of the bread"):
-        results = search(library, Query(text, anyway=True, top=13), Silent().space())
+        results = search(library, Query(text, anyway=True, top=13), Silent().encoder())
         levels = [LEVELS.index(result.match.level) for result in results]
         assert Path(results[0].image).stem == "bread-crumbshot"
         assert results[0].similarity < min(result.similarity for result in results[1:5])

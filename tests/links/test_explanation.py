@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.embed.document_space import bridge_space, shared_space
+from iconotext.embed.bridge import ConceptBridge
+from iconotext.embed.dual import SharedSpace
+from iconotext.embed.occlusion import LONGER, SHORTER, covered_cells
 from iconotext.errors import ImageError
+from iconotext.features import ImageFeatures
 from iconotext.features.concepts import centred
-from iconotext.features.regions import GRID
+from iconotext.features.regions import GRID, grid_boxes
 from iconotext.links import explanation
-from iconotext.links.explanation import Coverable, explain_links
-from iconotext.links.occlusion import LONGER, SHORTER, coverable_image, grid_windows
+from iconotext.links.explanation import Coverable, explain_links, grid_windows, trials
 from iconotext.links.word_spans import without, word_spans
 from iconotext.types import Link
 from tests.links.texts import encode
@@ -190,15 +192,19 @@ def encoded(pixels) -> bytes:
     return file.getvalue()
 
 
+def nothing(files) -> ImageFeatures:
+    return ImageFeatures(np.zeros((len(files), 2), np.float32), problems=(None,) * len(files))
+
+
 def seen(file: bytes, masks) -> list[np.ndarray]:
     """What is looked at when parts of a picture are covered."""
     pictures: list[np.ndarray] = []
 
     def look(files):
         pictures.extend(np.asarray(Pillow.open(io.BytesIO(bytes(f)))) for f in files)
-        return np.zeros((len(files), 2), np.float32)
+        return nothing(files)
 
-    coverable_image(file, look).vectors(np.array(masks, bool))
+    covered_cells(file, look).without(np.array(masks, bool))
     return pictures
 
 
@@ -226,14 +232,34 @@ def test_cells_cover_pictures_of_every_shape(size):
 
 def test_a_picture_that_is_not_there_is_told(tmp_path):
     with pytest.raises(ImageError, match=r"gone\.png"):
-        coverable_image(Path(tmp_path / "gone.png"), lambda files: np.zeros((len(files), 2), np.float32))
+        covered_cells(Path(tmp_path / "gone.png"), nothing)
 
 
 def test_boxes_and_trials_are_those_of_the_grid():
-    shown = coverable_image(encoded(np.zeros((9, 9, 3))), lambda files: np.zeros((len(files), 2), np.float32))
+    shown = covered_cells(encoded(np.zeros((9, 9, 3))), nothing)
     assert shown.boxes.shape == (GRID**2, 4)
     np.testing.assert_allclose(shown.boxes[7], [1 / 6, 1 / 6, 2 / 6, 2 / 6])
-    assert shown.trials.shape == (25, GRID**2)
+    assert trials(shown.boxes).shape == (25, GRID**2)
+
+
+@pytest.mark.parametrize(("count", "number"), [(3, 3), (2, 2), (1, 0)])
+def test_objects_are_left_out_each_in_turn_but_never_all(count, number):
+    found = trials(np.full((count, 4), 0.5, np.float32))
+    assert found.tolist() == np.eye(count, dtype=bool)[:number].tolist()
+
+
+def test_cells_of_a_grid_are_left_out_in_squares():
+    found = trials(grid_boxes())
+    assert found.shape == (25, 36)
+    assert set(found.sum(axis=1).tolist()) == {4}
+    assert np.flatnonzero(found[0]).tolist() == [0, 1, 6, 7]
+    assert (found.sum(axis=0) > 0).all()
+
+
+def test_as_many_objects_as_cells_are_no_grid():
+    boxes = grid_boxes().copy()
+    boxes[5] += 0.05
+    assert trials(boxes).shape == (36, 36)
 
 
 # --- The document stays as it is while a part of it changes.
@@ -245,14 +271,22 @@ def test_sentences_among_themselves_are_centred_as_ever(texts):
     np.testing.assert_array_equal(centred(vectors, vectors), centred(vectors))
 
 
+class Texts:
+    name, dim, space = "texts", 32, "own"
+
+    def encode(self, texts):
+        return encode(texts)
+
+
 def test_a_changed_sentence_meets_the_old_mean():
     texts = ["a cat", "a dog", "the rain"]
-    space = bridge_space(encode(texts), encode(["cat", "dog"]), encode, k=1)
-    old = encode(texts)
+    space, old = ConceptBridge(Texts(), ("cat", "dog"), 1), encode(texts)
     shifted = encode(["a bird"])[0] - 2 / 3 * old.mean(0)
-    np.testing.assert_allclose(space.sentences(["a bird"])[0], shifted / np.linalg.norm(shifted), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(space.sentences(texts), centred(old), atol=1e-6)
+    np.testing.assert_allclose(
+        space.sentences(encode(["a bird"]), old)[0], shifted / np.linalg.norm(shifted), rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(space.sentences(old, old), centred(old), atol=1e-6)
 
 
 def test_two_backbones_of_one_space_need_no_document():
-    np.testing.assert_array_equal(shared_space(encode).sentences(["a cat"]), encode(["a cat"]))
+    np.testing.assert_array_equal(SharedSpace(32).sentences(encode(["a cat"]), None), encode(["a cat"]))

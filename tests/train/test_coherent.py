@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from iconotext.embed.coherence import Coherence
 from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
-from iconotext.library.coherence import relation_probabilities
 from iconotext.recipe import load_recipe
 from iconotext.train import loop
 from iconotext.train import step as step_module
@@ -116,7 +116,7 @@ def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp
     batch = load_batch(prepared, recipe(), test, len(test), training=False, seed=[0])
     with torch.no_grad():
         texts, images, *_ = stored.model(batch.images, sentences=None, words=batch.words, lengths=batch.lengths)
-    every = relation_probabilities(stored, texts.numpy(), images.numpy())
+    every = Coherence(tuple(stored.relations), stored.model.coherence).probabilities(texts.numpy(), images.numpy())
     assert every.shape == (len(test), len(test), 4)
     own = every[np.arange(len(test)), np.arange(len(test))]
     labels = prepared.labels(test, stored.relations)
@@ -128,7 +128,9 @@ def test_the_relations_of_a_pair_are_those_of_the_layer_on_both_vectors(trained)
     stored = load_model(trained)
     rng = np.random.default_rng(0)
     texts, pictures = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in rng.normal(size=(2, 3, 16)))
-    found = relation_probabilities(stored, texts.astype(np.float32), pictures.astype(np.float32))
+    found = Coherence(tuple(stored.relations), stored.model.coherence).probabilities(
+        texts.astype(np.float32), pictures.astype(np.float32)
+    )
     assert stored.model.coherence is not None
     with torch.no_grad():
         for i in range(3):

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from iconotext.embed.folder import load_model, save_model
-from iconotext.embed.trained import load_trained
+from iconotext.encoder import load_encoder
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
-from iconotext.library.coherence import relation_probabilities
-from iconotext.library.space import load_space
-from iconotext.pipeline import Linker
 from iconotext.recipe import load_recipe
 from iconotext.train.prepare import prepared_key
 from iconotext.train.run import train
@@ -44,18 +41,17 @@ def test_only_the_module_is_trained_and_the_vectors_stay_those_of_the_encoder(mo
     stored = load_model(tmp_path / "model")
     assert {name for name, _ in stored.model.named_parameters()} == {
         "log_scale", "bias", "coherence.weight", "coherence.bias"}  # fmt: skip
-    space, dual = load_space(str(tmp_path / "model")), load_dual_encoder(str(models / "clip"))
+    encoder, dual = load_encoder(str(tmp_path / "model")), load_dual_encoder(str(models / "clip"))
     texts, files = ["a cat", "the dog on the mat"], [corpus.parent / "0.png", corpus.parent / "1.png"]
-    assert space.dim == 12
-    np.testing.assert_allclose(space.texts(texts), dual.text.encode(texts), atol=1e-5)
-    pictures, problems = space.pictures(files)
-    np.testing.assert_allclose(pictures, dual.image.encode(files).pooled, atol=1e-5)
-    assert problems == (None, None)
-    found = relation_probabilities(stored, space.texts(texts), pictures)
+    assert encoder.dim == 12
+    np.testing.assert_allclose(encoder.encode_sentences(texts), dual.text.encode(texts), atol=1e-5)
+    images = encoder.encode_images(files)
+    np.testing.assert_allclose(images.vectors, dual.image.encode(files).pooled, atol=1e-5)
+    assert images.problems == (None, None)
+    found = encoder.coherence.probabilities(encoder.encode_sentences(texts), images.vectors)
     assert found.shape == (2, 2, 1)
     assert (found[0] > found[1]).all()  # cats come with stories
-    linker = Linker.load(str(tmp_path / "model"))
-    assert linker.text.name == dual.text.name
+    assert encoder.text_backbone.name == dual.text.name
 
 
 def test_the_length_of_the_vectors_must_be_named(models, corpus, tmp_path):
@@ -83,14 +79,14 @@ def test_settings_of_which_nothing_would_be_learned_are_refused(models):
 def test_another_encoder_is_refused(models, corpus, tmp_path):
     train(recipe(models, "training.epochs=1"), [corpus], tmp_path / "model")
     with pytest.raises(FeatureError, match="was trained on the dual encoder"):
-        load_trained(tmp_path / "model", text="minilm", image=None, default_text="minilm")
+        load_encoder(str(tmp_path / "model"), text="minilm")
     weights = tmp_path / "model" / "weights.safetensors"
     stored = load_model(tmp_path / "model")
     save_model(tmp_path / "model", stored.recipe, stored.inputs, stored.model.state_dict(), vocabulary=None,
                backbones={"text": "other", "image": "other"}, relations=stored.relations)  # fmt: skip
     assert weights.is_file()
     with pytest.raises(FeatureError, match="text backbone other"):
-        load_space(str(tmp_path / "model"))
+        load_encoder(str(tmp_path / "model"))
 
 
 def test_frozen_and_projected_vectors_of_one_encoder_are_prepared_apart(models, corpus):

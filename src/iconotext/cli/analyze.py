@@ -123,16 +123,16 @@ def difficulty(
     """
     with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
+        from iconotext.encoder import load_bridge
         from iconotext.evaluate import read_results
-        from iconotext.evaluate.backbones import load_backbones
         from iconotext.papers.analyses.difficulty import explain
         from iconotext.papers.analyses.document_vectors import document_vectors
 
         settings = make_settings(DifficultySettings, parse_settings(set_ or [], DifficultySettings)[0])
         evaluation = read_results(results).evaluation
-        image, encode = load_backbones(
-            settings.image,
-            settings.text,
+        encoder = load_bridge(
+            image=settings.image,
+            text=settings.text,
             cache=settings.cache,
             word_vectors=settings.word_vectors,
             word_dim=settings.word_dim,
@@ -140,7 +140,7 @@ def difficulty(
         )
         scored = {each.id for each in evaluation.defined}
         documents = (each for each in read_corpus(corpus) if each.id in scored)
-        vectors = document_vectors(evaluation, progress(documents, total=len(scored), label="Encoding"), image, encode)
+        vectors = document_vectors(evaluation, progress(documents, total=len(scored), label="Encoding"), encoder)
         if vectors.left_out:
             names = ", ".join(vectors.left_out[:5])
             complain(f"{counted(len(vectors.left_out), 'document')} left out, because no picture can be read: {names}")

@@ -90,7 +90,7 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --set strengths=0.1,0.2 --json | jq .strength`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs, search_space
+        from iconotext.cli.evaluate_retrieval import encoded_pairs, retrieval_encoder
         from iconotext.evaluate.refinement_tuning import (
             FIGURE_FILE,
             SETTINGS_FILE,
@@ -99,7 +99,7 @@ def refinement(
             tune_refinement,
             write_tuning,
         )
-        from iconotext.evaluate.retrieval_scores import pair_probabilities, relation_probabilities_of, similarities
+        from iconotext.evaluate.retrieval_scores import pair_probabilities, similarities
         from iconotext.write import check_overwrite
 
         settings = make_settings(RefinementSettings, parse_settings(set_ or [], RefinementSettings)[0])
@@ -108,17 +108,16 @@ def refinement(
             for name in (FIGURE_FILE, SETTINGS_FILE):
                 check_overwrite(folder / name, force)
         chosen = _validation(corpus, split)
-        space = search_space(model, cache=settings.cache)
-        relations = relation_probabilities_of(space)
-        if relations is None:
+        encoder = retrieval_encoder(model, cache=settings.cache)
+        if encoder.coherence is None:
             raise SettingError(f"the model {model} tells no relations to refine by: train one with objective.coherence")
-        pairs = encoded_pairs(space, chosen)
+        pairs = encoded_pairs(encoder, chosen)
         if pairs.left_out:
             first = pairs.left_out[0]
             complain(f"{len(pairs.left_out)} left out, such as {first.id!r}, because {first.reason}")
         tuning = tune_refinement(
             similarities(pairs),
-            pair_probabilities(pairs, relations[0]),
+            pair_probabilities(pairs, encoder.coherence),
             pairs.image_of,
             strengths=settings.strengths if settings.strengths is not None else STRENGTHS,
             thresholds=settings.thresholds if settings.thresholds is not None else THRESHOLDS,

@@ -86,7 +86,7 @@ def study(
     - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, score_of, search_space
+        from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, retrieval_encoder, score_of
         from iconotext.papers.studies import create_study
         from iconotext.papers.studies.contenders import chosen_queries, contenders
         from iconotext.papers.studies.preference import pairs_needed, smallest_effect
@@ -98,10 +98,10 @@ def study(
         chosen = select(corpus, split)
         scores, encoded = [], []
         for model in (first, second):
-            space = search_space(model, cache=settings.cache)
-            pairs = encoded_pairs(space, chosen)
+            encoder = retrieval_encoder(model, cache=settings.cache)
+            pairs = encoded_pairs(encoder, chosen)
             encoded.append(pairs)
-            scores.append(score_of(space, pairs, refinement_of(model, space, None, None)))
+            scores.append(score_of(encoder, pairs, refinement_of(model, encoder, None, None)))
         _same(first, second, encoded)
         relations = list(dict.fromkeys(relation_name(name, encoded[0].relations) for name in relation or ()))
         queries = chosen_queries(encoded[0], relations=relations, count=count, seed=settings.seed)

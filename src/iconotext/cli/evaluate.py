@@ -308,16 +308,16 @@ def score(
 
 
 def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    from iconotext.evaluate.backbones import load_backbones
+    from iconotext.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     if set(linking.evidence) != {"picture"}:
         raise SettingError("object-detection uses the picture only: leave --evidence out")
     # K is chosen on other documents than those it is reported on, or not at all.
     validation = chosen.splits["validation"] if chosen.split in ("test", "train") else 0
-    image, encode = load_backbones(
-        linking.image,
-        linking.text,
+    encoder = load_bridge(
+        image=linking.image,
+        text=linking.text,
         cache=linking.cache,
         word_vectors=settings.word_vectors,
         word_dim=settings.word_dim,
@@ -326,8 +326,7 @@ def _object_detection(chosen: Selection, linking: LinkSettings, settings: Evalua
     detection = evaluate_object_detection(
         _with_warnings(progress(chosen.documents(), total=chosen.count, label="Evaluating")),
         progress(of_split(chosen.path, "validation"), total=validation, label="Choosing K") if validation else (),
-        image,
-        encode,
+        encoder,
         resamplings=settings.resamplings,
         seed=settings.seed,
     )

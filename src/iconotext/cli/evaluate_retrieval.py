@@ -17,11 +17,12 @@ from iconotext.errors import SettingError
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
+    from iconotext.embed.coherence import Coherence
+    from iconotext.encoder import Encoder
     from iconotext.evaluate.average_precision import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Figure, Retrieval, Score
     from iconotext.library.refinement import Refinement
-    from iconotext.library.space import SearchSpace
 
 
 class RetrievalSettings(BaseModel):
@@ -74,7 +75,7 @@ def evaluate_retrieval(
     """Measure and print.
 
     Args:
-        model: As for ``load_space``.
+        model: As for ``load_encoder``.
         corpus: Corpus file.
         split: Part of it.
         pool: Images in a pool.
@@ -87,7 +88,7 @@ def evaluate_retrieval(
         IconotextError: An option has no place here; model or corpus cannot be read; the pool is too large.
     """
     from iconotext.evaluate.retrieval import of_relations, rank_pools, retrieval
-    from iconotext.evaluate.retrieval_scores import refined, relation_probabilities_of, similarities
+    from iconotext.evaluate.retrieval_scores import refined, similarities
 
     if pool is None:
         raise SettingError("--refine is for retrieval: add --pool 500")
@@ -96,10 +97,10 @@ def evaluate_retrieval(
             raise SettingError(f"{name} is for links: leave it out, or leave out --pool")
     settings = make_settings(RetrievalSettings, parse_settings(set_, RetrievalSettings)[0])
     wanted = None if refine is None else parse_refinement(refine)
-    space = search_space(model, cache=settings.cache)
+    encoder = retrieval_encoder(model, cache=settings.cache)
     chosen = select(corpus, split)
-    refinement = refinement_of(model, space, refine, wanted)
-    pairs = encoded_pairs(space, chosen)
+    refinement = refinement_of(model, encoder, refine, wanted)
+    pairs = encoded_pairs(encoder, chosen)
 
     def found(score: Score) -> Found:
         draws = rank_pools(score, pairs.image_of, pool=pool, draws=settings.draws, seed=settings.seed)
@@ -108,10 +109,9 @@ def evaluate_retrieval(
         return Found(everything, of_relations(draws, pairs.labels, pairs.relations))
 
     plain, better = found(similarities(pairs)), None
-    relations = relation_probabilities_of(space)
-    if refinement is not None and relations is not None:
-        better = found(refined(pairs, relations[0], refinement))
-    precisions = relation_precision(space, pairs, settings)
+    if refinement is not None and encoder.coherence is not None:
+        better = found(refined(pairs, encoder.coherence, refinement))
+    precisions = relation_precision(encoder.coherence, pairs, settings)
     if as_json:
         printed = {
             "model": model,
@@ -131,22 +131,21 @@ def evaluate_retrieval(
         show(model, pool, pairs, plain, better, refinement, precisions)
 
 
-def search_space(model: str, *, cache: bool) -> SearchSpace:
-    """The space of a model, with features on disk or not.
+def retrieval_encoder(model: str, *, cache: bool) -> Encoder:
+    """The encoder of a model, with features on disk or not.
 
     Raises:
         FeatureError: There is no such model.
         SettingError: It is a baseline that has no vectors.
     """
-    from iconotext.features import FeatureCache
-    from iconotext.library.space import load_space
+    from iconotext.library.encode import library_encoder
 
     if model in ("random", "object-detection"):
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
-    return load_space(model, cache=FeatureCache() if cache else None)
+    return library_encoder(model, cache=cache)
 
 
-def encoded_pairs(space: SearchSpace, chosen: Selection) -> PairVectors:
+def encoded_pairs(encoder: Encoder, chosen: Selection) -> PairVectors:
     """The pairs of a selection as arrays, showing progress.
 
     Raises:
@@ -154,7 +153,7 @@ def encoded_pairs(space: SearchSpace, chosen: Selection) -> PairVectors:
     """
     from iconotext.evaluate.pair_vectors import pair_vectors
 
-    return pair_vectors(space, progress(chosen.documents(), total=chosen.count, label="Encoding"))
+    return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
 
 
 def parse_refinement(text: str) -> Refinement:
@@ -176,12 +175,12 @@ def parse_refinement(text: str) -> Refinement:
     return Refinement(strength, threshold)
 
 
-def refinement_of(model: str, space: SearchSpace, refine: str | None, wanted: Refinement | None) -> Refinement | None:
+def refinement_of(model: str, encoder: Encoder, refine: str | None, wanted: Refinement | None) -> Refinement | None:
     """The refinement that is asked for, else the one that stands in the model's folder; None without one.
 
     Args:
         model: Name or folder.
-        space: Of the model.
+        encoder: Of the model.
         refine: What was asked for, as it was written.
         wanted: What was asked for.
 
@@ -191,9 +190,8 @@ def refinement_of(model: str, space: SearchSpace, refine: str | None, wanted: Re
     """
     from iconotext.embed.folder import init_folder
     from iconotext.evaluate.refinement_tuning import read_refinement
-    from iconotext.evaluate.retrieval_scores import relation_probabilities_of
 
-    aware = relation_probabilities_of(space) is not None
+    aware = encoder.coherence is not None
     if wanted is not None and wanted.threshold and not aware:
         raise SettingError(f"--refine {refine}: the model {model} tells no relations to refine by")
     if wanted is None and aware:
@@ -201,31 +199,29 @@ def refinement_of(model: str, space: SearchSpace, refine: str | None, wanted: Re
     return wanted if wanted is not None and wanted.threshold else None
 
 
-def score_of(space: SearchSpace, pairs: PairVectors, refinement: Refinement | None) -> Score:
+def score_of(encoder: Encoder, pairs: PairVectors, refinement: Refinement | None) -> Score:
     """Similarities by the vectors of a model, refined or not."""
-    from iconotext.evaluate.retrieval_scores import refined, relation_probabilities_of, similarities
+    from iconotext.evaluate.retrieval_scores import refined, similarities
 
-    relations = relation_probabilities_of(space)
-    if refinement is None or relations is None:
+    if refinement is None or encoder.coherence is None:
         return similarities(pairs)
-    return refined(pairs, relations[0], refinement)
+    return refined(pairs, encoder.coherence, refinement)
 
 
 def relation_precision(
-    space: SearchSpace, pairs: PairVectors, settings: RetrievalSettings
+    coherence: Coherence | None, pairs: PairVectors, settings: RetrievalSettings
 ) -> tuple[RelationPrecision, ...]:
     """Average precision of the relations that the model tells and the corpus has labels for; () without any."""
     from iconotext.evaluate.average_precision import relation_precisions
-    from iconotext.evaluate.retrieval_scores import own_probabilities, relation_probabilities_of
+    from iconotext.evaluate.retrieval_scores import own_probabilities
 
-    told = relation_probabilities_of(space)
-    if told is None:
+    if coherence is None:
         return ()
-    probabilities, names = told
+    names = coherence.relations
     both = [name for name in names if name in pairs.relations]
     if not both:
         return ()
-    predicted = own_probabilities(pairs, probabilities)[:, [names.index(name) for name in both]]
+    predicted = own_probabilities(pairs, coherence)[:, [names.index(name) for name in both]]
     labels = pairs.labels[:, [pairs.relations.index(name) for name in both]]
     return relation_precisions(predicted, labels, both, resamplings=settings.resamplings, seed=settings.seed)
 

@@ -13,8 +13,8 @@ from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
+    from iconotext.encoder import Encoder
     from iconotext.library.search import Query, Result
-    from iconotext.library.space import SearchSpace
     from iconotext.library.store import Library
 
 INDENT = (0, 0, 0, 8)
@@ -100,25 +100,25 @@ def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
     from iconotext.embed.folder import init_folder
     from iconotext.evaluate.refinement_tuning import read_refinement
     from iconotext.features import FeatureCache
+    from iconotext.library.encode import library_encoder
     from iconotext.library.search import is_english
     from iconotext.library.search import search as search_library
-    from iconotext.library.space import load_space
     from iconotext.library.store import open_library
 
     cache = FeatureCache()
     library = open_library(path)
     relation_model = named_relation_model(library.settings.relations_from, cache)
-    space = load_space(library.settings.model, cache=cache)
-    refinement = read_refinement(init_folder(library.settings.model)) if space.stored is not None else None
+    encoder = library_encoder(library.settings.model)
+    refinement = read_refinement(init_folder(library.settings.model)) if encoder.coherence is not None else None
     if query.relation is not None:
-        query = replace(query, relation=named(query.relation, library, space))
-    results = search_library(library, query, space, relation_model, refinement)
+        query = replace(query, relation=named(query.relation, library, encoder))
+    results = search_library(library, query, encoder, relation_model, refinement)
     if query.text and relation_model is not None and not is_english(query.text):
         say("the sentence is not English, so the relation model, which reads English, says nothing of it", err=True)
     return query, results
 
 
-def named(relation: str, library: Library, space: SearchSpace) -> str:
+def named(relation: str, library: Library, encoder: Encoder) -> str:
     """The name of a relation that was typed.
 
     Raises:
@@ -127,7 +127,7 @@ def named(relation: str, library: Library, space: SearchSpace) -> str:
     from iconotext.library.search import told_relations
     from iconotext.relations import find_relation, relation_name
 
-    told = told_relations(library, space)
+    told = told_relations(library, encoder)
     return relation_name(relation, told) if told else find_relation(relation).name  # search says what is missing
 
 

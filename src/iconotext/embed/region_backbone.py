@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.embed.occlusion import ImageParts
 from iconotext.embed.regions import RegionBatch
 from iconotext.errors import FeatureError
 from iconotext.features.backbone import ImageFeatures, Picture
@@ -90,16 +92,13 @@ class RegionBackbone:
             encoded: FloatMatrix = self._model.encode_images(batch).numpy()
         return encoded
 
-    def encode_without(self, regions: Regions, left_out: NDArray[np.bool_]) -> FloatMatrix:
-        """One picture with some of its regions left out, again and again.
+    def parts(self, image: Image) -> ImageParts:
+        """An image of which regions, and the concepts seen there, can be left out; never all of them."""
+        regions = self.look([image])
+        return ImageParts(regions.boxes, partial(self._encode_without, regions))
 
-        Args:
-            regions: Of one picture, R.
-            left_out: (n, R), which regions are left out each time; never all.
-
-        Returns:
-            (n, dim).
-        """
+    def _encode_without(self, regions: Regions, left_out: NDArray[np.bool_]) -> ImageFeatures:
+        """One picture of R regions with some of them left out, n times: (n, R) bool to n rows."""
         parts = []
         for some in np.array_split(left_out, -(-len(left_out) // AT_ONCE)):
             trial, region = np.nonzero(~some)
@@ -115,4 +114,4 @@ class RegionBackbone:
                     )
                 )
             )
-        return np.concatenate(parts)
+        return ImageFeatures(np.concatenate(parts), problems=(None,) * len(left_out))

@@ -1,93 +1,118 @@
-"""A trained model together with what it was trained on."""
+"""A trained model as an encoder: together with the backbones, regions or table of features that it was trained on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.embed.backbone_encoder import BackboneEncoder
+from iconotext.embed.bridge import ConceptBridge
+from iconotext.embed.coherence import Coherence
+from iconotext.embed.image_source import ImageSource, looking_up_in, looking_with
+from iconotext.embed.joint import JointSpace, WordReader
+from iconotext.embed.space import MixedSpace
 from iconotext.errors import FeatureError
 from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
     from iconotext.embed.folder import StoredModel
-    from iconotext.embed.region_backbone import RegionBackbone
-    from iconotext.features.backbone import ImageBackbone, TextBackbone
-    from iconotext.features.feature_table import FeatureTable
+    from iconotext.embed.space import Space
+    from iconotext.features.backbone import TextBackbone
+    from iconotext.features.cache import FeatureCache
+
+CAPTIONS = "minilm"
+"""The text backbone that compares captions with sentences where the model itself reads words."""
 
 
-def load_trained(
-    folder: Path, *, text: str | None, image: str | None, default_text: str
-) -> tuple[StoredModel, TextBackbone, ImageBackbone | None, FeatureTable | RegionBackbone | None]:
-    """Load a model, its backbones, and where it does not look at pictures, the file it looks them up in.
+def trained_encoder(
+    folder: Path,
+    *,
+    name: str | None = None,
+    text: str | None = None,
+    image: str | None = None,
+    cache: FeatureCache | None = None,
+    stored: StoredModel | None = None,
+) -> BackboneEncoder:
+    """Load a trained model with its backbones, or where it does not look at pictures, the file it looks them up in.
 
     Args:
         folder: Of the model.
+        name: As the model was asked for; by default, the folder.
         text: Text backbone, None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
-        default_text: What compares captions with sentences where the model itself reads words.
-
-    Returns:
-        The model, the text backbone, and either the image backbone or the table.
+        cache: Where features are kept; None keeps none.
+        stored: What the folder holds, where it was read before.
 
     Raises:
         FeatureError: Something cannot be loaded, or a backbone is another one than in training.
     """
     from iconotext.embed.folder import load_model
-    from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
+    from iconotext.features import cached_text, load_text_backbone
+    from iconotext.features.fingerprint import folder_name
 
-    stored = load_model(folder)
+    stored = stored or load_model(folder)
     features = stored.recipe.features
     if stored.recipe.dual_encoder:
-        for side, other in {"text": text, "image": image}.items():
-            if other not in (None, features.text):
-                raise FeatureError(
-                    f"{folder}: was trained on the dual encoder {features.text}; {side}={other} is another"
-                )
-        both = load_dual_encoder(features.text)
-        _same(folder, stored, {"text": both.text.name, "image": both.image.name})
-        return stored, both.text, both.image, None
-    words = features.text == "words"
-    reading = load_text_backbone(default_text if words else text or features.text)
-    wanted = image or features.image
-    looking: ImageBackbone | None = None
-    table: FeatureTable | RegionBackbone | None = None
-    seen = features.image
+        reading, source = _dual(folder, stored, {"text": text, "image": image}, cache)
+    else:
+        reading = load_text_backbone(CAPTIONS if features.text == "words" else text or features.text)
+        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
+        source = _image_source(folder, stored, image or features.image, cache)
+    texts = reading if cache is None else cached_text(reading, cache)
+    uncached, own = reading, texts
+    if stored.vocabulary is not None and stored.recipe.words is not None:
+        longest = stored.recipe.words.max_tokens
+        uncached = own = WordReader(stored, stored.vocabulary, longest, folder_name(folder))
+    space: Space = JointSpace(stored)
+    if stored.recipe.linking.bridge:
+        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
+    layer = stored.model.coherence
+    coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
+    return BackboneEncoder(name or str(folder), texts, own, uncached, source, space, coherence, folder)
+
+
+def _dual(
+    folder: Path, stored: StoredModel, asked: Mapping[str, str | None], cache: FeatureCache | None
+) -> tuple[TextBackbone, ImageSource]:
+    """The two sides of the dual encoder that a model was trained on."""
+    from iconotext.features import load_dual_encoder
+
+    own = stored.recipe.features.text
+    for side, other in asked.items():
+        if other not in (None, own):
+            raise FeatureError(f"{folder}: was trained on the dual encoder {own}; {side}={other} is another")
+    both = load_dual_encoder(own)
+    _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
+    return both.text, looking_with(both.image, cache)
+
+
+def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+    """Where a model's features of images come from, checked to be those of its training."""
+    from iconotext.features import load_image_backbone
+
+    features = stored.recipe.features
     if features.image == "pixels":
         from iconotext.embed.network_backbone import NetworkBackbone
         from iconotext.features.fingerprint import folder_name
 
-        looking = NetworkBackbone(stored, folder_name(folder))
-    elif stored.recipe.regions:
-        regions, from_file = _regions(stored, folder, wanted)
-        looking, table = (None, regions) if from_file else (regions, None)
-        seen = regions.source.name
-    elif features.image.endswith(".npy"):
+        return looking_with(NetworkBackbone(stored, folder_name(folder)), cache)
+    if stored.recipe.regions:
+        return _regions(folder, stored, wanted, cache)
+    if features.image.endswith(".npy"):
         from iconotext.features.feature_table import load_feature_table
 
         if not Path(wanted).is_file():
             raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        table = load_feature_table(Path(wanted))
-    else:
-        looking = load_image_backbone(wanted)
-        seen = looking.name
-    used = {"text": "words" if words else reading.name}
-    if features.image != "pixels" and table is None:  # else another corpus has another file
-        used["image"] = seen
-    _same(folder, stored, used)
-    return stored, reading, looking, table
+        return looking_up_in(load_feature_table(Path(wanted)))
+    backbone = load_image_backbone(wanted)
+    _check_same(folder, stored, {"image": backbone.name})
+    return looking_with(backbone, cache)
 
 
-def _same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
-    """Raise where a side's backbone is another one than in training."""
-    for side, name in used.items():
-        trained = stored.backbones.get(side)
-        if trained != name:
-            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
-
-
-def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBackbone, bool]:
-    """What the model makes of regions, and whether they come from a file.
+def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+    """What a model makes of regions: of those that a detector finds, or of those in a file.
 
     Raises:
         FeatureError: The regions are of another length, or their concepts are others, than in training.
@@ -106,4 +131,16 @@ def _regions(stored: StoredModel, folder: Path, wanted: str) -> tuple[RegionBack
         raise FeatureError(
             f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
         )
-    return RegionBackbone(stored, source, f"{folder_name(folder)}/{source.name}"), is_region_file(Path(wanted))
+    backbone = RegionBackbone(stored, source, f"{folder_name(folder)}/{source.name}")
+    if is_region_file(Path(wanted)):  # another corpus has another file
+        return ImageSource(backbone.name, backbone.encode_images, backbone.parts, looks_up=True)
+    _check_same(folder, stored, {"image": source.name})
+    return replace(looking_with(backbone, cache), parts=backbone.parts)
+
+
+def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
+    """Raise where a side's backbone is another one than in training."""
+    for side, name in used.items():
+        trained = stored.backbones.get(side)
+        if trained != name:
+            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")

@@ -17,7 +17,7 @@ from iconotext.types import Document, Image
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.library.space import SearchSpace
+    from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 AT_ONCE = 512
@@ -99,14 +99,14 @@ def pairs_of(document: Document) -> Iterator[Pair | LeftOut]:
             yield Pair(identifier, document.sentences[sentence].text, picture, relations or {})
 
 
-def pair_vectors(space: SearchSpace, documents: Iterable[Document]) -> PairVectors:
+def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors:
     """Encode the pairs of a corpus.
 
     Pictures with the same bytes are one image, whatever they are called. A pair whose picture cannot be read is left
     out, and its picture is no candidate.
 
     Args:
-        space: Where texts and pictures meet.
+        encoder: Of texts and pictures.
         documents: May be a generator; of each, only texts, paths and labels stay in memory.
 
     Raises:
@@ -119,7 +119,7 @@ def pair_vectors(space: SearchSpace, documents: Iterable[Document]) -> PairVecto
     problems: list[str | None] = []
     pairs: list[Pair] = []
     image_of: list[int] = []
-    of_texts, of_images = [np.zeros((0, space.dim), np.float32)], [np.zeros((0, space.dim), np.float32)]
+    of_texts, of_images = [np.zeros((0, encoder.dim), np.float32)], [np.zeros((0, encoder.dim), np.float32)]
     for some in _batches(_pairs(documents, left_out)):
         known = len(pictures)
         for pair in some:
@@ -128,11 +128,11 @@ def pair_vectors(space: SearchSpace, documents: Iterable[Document]) -> PairVecto
                 pictures.append(pair.image)
             image_of.append(number)
         pairs += some
-        of_texts.append(space.texts([pair.text for pair in some]))
+        of_texts.append(encoder.encode_sentences([pair.text for pair in some]))
         if len(pictures) > known:
-            vectors, found = space.pictures([image.file for image in pictures[known:] if image.file is not None])
-            of_images.append(vectors)
-            problems += found
+            found = encoder.encode_images(pictures[known:])
+            of_images.append(found.vectors)
+            problems += found.problems
     readable = np.array([problem is None for problem in problems], np.bool_)
     good = readable[image_of] if image_of else np.zeros(0, np.bool_)
     for pair, number in zip(pairs, image_of, strict=True):

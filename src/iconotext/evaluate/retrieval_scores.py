@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +11,11 @@ from iconotext.library.refinement import Refinement, refine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.embed.coherence import Coherence
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
-    from iconotext.library.space import SearchSpace
 
     Floats = NDArray[np.floating]
-    Probabilities = Callable[[Floats, Floats], Floats]
-    """(Q, dim) vectors of texts and (N, dim) of images to (Q, N, R) probabilities of relations."""
 
 AT_ONCE = 64
 """Pairs whose own relations are predicted together."""
@@ -29,14 +26,14 @@ def similarities(pairs: PairVectors) -> Score:
     return lambda queries, images: pairs.texts[queries] @ pairs.images[images].T
 
 
-def pair_probabilities(pairs: PairVectors, probabilities: Probabilities) -> Score:
+def pair_probabilities(pairs: PairVectors, coherence: Coherence) -> Score:
     """(Q, N, R) probabilities of some pairs with some images, by number."""
-    return lambda queries, images: probabilities(pairs.texts[queries], pairs.images[images])
+    return lambda queries, images: coherence.probabilities(pairs.texts[queries], pairs.images[images])
 
 
-def refined(pairs: PairVectors, probabilities: Probabilities, refinement: Refinement) -> Score:
+def refined(pairs: PairVectors, coherence: Coherence, refinement: Refinement) -> Score:
     """The products of the vectors, those of hard queries multiplied by the confidence in the relations."""
-    plain, relations = similarities(pairs), pair_probabilities(pairs, probabilities)
+    plain, relations = similarities(pairs), pair_probabilities(pairs, coherence)
 
     def score(queries: NDArray[np.intp], images: NDArray[np.intp]) -> Floats:
         return refine(
@@ -49,21 +46,11 @@ def refined(pairs: PairVectors, probabilities: Probabilities, refinement: Refine
     return score
 
 
-def own_probabilities(pairs: PairVectors, probabilities: Probabilities) -> NDArray[np.float64]:
+def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.float64]:
     """(P, R) probabilities of the relations of each text with its own image."""
     parts = []
     for start in range(0, len(pairs.ids), AT_ONCE):
         some = slice(start, start + AT_ONCE)
-        found = np.asarray(probabilities(pairs.texts[some], pairs.images[pairs.image_of[some]]), np.float64)
+        found = np.asarray(coherence.probabilities(pairs.texts[some], pairs.images[pairs.image_of[some]]), np.float64)
         parts.append(found[np.arange(len(found)), np.arange(len(found))])
     return np.concatenate(parts)
-
-
-def relation_probabilities_of(space: SearchSpace) -> tuple[Probabilities, tuple[str, ...]] | None:
-    """What the model of a space predicts of relations, and their names; None for a model that knows none."""
-    stored = space.stored
-    if stored is None or not stored.relations:
-        return None
-    from iconotext.library.coherence import relation_probabilities
-
-    return lambda texts, images: relation_probabilities(stored, texts, images), tuple(stored.relations)

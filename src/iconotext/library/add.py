@@ -16,7 +16,7 @@ from pathlib import Path
 from iconotext.features.cores import usable_cores
 from iconotext.images import inspect
 from iconotext.library.commit import Change, commit, with_places
-from iconotext.library.encode import Encoder
+from iconotext.library.encode import Intake
 from iconotext.library.files import Found, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, Said, clean
 from iconotext.library.ledger import Entry, Ledger
@@ -39,7 +39,7 @@ writes everything anew."""
 
 
 def add_files(
-    library: Library, ledger: Ledger, files: Iterable[Found], encoder: Encoder, report: Report
+    library: Library, ledger: Ledger, files: Iterable[Found], intake: Intake, report: Report
 ) -> Iterator[Found]:
     """Add files; yields each when it is in the library, or known to have nothing for it.
 
@@ -47,7 +47,7 @@ def add_files(
         library: Where to.
         ledger: Of this library, held by the caller.
         files: As ``find_files`` gives them.
-        encoder: How they become what the library stores.
+        intake: How they become what the library stores.
         report: Is filled.
 
     Raises:
@@ -59,17 +59,17 @@ def add_files(
             named = [file for file in some if _has_text_name(file, report)]
             old = {file: ledger.get(str(file.path)) for file in named}
             pictures = [file for file in named if file.kind == "picture"]
-            changes = pool.map(lambda file, old=old: _image(file, old[file], encoder, report), pictures)
+            changes = pool.map(lambda file, old=old: _image(file, old[file], intake, report), pictures)
             waiting = [change for change in changes if change is not None]
             due = time.monotonic() + SECONDS
             for file in named:
                 if file.kind == "document":
-                    change = _document(file, old[file], encoder, report)
+                    change = _document(file, old[file], intake, report)
                     waiting += [change] if change is not None else []
                 if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
-                    commit(library, ledger, waiting, encoder, report)
+                    commit(library, ledger, waiting, intake, report)
                     waiting, due = [], time.monotonic() + SECONDS
-            commit(library, ledger, waiting, encoder, report)
+            commit(library, ledger, waiting, intake, report)
             batches += 1
             if batches == tidy_after:
                 library.tidy()
@@ -148,9 +148,9 @@ def _has_text_name(file: Found, report: Report) -> bool:
     return False
 
 
-def _image(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> Change | None:
+def _image(file: Found, old: Entry | None, intake: Intake, report: Report) -> Change | None:
     """What has changed about a picture's file; None if nothing has."""
-    path, settings = str(file.path), encoder.looked_at(file)
+    path, settings = str(file.path), intake.looked_at(file)
     state = file_state(file.path) or ""
     if old is not None and old.problem is None and (old.state, old.settings) == (state, settings):
         report.unchanged += 1
@@ -172,9 +172,9 @@ def _image(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> 
     return Change(path, old, Entry(path, state, settings, (digest,)), [arrival])
 
 
-def _document(file: Found, old: Entry | None, encoder: Encoder, report: Report) -> Change | None:
+def _document(file: Found, old: Entry | None, intake: Intake, report: Report) -> Change | None:
     """What has changed about a document; None if neither it nor a picture that it shows has."""
-    path, settings, asked = str(file.path), encoder.looked_at(file), encoder.asked_of(file.path)
+    path, settings, asked = str(file.path), intake.looked_at(file), intake.asked_of(file.path)
     if old is not None and old.problem is None and old.settings == settings and _is_current(file.path, old.state):
         report.unchanged += 1
         return None
@@ -183,7 +183,7 @@ def _document(file: Found, old: Entry | None, encoder: Encoder, report: Report) 
     pictures: dict[str, str | None] = {}
     kept: set[str] = set()
     missing, number, problem = False, 0, None
-    for linked in encoder.link(file.path, file.folder, asked):
+    for linked in intake.link(file.path, file.folder, asked):
         if isinstance(linked, Failure):
             problem = encodable(str(linked.error).removeprefix(f"{path}: "))
             report.failures.append((path, problem))

@@ -10,7 +10,7 @@ from iconotext.library.match import LEAST_DEVIATION, Background
 from iconotext.library.store import Library
 
 if TYPE_CHECKING:
-    from iconotext.library.space import SearchSpace
+    from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 SENTENCES = 160
@@ -20,18 +20,18 @@ IMAGES = 2000
 """Pictures of a large library that are looked at; any two thousand give the same to the second digit."""
 
 
-def made_up_sentences(space: SearchSpace) -> FloatMatrix:
+def made_up_sentences(encoder: Encoder) -> FloatMatrix:
     """(160, dim) vectors of short sentences about things of all kinds."""
     from iconotext.features import imagenet_classes
 
     draw = np.random.default_rng(0)
     names = [imagenet_classes()[i] for i in sorted(draw.choice(len(imagenet_classes()), SENTENCES, replace=False))]
-    return space.texts([f"A photograph of {name.split(',')[0]}." for name in names])
+    return encoder.encode_sentences([f"A photograph of {name.split(',')[0]}." for name in names])
 
 
-def measure_background(library: Library, space: SearchSpace) -> Background:
+def measure_background(library: Library, encoder: Encoder) -> Background:
     """The cosines of made-up sentences with what a library holds."""
-    sentences = made_up_sentences(space)
+    sentences = made_up_sentences(encoder)
     some = library.some(IMAGES)
     images = np.stack([item.vector for item in some])
     said = [item.said for item in some if item.said is not None]

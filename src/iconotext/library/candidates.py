@@ -25,7 +25,7 @@ from iconotext.library.store import Library, one_of
 from iconotext.links.words import stems
 
 if TYPE_CHECKING:
-    from iconotext.library.space import SearchSpace
+    from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 WITH_WORDS = 100
@@ -58,7 +58,7 @@ class Candidates:
 
 def find_candidates(
     library: Library,
-    space: SearchSpace,
+    encoder: Encoder,
     vector: FloatMatrix,
     n: int,
     *,
@@ -70,7 +70,7 @@ def find_candidates(
 
     Args:
         library: Where to look.
-        space: Of the library.
+        encoder: Of the library.
         vector: (dim,) of what is searched for, of length 1.
         n: At least so many, where there are.
         sentence: It, where what is said of the pictures counts; None for a search by picture.
@@ -87,7 +87,7 @@ def find_candidates(
     relevance = library.matching(words, n, where=where)
     near += library.near(relevance.keys() - digests, vector)
     relevance |= library.matching(words, len(digests), where=one_of("digest", sorted(digests)))
-    background = library.settings.background or measure_background(library, space)
+    background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
         np.array([np.nan if each.said is None else (each.said @ vector).max() for each in near], np.float32),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.library.encode import Encoder
+from iconotext.library.encode import Intake
 from iconotext.library.items import Arrival, Item, Place
 from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.match import said_of
@@ -50,7 +50,7 @@ class Change:
     kept: frozenset[str] = frozenset()
 
 
-def commit(library: Library, ledger: Ledger, changes: Sequence[Change], encoder: Encoder, report: Report) -> None:
+def commit(library: Library, ledger: Ledger, changes: Sequence[Change], intake: Intake, report: Report) -> None:
     """Bring changes into the library and the ledger."""
     if not changes:
         return
@@ -60,7 +60,7 @@ def commit(library: Library, ledger: Ledger, changes: Sequence[Change], encoder:
     ledger.put(Entry(change.path, "", "", _digests(change)) for change in changes)
     stored = library.items(before | set(arrivals))
     kept = {change.path: change.kept for change in changes}
-    problems = _write(library, stored, arrivals, kept, encoder, report)
+    problems = _write(library, stored, arrivals, kept, intake, report)
     ledger.put(_settled(change, stored, problems) for change in changes)
 
 
@@ -108,7 +108,7 @@ def _write(
     stored: dict[str, Item],
     arrivals: dict[str, Arrival],
     kept: Mapping[str, Set[str]],
-    encoder: Encoder,
+    intake: Intake,
     report: Report,
 ) -> dict[str, str]:
     """Write what the changed files bring and take; returns the problems of pictures by digest.
@@ -118,13 +118,13 @@ def _write(
         stored: What it has of the pictures in question.
         arrivals: What the files bring.
         kept: The files: places that they brought in earlier are replaced, but not those with these addresses.
-        encoder: How to encode.
+        intake: How to encode.
         report: Is filled.
     """
-    stale = {digest for digest, item in stored.items() if item.relation_model != encoder.relation_name}
+    stale = {digest for digest, item in stored.items() if item.relation_model != intake.relation_name}
     # A stale one that cannot be encoded at present stays as it is: it is in neither ``items`` nor ``fresh``.
     items = {digest: item for digest, item in stored.items() if digest not in arrivals or digest not in stale}
-    fresh, problems = _encoded([a for digest, a in arrivals.items() if digest not in items], encoder)
+    fresh, problems = _encoded([a for digest, a in arrivals.items() if digest not in items], intake)
     report.encoded += len(fresh)
     items |= fresh
     for digest, problem in problems.items():
@@ -135,7 +135,7 @@ def _write(
         was = stored[digest].places if digest in stored else ()
         places = [place for place in was if _stays(place, kept)]
         if arrival is not None:
-            places += _related(arrival.places, item, encoder)
+            places += _related(arrival.places, item, intake)
         now = replace(item, places=tuple(sorted(places, key=_order)))
         if arrival is not None:
             now = replace(now, date=min(filter(None, (item.date, arrival.date)), default=None), taken=arrival.taken)
@@ -146,7 +146,7 @@ def _write(
             insert.append(now)
         elif digest in fresh or _kept(now) != (was, *_kept(item)[1:]):
             update.append(now)
-    said = _said([*insert, *update], encoder)
+    said = _said([*insert, *update], intake)
     library.insert([replace(item, said=said[item.digest]) for item in insert])
     library.update([replace(item, said=said[item.digest]) for item in update])
     library.remove(remove)
@@ -167,21 +167,21 @@ def _kept(item: Item) -> tuple[object, ...]:
     return item.places, item.date, item.taken, item.thumbnail
 
 
-def _said(items: Sequence[Item], encoder: Encoder) -> dict[str, FloatMatrix | None]:
+def _said(items: Sequence[Item], intake: Intake) -> dict[str, FloatMatrix | None]:
     """(texts, dim) vectors of what is said of pictures, by digest; None where nothing is."""
     texts = {item.digest: said_of(item.places) for item in items}
     several = list(dict.fromkeys(text for some in texts.values() for text in some))
-    vectors = dict(zip(several, encoder.space.texts(several), strict=True)) if several else {}
+    vectors = dict(zip(several, intake.encoder.encode_sentences(several), strict=True)) if several else {}
     return {digest: np.stack([vectors[t] for t in some]) if some else None for digest, some in texts.items()}
 
 
-def _encoded(arrivals: Sequence[Arrival], encoder: Encoder) -> tuple[dict[str, Item], dict[str, str]]:
+def _encoded(arrivals: Sequence[Arrival], intake: Intake) -> tuple[dict[str, Item], dict[str, str]]:
     """Items without places by digest, and the problems of those that cannot be read."""
     if not arrivals:
         return {}, {}
     items: dict[str, Item] = {}
     problems: dict[str, str] = {}
-    found = encoder.encode([arrival.picture for arrival in arrivals])
+    found = intake.encode([arrival.picture for arrival in arrivals])
     for n, (arrival, problem) in enumerate(zip(arrivals, found.problems, strict=True)):
         vector = found.vectors[n]
         if problem is not None or not np.isfinite(vector).all() or not vector.any():
@@ -189,16 +189,16 @@ def _encoded(arrivals: Sequence[Arrival], encoder: Encoder) -> tuple[dict[str, I
             problems[arrival.digest] = encodable((problem or "it has no features").removeprefix(where))
             continue
         offsets = None if found.offsets is None else found.offsets[n]
-        items[arrival.digest] = Item(arrival.digest, (), arrival.date, vector, offsets, encoder.relation_name)
+        items[arrival.digest] = Item(arrival.digest, (), arrival.date, vector, offsets, intake.relation_name)
     return items, problems
 
 
-def _related(places: Sequence[Place], item: Item, encoder: Encoder) -> list[Place]:
+def _related(places: Sequence[Place], item: Item, intake: Intake) -> list[Place]:
     """Places with the relations between the picture and what their documents say of it."""
     texts = sorted({text for place in places if (text := _english(place))})
-    if encoder.relation_model is None or item.offsets is None or not texts:
+    if intake.relation_model is None or item.offsets is None or not texts:
         return list(places)
-    odds = dict(zip(texts, encoder.relation_model.text_logits(texts) + item.offsets, strict=True))
+    odds = dict(zip(texts, intake.relation_model.text_logits(texts) + item.offsets, strict=True))
     return [
         replace(place, relations=tuple(round(float(x), 4) for x in odds[text])) if (text := _english(place)) else place
         for place in places

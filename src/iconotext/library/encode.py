@@ -14,11 +14,11 @@ from iconotext.read import Failure
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
+    from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone, Picture
     from iconotext.library.files import Found
     from iconotext.library.relations import RelationModel
-    from iconotext.library.space import SearchSpace
     from iconotext.types import FloatMatrix
 
     Asked = Mapping[str, Any]
@@ -41,20 +41,20 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Encoder:
+class Intake:
     """How files become what a library stores.
 
     Attributes:
-        space: The space of the library.
+        encoder: Of the library.
         link: Reads and links a document: its file, the folder that was named (None where the file itself was), and
             the settings of reading and linking that were asked for.
         asked: Those settings, by the path that they were asked for; they hold for what lies below, too. When they
             change, documents are read again.
         relation_model: None stores no relations.
-        pooled: The default image backbone, which the relation model knows; needed where the space has another one.
+        pooled: The default image backbone, which the relation model knows; needed where the encoder has another one.
     """
 
-    space: SearchSpace
+    encoder: Encoder
     link: Link
     asked: Mapping[str, Asked] = field(default_factory=dict)
     relation_model: RelationModel | None = None
@@ -75,23 +75,12 @@ class Encoder:
         return json.dumps([FORMAT, self.relation_name, *asked], sort_keys=True)
 
     def encode(self, pictures: Sequence[Picture]) -> Encoded:
-        """Encode pictures, files or bytes.
-
-        Raises:
-            FeatureError: There is a relation model, and nothing that sees pictures as it does.
-        """
-        space = self.space
+        """Encode pictures, files or bytes."""
+        found = self.encoder.encode_images(pictures)
         if self.relation_model is None:
-            vectors, problems = space.pictures(pictures)
-            return Encoded(vectors, None, problems)
-        if self.pooled is None:
-            if space.look is None:
-                raise FeatureError(f"{space.name}: its image features are not those that the relation model knows")
-            vectors, features = space.look(pictures)
-        else:
-            vectors, _ = space.pictures(pictures)
-            features = self.pooled.encode(pictures)
-        return Encoded(vectors, self.relation_model.image_offsets(features.pooled), features.problems)
+            return Encoded(found.vectors, None, found.problems)
+        features = found.features if self.pooled is None else self.pooled.encode(pictures)
+        return Encoded(found.vectors, self.relation_model.image_offsets(features.pooled), features.problems)
 
 
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
@@ -99,11 +88,34 @@ def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
     return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
 
 
-def default_pooled(space: SearchSpace, cache: FeatureCache | None = None) -> ImageBackbone | None:
-    """What ``Encoder.pooled`` must be beside a space: nothing where the space itself sees with the default backbone."""
+def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> ImageBackbone | None:
+    """What ``Intake.pooled`` must be: nothing where the encoder itself looks with the default backbone."""
     from iconotext.features import cached_image, load_image_backbone
 
     backbone = load_image_backbone()
-    if space.look is not None and space.sees == backbone.name:
+    if encoder.image_source.name == backbone.name:
         return None
     return backbone if cache is None else cached_image(backbone, cache)
+
+
+def library_encoder(model: str, *, cache: bool = True) -> Encoder:
+    """The encoder that a library is made with, or searched with.
+
+    Args:
+        model: As for ``load_encoder``.
+        cache: Whether features are kept on disk.
+
+    Raises:
+        FeatureError: There is no such model, or it looks its images up in a table instead of looking at them.
+    """
+    from iconotext.encoder import load_encoder
+
+    if Path(model).is_absolute() and not Path(model).exists():
+        raise FeatureError(
+            f"{model}: the model's folder is gone; where it was moved, tell the library that was made with it:"
+            " `iconotext library add LIB --model FOLDER`"
+        )
+    encoder = load_encoder(model, cache=cache)
+    if encoder.image_source.looks_up:
+        raise FeatureError(f"{model}: looks pictures up in a table of features; a library needs one that sees them")
+    return encoder

@@ -19,7 +19,7 @@ from iconotext.library.settings import IndexSettings
 from iconotext.library.store import TOP, Library
 
 if TYPE_CHECKING:
-    from iconotext.library.space import SearchSpace
+    from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 ABOVE = 50_000
@@ -83,16 +83,16 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     return index
 
 
-def index_queries(library: Library, space: SearchSpace) -> FloatMatrix:
+def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
     """Queries to try an index with: short sentences, and a quarter as many pictures as they are in the library."""
     draw, several = np.random.default_rng(0), SENTENCES // 4
-    texts = made_up_sentences(space)
+    texts = made_up_sentences(encoder)
     wanted = set(draw.choice(library.count(), min(several, library.count()), replace=False).tolist())
     pictures, row = [], 0
     for _, vectors in library.vectors():
         pictures += [vectors[i - row] for i in range(row, row + len(vectors)) if i in wanted]
         row += len(vectors)
-    return np.vstack([texts, np.array(pictures, np.float32).reshape(-1, space.dim)])
+    return np.vstack([texts, np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
 def _settings(partitions: int) -> list[tuple[int, int]]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import find_candidates
-from iconotext.library.coherence import relation_probabilities
 from iconotext.library.filters import Filters
 from iconotext.library.items import Place, Said
 from iconotext.library.match import Match
@@ -26,7 +25,7 @@ from iconotext.links.relations import LANGUAGE
 from iconotext.read.sentences import detect_language
 
 if TYPE_CHECKING:
-    from iconotext.library.space import SearchSpace
+    from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 CANDIDATES = 200
@@ -119,7 +118,7 @@ class Result:
 def search(
     library: Library,
     query: Query,
-    space: SearchSpace,
+    encoder: Encoder,
     relation_model: RelationModel | None = None,
     refinement: Refinement | None = None,
 ) -> list[Result]:
@@ -133,7 +132,7 @@ def search(
     Args:
         library: Where to look.
         query: What to look for.
-        space: The space of the library's model.
+        encoder: Of the library's model.
         relation_model: The one that the library was made with; None searches without relations.
         refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
             applied to sentences for which no relation is wanted.
@@ -143,7 +142,7 @@ def search(
         ImageError: The picture to be like cannot be read.
         SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
     """
-    check_models(library, query, space, relation_model)
+    check_models(library, query, encoder, relation_model)
     if library.count() == 0:
         raise LibraryError(
             f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
@@ -153,20 +152,22 @@ def search(
         odds = relation_model.text_logits([query.text])[0]
     wanted = query.relation
     column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
-    refines = refinement is not None and wanted is None and query.text is not None and _coherent(space)
+    refines = refinement is not None and wanted is None and query.text is not None and encoder.coherence is not None
     found = find_candidates(
         library,
-        space,
-        _vector(query, space),
+        encoder,
+        _vector(query, encoder),
         max(query.top, CANDIDATES if wanted is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
-        vectors=_coherent(space),
+        vectors=encoder.coherence is not None,
     )
     near, similarities = found.near, found.scores
-    told = _told(query, near, space)
+    told = _told(query, near, encoder)
     known = [
-        _known(probabilities(odds, each.offsets, _own(each.places, query.filters.folder, column)), row, library, space)
+        _known(
+            probabilities(odds, each.offsets, _own(each.places, query.filters.folder, column)), row, library, encoder
+        )
         for each, row in zip(near, told, strict=True)
     ]
     scores, chances = similarities, np.zeros(len(near), np.float32)
@@ -192,9 +193,9 @@ def has_good_match(results: Sequence[Result]) -> bool:
     return any(result.match is None or result.match.level != "weak" for result in results)
 
 
-def told_relations(library: Library, space: SearchSpace) -> tuple[str, ...]:
+def told_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
     """The relations that a search can tell: those of the library's relation model, and of a coherence-aware model."""
-    own = () if space.stored is None else tuple(space.stored.relations)
+    own = () if encoder.coherence is None else encoder.coherence.relations
     return tuple(dict.fromkeys((*library.settings.relations, *own)))
 
 
@@ -203,9 +204,7 @@ def is_english(text: str) -> bool:
     return detect_language(text) == LANGUAGE
 
 
-def check_models(
-    library: Library, query: Query, space: SearchSpace, relation_model: RelationModel | None = None
-) -> None:
+def check_models(library: Library, query: Query, encoder: Encoder, relation_model: RelationModel | None = None) -> None:
     """See that a library can be asked this with these models.
 
     Raises:
@@ -218,10 +217,10 @@ def check_models(
             f"{library.path}: made by an earlier version, which did not search words; bring it up to date with:"
             f" iconotext library add {library.path}"
         )
-    if settings.space != space.name:
+    if settings.space != encoder.fingerprint:
         raise LibraryError(
-            f"{library.path}: made with the model {settings.space}, and this is {space.name}: use the one it was made"
-            " with, or make a new library"
+            f"{library.path}: made with the model {settings.space}, and this is {encoder.fingerprint}: use the one"
+            " it was made with, or make a new library"
         )
     if query.text is None and query.picture is None:
         raise SettingError("nothing to search for: give a sentence, or a picture with picture=...")
@@ -229,8 +228,8 @@ def check_models(
         raise SettingError("the sentence is empty: say what the picture should show")
     if query.relation is None:
         return
-    own = space.stored.relations if space.stored is not None else ()
-    told = told_relations(library, space)
+    own = () if encoder.coherence is None else encoder.coherence.relations
+    told = told_relations(library, encoder)
     if not told:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
     if query.relation not in told:
@@ -244,49 +243,44 @@ def check_models(
         )
 
 
-def _vector(query: Query, space: SearchSpace) -> FloatMatrix:
-    """The query in the space: of a sentence, of a picture, or half way between the two."""
+def _vector(query: Query, encoder: Encoder) -> FloatMatrix:
+    """The query as a vector: of a sentence, of a picture, or half way between the two."""
     parts = []
     if query.text is not None:
-        parts.append(space.texts([query.text])[0])
+        parts.append(encoder.encode_sentences([query.text])[0])
     if query.picture is not None:
-        vectors, problems = space.pictures([query.picture])
-        if problems[0] is not None:
-            raise ImageError(problems[0])
-        parts.append(vectors[0])
+        found = encoder.encode_images([query.picture])
+        if (problem := found.problems[0]) is not None:
+            raise ImageError(problem)
+        parts.append(found.vectors[0])
     vector = np.sum(parts, axis=0)
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / length if length else vector, np.float32)
 
 
-def _told(query: Query, near: Sequence[Near], space: SearchSpace) -> list[FloatMatrix | None]:
+def _told(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
     """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
-    if not near or query.text is None or space.stored is None or not space.stored.relations:
+    if not near or query.text is None or encoder.coherence is None:
         return [None] * len(near)
     pictures = np.stack([found.vector for found in near if found.vector is not None])
-    return list(relation_probabilities(space.stored, space.texts([query.text]), pictures)[0])
+    return list(encoder.coherence.probabilities(encoder.encode_sentences([query.text]), pictures)[0])
 
 
 def _known(
-    witnessed: FloatMatrix | None, told: FloatMatrix | None, library: Library, space: SearchSpace
+    witnessed: FloatMatrix | None, told: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
     """Relation to probability: the relation model's, and where a coherence-aware model has its word, that one's."""
     known: dict[str, float] = {}
     if witnessed is not None:
         known |= zip(library.settings.relations, map(float, witnessed), strict=True)
-    if told is not None and space.stored is not None:
-        known |= zip(space.stored.relations, map(float, told), strict=True)
+    if told is not None and encoder.coherence is not None:
+        known |= zip(encoder.coherence.relations, map(float, told), strict=True)
     return known
 
 
 def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
     """Whether a relation model is the one that the library was made with."""
     return relation_model.name == library.settings.relation_model
-
-
-def _coherent(space: SearchSpace) -> bool:
-    """Whether the model of a space tells relations itself."""
-    return space.stored is not None and bool(space.stored.relations)
 
 
 def _within(places: Sequence[Place], folder: str | None) -> list[Place]:

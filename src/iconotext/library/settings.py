@@ -44,7 +44,7 @@ class LibrarySettings:
     """What a library is: the content of ``library.json``.
 
     Attributes:
-        model: What ``load_space`` is given for it.
+        model: What ``library_encoder`` is given for it.
         space: Name of the space, which its vectors belong to.
         dim: Length of a vector.
         relation_model: Name of the relation model that its offsets come from; None without one.

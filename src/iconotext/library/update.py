@@ -12,7 +12,7 @@ from iconotext.errors import LibraryError
 from iconotext.images import inspect
 from iconotext.library.add import add_files, remove_gone, restore_ledger, take_out
 from iconotext.library.background import measure_background
-from iconotext.library.encode import Encoder, asked_of, default_pooled
+from iconotext.library.encode import Intake, asked_of, default_pooled, library_encoder
 from iconotext.library.files import Found, file_kind, find_files
 from iconotext.library.index import ABOVE, build_index, index_queries, needs_index
 from iconotext.library.ledger import held_ledger
@@ -23,10 +23,10 @@ from iconotext.read.web.page import is_address
 from iconotext.types import Image
 
 if TYPE_CHECKING:
+    from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
     from iconotext.library.encode import Asked, Link
     from iconotext.library.relations import RelationModel
-    from iconotext.library.space import SearchSpace
 
     Watch = Callable[[Iterator[Found], int], Iterable[Found]]
 
@@ -41,7 +41,7 @@ def update_library(
     relation_model: RelationModel | None = None,
     relations_from: str = "default",
     cache: FeatureCache | None = None,
-    load: Callable[[str], SearchSpace] | None = None,
+    load: Callable[[str], Encoder] | None = None,
     watch: Watch | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Report:
@@ -50,15 +50,15 @@ def update_library(
     Args:
         path: Folder of the library.
         paths: Pictures, documents, folders of both; without any, those that were added before.
-        link: Reads and links a document; see ``Encoder``.
-        model: As for ``load_space``: of a new library, by default ``default``. One that is there keeps its own; this
+        link: Reads and links a document; see ``Intake``.
+        model: As for ``load_encoder``: of a new library, by default ``default``. One that is there keeps its own; this
             is then where that lies now.
         asked: Settings of reading and linking for these paths, which JSON can say; remembered, and given to ``link``
             in this run and in later ones.
         relation_model: Tells the relations; None stores none.
         relations_from: Where that model is, for those who search: ``default``, a folder, ``none``.
         cache: Where features are kept.
-        load: Loads the space of a model, by default ``load_space`` with the cache.
+        load: Loads the encoder of a model, by default ``library_encoder``.
         watch: Passes the files on as they are done, of so many; for a progress bar.
         say: Is told what takes long and is no file.
 
@@ -79,33 +79,31 @@ def update_library(
     there = {root: None for root in roots if os.path.exists(root)}
     files = list(find_files(there, leave_out=path, unread=unread))
     with held_ledger(path) as ledger:
-        library, space = _opened(
-            path, model, relation_model, relations_from, load or (lambda name: _load_space(name, cache))
-        )
+        library, encoder = _opened(path, model, relation_model, relations_from, load or library_encoder)
         library.upgrade()
         restore_ledger(library, ledger)
         _remember(library, [root.resolve() for root in roots], asked or {})
-        pooled = default_pooled(space, cache) if relation_model is not None else None
-        encoder = Encoder(space, link, library.settings.asked, relation_model, pooled)
+        pooled = default_pooled(encoder, cache) if relation_model is not None else None
+        intake = Intake(encoder, link, library.settings.asked, relation_model, pooled)
         report = Report(failures=[(str(folder), f"cannot be listed: {why}") for folder, why in unread])
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
             if root not in there
         ]
-        done = add_files(library, ledger, files, encoder, report)
+        done = add_files(library, ledger, files, intake, report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
         remove_gone(library, ledger, [root.resolve() for root in there], report)
         if report.added or report.removed or report.encoded:
             library.tidy()
         if library.count() and (report.added or report.encoded or library.settings.background is None):
-            library.save(background=measure_background(library, space))
+            library.save(background=measure_background(library, encoder))
         _drop_index(library)
         if needs_index(library):
             if say is not None:
                 say(f"making the index of {library.count():,} pictures, and trying it out")
-            build_index(library, index_queries(library, space))
+            build_index(library, index_queries(library, encoder))
     return report
 
 
@@ -190,22 +188,22 @@ def _opened(
     model: str | None,
     relation_model: RelationModel | None,
     relations_from: str,
-    load: Callable[[str], SearchSpace],
-) -> tuple[Library, SearchSpace]:
-    """The library, made if need be, and its space."""
+    load: Callable[[str], Encoder],
+) -> tuple[Library, Encoder]:
+    """The library, made if need be, and its encoder."""
     named = None if model is None else _lasting(model)
     if not is_library(path):
-        space = load(named or "default")
-        settings = LibrarySettings(named or "default", space.name, space.dim)
+        encoder = load(named or "default")
+        settings = LibrarySettings(named or "default", encoder.fingerprint, encoder.dim)
         library = create_library(path, settings)
     else:
         library = open_library(path)
-        space = load(named or library.settings.model)
-        if space.name != library.settings.space:
+        encoder = load(named or library.settings.model)
+        if encoder.fingerprint != library.settings.space:
             raise LibraryError(
                 f"{path}: made with the model {library.settings.model} ({library.settings.space}), and"
-                f" {named or library.settings.model} is now {space.name}; vectors of two models do not compare: make a"
-                " new library"
+                f" {named or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
+                " compare: make a new library"
             )
         if named is not None and named != library.settings.model:
             library.save(model=named)  # the same model in another place
@@ -215,18 +213,12 @@ def _opened(
     settings = library.settings
     if (settings.relation_model, settings.relations, settings.relations_from) != (name, relations, source):
         library.save(relation_model=name, relations=relations, relations_from=source)
-    return library, space
+    return library, encoder
 
 
 def _lasting(model: str) -> str:
     """The name of a model that means the same from another folder."""
     return str(Path(model).resolve()) if Path(model).is_dir() else model
-
-
-def _load_space(model: str, cache: FeatureCache | None) -> SearchSpace:
-    from iconotext.library.space import load_space
-
-    return load_space(model, cache=cache)
 
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> None:

@@ -6,24 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.embed.coherence import Coherence
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.retrieval import POOL, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import own_probabilities, similarities
-from iconotext.library.coherence import layer_probabilities
 from iconotext.train.validate import encode_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import torch
-    from numpy.typing import NDArray
 
     from iconotext.embed.model import JointModel
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
-
-    Floats = NDArray[np.floating]
 
 
 def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
@@ -54,11 +51,11 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     )
 
 
-def told_by(model: JointModel) -> Callable[[Floats, Floats], Floats]:
-    """(Q, dim) texts and (N, dim) images to (Q, N, R) probabilities of the relations that the model tells."""
+def told_by(model: JointModel, relations: Sequence[str]) -> Coherence:
+    """What tells the relations of a model that was trained for that."""
     layer = model.coherence
     assert layer is not None
-    return lambda texts, images: layer_probabilities(layer, np.asarray(texts), np.asarray(images))
+    return Coherence(tuple(relations), layer)
 
 
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
@@ -74,7 +71,7 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
     assert found is not None  # every image of a pool has a pair that asks for it
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found.as_dict()}
     if relations:
-        own = own_probabilities(pairs, told_by(model))
+        own = own_probabilities(pairs, told_by(model, relations))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
         figures["average_precision"] = {
             name: average_precision(own[known, column], labels[known, column] == 1)

@@ -6,6 +6,7 @@ from scipy.stats import f as f_distribution
 from sklearn.decomposition import PCA
 
 from iconotext import Document, Image, Sentence
+from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate import DocumentScores, Evaluation
 from iconotext.features import ImageFeatures
@@ -119,15 +120,19 @@ def test_document_vectors_take_the_documents_that_have_an_auc():
     documents = [document("a", b"12", b""), document("b", b""), document("c", b"1"), document("d", b"1")]
     evaluation = Evaluation((record("a", 2, 0.7), record("b", 1, 0.6), record("c", 1, None)))
 
-    def encode(texts):
-        return np.ones((len(texts), 3), np.float32)
+    class Reader:
+        name, dim, space = "reader", 3, "words"
 
-    found = document_vectors(evaluation, documents, Eyes(), encode)
+        def encode(self, texts):
+            return np.ones((len(texts), 3), np.float32)
+
+    encoder = untrained_encoder("bridge", Reader(), Eyes())
+    found = document_vectors(evaluation, documents, encoder)
     assert found.aucs == [0.7]
     assert found.images[0].tolist() == [[2, 1]]  # the broken picture is left out
     assert found.sentences[0].shape == (2, 3)
     assert found.left_out == ["b"]
     with pytest.raises(CorpusError, match="lacks 1 of the documents in the results, such as 'b'"):
-        document_vectors(evaluation, documents[:1], Eyes(), encode)
+        document_vectors(evaluation, documents[:1], encoder)
     with pytest.raises(CorpusError, match="'a' had 2 sentences and 2 images"):
-        document_vectors(evaluation, [document("a", b"1")], Eyes(), encode)
+        document_vectors(evaluation, [document("a", b"1")], encoder)

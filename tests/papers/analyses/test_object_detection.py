@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext import Document, Image, Sentence
+from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.evaluate.backbones import mean_word_vectors
 from iconotext.features import ImageFeatures
+from iconotext.features.mean_words import MeanWords
 from iconotext.papers.analyses.object_detection import evaluate_object_detection, object_detection_scores
 
 
@@ -67,9 +68,16 @@ class Seer:
         return ImageFeatures(np.zeros((len(files), 1), np.float32), p, problems=(None,) * len(files))
 
 
-def encode(texts):
-    vectors = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
-    return np.array([vectors[text] for text in texts], np.float32).reshape(-1, 3)
+class Reader:
+    name, dim, space = "reader", 3, "words"
+
+    def encode(self, texts):
+        vectors = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
+        return np.array([vectors[text] for text in texts], np.float32).reshape(-1, 3)
+
+
+def encoder(image=Seer):
+    return untrained_encoder("bridge", Reader(), image())
 
 
 def document(name, *seen, links):
@@ -80,12 +88,12 @@ def document(name, *seen, links):
 def test_k_is_the_best_on_these_documents_and_also_the_best_on_validation():
     first = document("first", "012", "102", links=((0, 0), (1, 1)))  # the most probable class is right
     second = document("second", "012", "210", links=((1, 0), (1, 1)))  # only the first two together tell
-    found = evaluate_object_detection([first], [second], Seer(), encode, largest=2)
+    found = evaluate_object_detection([first], [second], encoder(), largest=2)
     assert (found.k, found.validation_k) == (1, 2)
     assert found.best.means["auc"] == 1
     assert found.chosen is found.by_k[2]
     assert found.chosen.means["auc"] < 1
-    alone = evaluate_object_detection([first], [], Seer(), encode, largest=2)
+    alone = evaluate_object_detection([first], [], encoder(), largest=2)
     assert (alone.k, alone.validation_k, alone.chosen) == (1, None, None)
 
 
@@ -94,14 +102,14 @@ def test_pictures_with_a_problem_keep_their_column():
     broken = Document(
         "x", given_.sentences, (given_.images[0], Image("gone", None, problem="not found")), links=given_.links
     )
-    found = evaluate_object_detection([broken], [], Seer(), encode, largest=1)
+    found = evaluate_object_detection([broken], [], encoder(), largest=1)
     assert found.best.documents[0].images == 2
 
 
 def test_a_corpus_without_any_picture_file_is_refused():
     bare = Document("x", (Sentence("red"),), (Image("a"), Image("b")), links=((0, 0),))
     with pytest.raises(FeatureError, match="none of the 2 pictures"):
-        evaluate_object_detection([bare], [], Seer(), encode, largest=1)
+        evaluate_object_detection([bare], [], encoder(), largest=1)
 
 
 def test_a_backbone_without_classifier_is_refused():
@@ -109,13 +117,12 @@ def test_a_backbone_without_classifier_is_refused():
         classes = None
 
     with pytest.raises(FeatureError, match="seer has no classifier"):
-        evaluate_object_detection([], [], Blind(), encode)
+        evaluate_object_detection([], [], encoder(Blind))
 
 
 def test_mean_word_vectors(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("cat 1 0\ndog 0 1\nunused 9 9\n")
-    vectors = mean_word_vectors(path, 2, ["A cat.", "cat dog dog", "nothing here"])(
-        ["A cat.", "cat dog dog", "nothing here", ""]
-    )
+    words = MeanWords(path, 2, ["A cat.", "cat dog dog", "nothing here"])
+    vectors = words.encode(["A cat.", "cat dog dog", "nothing here", ""])
     np.testing.assert_allclose(vectors, [[1, 0], [1 / 3, 2 / 3], [0, 0], [0, 0]], atol=1e-6)

@@ -241,35 +241,38 @@ def test_some_rows_only_and_all_published_columns(corpus, tmp_path, in_process):
 
 
 def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, monkeypatch):
+    from dataclasses import replace
+
     import numpy as np
 
-    from iconotext.evaluate import backbones
+    from iconotext.embed.backbone_encoder import untrained_encoder
     from iconotext.features.backbone import ImageFeatures
 
     class Image:
-        name, dim = "fake", 2
+        name, dim, space = "fake", 2, "fake"
         classes = tuple(f"thing{number}" for number in range(20))
 
-        def encode(self, files):
+        def encode(self, files, *, regions=False):
             probabilities = np.full((len(files), 20), 0.01, np.float32)
             probabilities[:, 3] = 0.5
             return ImageFeatures(
                 np.zeros((len(files), 2), np.float32), probabilities=probabilities, problems=(None,) * len(files)
             )
 
-    def encode(texts):
-        return np.array([[len(text) % 3 + 1, len(text) % 5] for text in texts], np.float32)
+    class Text:
+        name, dim, space = "text", 2, "text"
+
+        def encode(self, texts):
+            return np.array([[len(text) % 3 + 1, len(text) % 5] for text in texts], np.float32)
 
     asked = []
 
-    def load(image, text, **more):
-        asked.append((image, text, more["word_vectors"]))
-        return Image(), encode
+    def load(*, image, text, word_vectors, **more):
+        asked.append((image, text, word_vectors))
+        encoder = untrained_encoder("bridge", Text(), Image())
+        return replace(encoder, image_source=replace(encoder.image_source, looks_up=True))  # no file is there
 
-    monkeypatch.setattr(backbones, "load_backbones", load)
-    monkeypatch.setattr(
-        "iconotext.papers.analyses.object_detection._usable", lambda document: range(len(document.images))
-    )
+    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
     only = ["object-detection", "random"]
     done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=only)
     names = [row["row"] for row in done.results["rows"]]
@@ -285,11 +288,11 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
 def test_other_features_for_object_detection(corpus, tmp_path, monkeypatch):
     asked = []
 
-    def load(image, text, **more):
+    def load(*, image, text, **more):
         asked.append((image, text))
         raise FeatureError("a has no classifier")
 
-    monkeypatch.setattr("iconotext.evaluate.backbones.load_backbones", load)
+    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
     recipe = table_rows("2", ["features.text=t", "text.kind=projection", "features.image=a"])[-1].recipe
     assert score_object_detection(corpus, recipe, tmp_path, print) == "a has no classifier"
     assert asked == [("a", "t")]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from iconotext.errors import CorpusError
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.backbones import Encode
+    from iconotext.encoder import Encoder
     from iconotext.evaluate.results import Evaluation
-    from iconotext.features import ImageBackbone
     from iconotext.types import Document, FloatMatrix
 
 
@@ -32,16 +31,14 @@ class DocumentVectors:
     left_out: list[str] = field(default_factory=list)
 
 
-def document_vectors(
-    evaluation: Evaluation, documents: Iterable[Document], image: ImageBackbone, encode: Encode
-) -> DocumentVectors:
+def document_vectors(evaluation: Evaluation, documents: Iterable[Document], encoder: Encoder) -> DocumentVectors:
     """Encode the documents that have an AUC.
 
     Args:
         evaluation: Their scores.
         documents: In any order; those without an AUC are passed over.
-        image: For the images; their vectors are the pooled ones.
-        encode: For the sentences.
+        encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
+            images.
 
     Raises:
         CorpusError: A document is missing, or is not the one that was evaluated.
@@ -57,14 +54,14 @@ def document_vectors(
                 f"document {document.id!r} had {record.sentences} sentences and {record.images} images when it was "
                 f"evaluated, now it has {len(document.sentences)} and {len(document.images)}: evaluate it again"
             )
-        features = image.encode([each.file for each in document.images if each.file and not each.problem])
+        features = encoder.image_source.look(document.images).features
         good = [number for number, problem in enumerate(features.problems) if problem is None]
         if not good:
             found.left_out.append(document.id)
             continue
         found.aucs.append(record.auc)
         found.images.append(features.pooled[good])
-        found.sentences.append(encode([sentence.text for sentence in document.sentences]))
+        found.sentences.append(encoder.text_backbone.encode([sentence.text for sentence in document.sentences]))
     if scored:
         raise CorpusError(
             f"the corpus lacks {len(scored)} of the documents in the results, such as {next(iter(scored))!r}: name the "

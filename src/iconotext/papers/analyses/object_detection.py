@@ -18,8 +18,7 @@ from iconotext.evaluate.intervals import RESAMPLINGS
 from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.backbones import Encode
-    from iconotext.features import ImageBackbone
+    from iconotext.encoder import Encoder
     from iconotext.types import Document, FloatMatrix
 
 LARGEST_K = 20
@@ -81,8 +80,7 @@ def object_detection_scores(
 def evaluate_object_detection(
     documents: Iterable[Document],
     validation: Iterable[Document],
-    image: ImageBackbone,
-    encode_words: Encode,
+    encoder: Encoder,
     *,
     largest: int = LARGEST_K,
     resamplings: int = RESAMPLINGS,
@@ -93,8 +91,8 @@ def evaluate_object_detection(
     Args:
         documents: To be evaluated.
         validation: On which K is chosen; empty where there are none.
-        image: An image backbone with a classifier.
-        encode_words: Sentences and class names to vectors: ``mean_word_vectors``, or any text backbone's ``encode``.
+        encoder: Its image backbone has a classifier; its text backbone reads sentences and class names. See
+            ``load_bridge``.
         largest: The largest K.
         resamplings: For the intervals.
         seed: For the intervals.
@@ -102,17 +100,23 @@ def evaluate_object_detection(
     Raises:
         FeatureError: The image backbone has no classifier, or there is no picture in all the documents to be seen.
     """
-    if not image.classes:
-        raise FeatureError(f"{image.name} has no classifier, which object detection needs: use another image backbone")
-    class_vectors = encode_words(image.classes)
+    classes, name = encoder.image_source.classes, encoder.image_source.name
+    if not classes:
+        raise FeatureError(f"{name} has no classifier, which object detection needs: use another image backbone")
+    class_vectors = encoder.text_backbone.encode(classes)
 
     def by_k(some: Iterable[Document]) -> dict[int, Evaluation]:
         records: dict[int, list[DocumentScores]] = {k: [] for k in range(1, largest + 1)}
         seen = there = 0
         for document in some:
+            images = encoder.image_source.look(document.images)
             there += len(document.images)
-            seen += len(_usable(document))
-            scored = _score(document, image, encode_words, class_vectors, largest)
+            seen += len(images.numbers)
+            probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
+            if images.features.probabilities is not None:
+                probabilities[images.numbers] = images.features.probabilities
+            sentences = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
+            scored = object_detection_scores(sentences, probabilities, class_vectors, largest=largest)
             for k, scores in enumerate(scored, start=1):
                 records[k].append(score_document(document.id, scores, document.links))
         if there and not seen:
@@ -129,23 +133,6 @@ def evaluate_object_detection(
 def best_k(by_k: dict[int, Evaluation]) -> int:
     """The K with the highest mean AUC, the smallest of equal ones; 1 where no document has an AUC."""
     return max(by_k, key=lambda k: (by_k[k].means["auc"] or 0.0, -k))
-
-
-def _score(
-    document: Document, image: ImageBackbone, encode_words: Encode, class_vectors: FloatMatrix, largest: int
-) -> FloatMatrix:
-    usable = _usable(document)
-    probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
-    if usable:
-        features = image.encode([document.images[number].file or b"" for number in usable])
-        if features.probabilities is not None:
-            probabilities[usable] = features.probabilities
-    sentences = encode_words([sentence.text for sentence in document.sentences])
-    return object_detection_scores(sentences, probabilities, class_vectors, largest=largest)
-
-
-def _usable(document: Document) -> list[int]:
-    return [number for number, image in enumerate(document.images) if image.file and not image.problem]
 
 
 def _unit(vectors: FloatMatrix) -> FloatMatrix:

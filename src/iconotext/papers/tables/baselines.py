@@ -63,7 +63,7 @@ def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
 def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tell) -> str | None:
     """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
     from iconotext.corpus.store import read_corpus
-    from iconotext.evaluate.backbones import load_backbones
+    from iconotext.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     path = results_path(folder, DETECTION)
@@ -74,10 +74,9 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
     own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
     vectors = word_vector_file(recipe)
     try:
-        image, encode = load_backbones(
-            recipe.features.image if own_image else None,
-            None if recipe.features.text == "words" else recipe.features.text,
-            cache=True,
+        encoder = load_bridge(
+            image=recipe.features.image if own_image else None,
+            text=None if recipe.features.text == "words" else recipe.features.text,
             word_vectors=vectors,
             word_dim=300 if recipe.words is None else recipe.words.word_dim,
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
@@ -85,8 +84,7 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
         detection = evaluate_object_detection(
             (document for document in read_corpus(corpus) if document.split == "test"),
             (document for document in read_corpus(corpus) if document.split == "validation"),
-            image,
-            encode,
+            encoder,
         )
     except FeatureError as error:
         return str(error)

@@ -130,13 +130,13 @@ def _explained(
 def _sentence_vectors(corpus: Path, recipe: Recipe) -> Callable[[Sequence[str]], FloatMatrix]:
     """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
     from iconotext.corpus.store import read_corpus
-    from iconotext.evaluate.backbones import mean_word_vectors
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
+    from iconotext.features.mean_words import MeanWords
 
     file = word_vector_file(recipe)
     if file is not None and recipe.words is not None:
         texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
-        return mean_word_vectors(file, recipe.words.word_dim, texts)
+        return MeanWords(file, recipe.words.word_dim, texts).encode
     words = recipe.features.text == "words"
     text = load_text_backbone() if words else load_text_backbone(recipe.features.text)
     return cached_text(text, FeatureCache()).encode

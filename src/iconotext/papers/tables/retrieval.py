@@ -85,22 +85,22 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         "queries": _queries(plain, test.ids),
     }
     if stored.relations:
-        probabilities = told_by(stored.model)
+        coherence = told_by(stored.model, stored.relations)
         columns = [test.relations.index(name) for name in stored.relations]
-        own = own_probabilities(test, probabilities)
+        own = own_probabilities(test, coherence)
         precisions = relation_precisions(own, test.labels[:, columns], stored.relations)
         found["precision"] = {each.relation: each.as_dict() for each in precisions}
         validation = split_pairs(stored.model, prepared, stored.recipe, "validation", cpu)
         tuning = tune_refinement(
             similarities(validation),
-            pair_probabilities(validation, probabilities),
+            pair_probabilities(validation, coherence),
             validation.image_of,
             pool=min(POOL, len(validation.images)),
         )
         write_tuning(tuning, model, {"split": "validation"}, force=True)
         best = tuning.best
         found["refinement"] = {"strength": best.strength, "threshold": best.threshold, "hard": best.hard}
-        score = refined(test, probabilities, Refinement(best.strength, best.threshold))
+        score = refined(test, coherence, Refinement(best.strength, best.threshold))
         found["refined"] = _figures(rank_pools(score, test.image_of, pool=pool))
     write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n", force=True)
 

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.features.regions import GRID, grid_boxes
+from iconotext.features.regions import grid_boxes
 from iconotext.images import decode
-from iconotext.links.explanation import Coverable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.features.backbone import Picture
+    from iconotext.features.backbone import ImageFeatures, Picture
     from iconotext.types import FloatMatrix
-
-WINDOW = 2
-"""Cells on each side of what is covered at a time; it moves by one cell. Over the default model and the concept bridge,
-the cells found so carry as much of the similarity as those found by covering single cells (a little less with the one,
-a little more with the other), for 25 looks instead of 36; windows of three are too coarse for the default model. See
-``benchmarks/explanation.py``."""
 
 SHORTER, LONGER = 448, 1024
 """Pixels of the sides of the copy that is covered; image encoders look at no more than about so many."""
 
 
-def coverable_image(
-    file: Picture, look: Callable[[Sequence[Picture]], FloatMatrix], *, window: int = WINDOW
-) -> Coverable:
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageParts:
+    """An image of which parts can be taken away, R regions.
+
+    Attributes:
+        boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
+        without: (n, R) bool, what is taken away each time, to the features of what is left, n rows.
+    """
+
+    boxes: FloatMatrix
+    without: Callable[[NDArray[np.bool_]], ImageFeatures]
+
+
+def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeatures]) -> ImageParts:
     """A picture whose cells can be covered with its mean colour.
 
     Args:
         file: The encoded picture, or where it is.
-        look: n encoded pictures to (n, D) vectors in the space of the sentences. What it sees are pictures that are
-            not the document's: it should not keep them.
-        window: Cells on each side of what is covered at a time, 1 to ``GRID``.
+        encode: n encoded pictures to their features. What it sees are pictures that are not the document's: it should
+            not keep them.
 
     Raises:
         ImageError: It cannot be decoded.
@@ -48,23 +52,16 @@ def coverable_image(
     height, width, _ = pixels.shape
     edges = np.round(boxes * [width, height, width, height]).astype(int)
 
-    def vectors(covered: NDArray[np.bool_]) -> FloatMatrix:
+    def without(covered: NDArray[np.bool_]) -> ImageFeatures:
         pictures = []
         for mask in covered:
             changed = pixels.copy()
             for left, top, right, bottom in edges[mask]:
                 changed[top:bottom, left:right] = mean
             pictures.append(_encoded(changed))
-        return look(pictures)
+        return encode(pictures)
 
-    return Coverable(boxes, grid_windows(GRID, window), vectors)
-
-
-def grid_windows(side: int, window: int) -> NDArray[np.bool_]:
-    """(windows, side²): all squares of ``window`` cells a side that fit into a grid of ``side`` cells a side."""
-    top, left = np.divmod(np.arange(side * side), side)
-    starts = [(y, x) for y in range(side - window + 1) for x in range(side - window + 1)]
-    return np.array([(top >= y) & (top < y + window) & (left >= x) & (left < x + window) for y, x in starts])
+    return ImageParts(boxes, without)
 
 
 def _small(file: Picture) -> NDArray[np.uint8]:

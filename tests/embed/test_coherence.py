@@ -1,24 +1,22 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit
 
-from iconotext.errors import FeatureError, ShapeError
-from iconotext.library.coherence import relation_probabilities
+from iconotext.embed.coherence import Coherence
+from iconotext.errors import ShapeError
 
 
 def model(weight, bias, dim=2):
     layer = torch.nn.Linear(2 * dim, len(bias))
     layer.weight.data, layer.bias.data = torch.tensor(weight), torch.tensor(bias)
     layer.requires_grad_(False)
-    return SimpleNamespace(name="m", model=SimpleNamespace(coherence=layer), recipe=SimpleNamespace(dim=dim))
+    return Coherence(tuple(f"r{n}" for n in range(len(bias))), layer)
 
 
 def test_two_texts_and_two_pictures_by_hand():
     stored = model([[1.0, 0.0, 0.0, 2.0], [0.0, -1.0, 0.0, 0.0]], [0.5, 0.0])
-    found = relation_probabilities(stored, np.eye(2, dtype=np.float32), np.array([[0, 1], [1, 0]], np.float32))
+    found = stored.probabilities(np.eye(2, dtype=np.float32), np.array([[0, 1], [1, 0]], np.float32))
     assert found[:, :, 0] == pytest.approx(expit(np.array([[1 + 2 + 0.5, 1 + 0.5], [2 + 0.5, 0.5]])), abs=1e-6)
     assert found[:, :, 1] == pytest.approx(expit(np.array([[0, 0], [-1, -1]])), abs=1e-6)
 
@@ -27,20 +25,15 @@ def test_what_the_bridge_adds_behind_the_joint_space_does_not_count():
     stored = model([[1.0, 0.0, 0.0, 2.0]], [0.0])
     texts, pictures = np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[::-1]
     longer = [np.hstack([0.8 * rows, 0.6 * np.ones((2, 3), np.float32)]) for rows in (texts, pictures)]
-    assert relation_probabilities(stored, *longer) == pytest.approx(relation_probabilities(stored, texts, pictures))
+    assert stored.probabilities(*longer) == pytest.approx(stored.probabilities(texts, pictures))
 
 
 def test_a_picture_that_cannot_be_read_and_extreme_weights_give_probabilities():
     stored = model([[1000.0, 0.0, 0.0, -1000.0]], [0.0])
-    found = relation_probabilities(
-        stored, np.array([[1, 0], [-1, 0], [0, 0]], np.float32), np.zeros((1, 2), np.float32)
-    )
+    found = stored.probabilities(np.array([[1, 0], [-1, 0], [0, 0]], np.float32), np.zeros((1, 2), np.float32))
     assert found[:, 0, 0].tolist() == [1.0, 0.0, 0.5]
 
 
-def test_vectors_of_another_model_and_models_without_relations_are_refused():
+def test_vectors_of_another_model_are_refused():
     with pytest.raises(ShapeError, match="2 dimensions"):
-        relation_probabilities(model([[0.0] * 4], [0.0]), np.zeros((1, 1)), np.zeros((1, 2)))
-    stored = SimpleNamespace(name="plain", model=SimpleNamespace(coherence=None))
-    with pytest.raises(FeatureError, match=r"plain tells no relations.*objective\.coherence"):
-        relation_probabilities(stored, np.zeros((1, 2)), np.zeros((1, 2)))
+        model([[0.0] * 4], [0.0]).probabilities(np.zeros((1, 1)), np.zeros((1, 2)))

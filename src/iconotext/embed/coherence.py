@@ -1,0 +1,70 @@
+"""Which relations hold between a text and an image, as a coherence-aware model tells them (Alikhani 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.embed.space import unit_rows
+from iconotext.errors import ShapeError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from iconotext.types import FloatMatrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coherence:
+    """The Coherence Aware Module of a model that was trained with ``objective.coherence``.
+
+    Attributes:
+        relations: Names of the R relations.
+        layer: (2 dim) to R: a text's vector of the joint space, and behind it an image's, to log-odds.
+    """
+
+    relations: tuple[str, ...]
+    layer: nn.Linear
+
+    def probabilities(self, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
+        """The probability of each relation for every text with every image (x of Eq. 2).
+
+        Args:
+            texts: (Q, D) vectors of ``Encoder.encode_sentences``; the joint space comes first in them.
+            images: (N, D) vectors of ``Encoder.encode_images``.
+
+        Returns:
+            (Q, N, R) float32.
+
+        Raises:
+            ShapeError: The vectors are shorter than those of the model's joint space.
+        """
+        dim = self.layer.in_features // 2
+        return layer_probabilities(self.layer, _joint(texts, dim), _joint(images, dim))
+
+
+def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
+    """The same from the module itself.
+
+    The module is one linear layer on both vectors, so the log-odds of a pair are what the text says plus what the
+    image says; no pair needs a forward pass of its own.
+
+    Args:
+        layer: (2 dim) to R.
+        texts: (Q, dim) unit rows of the joint space.
+        images: (N, dim) likewise.
+    """
+    weight, dim = layer.weight.detach().cpu().numpy(), texts.shape[1]  # (R, 2 dim)
+    of_texts = texts @ weight[:, :dim].T + layer.bias.detach().cpu().numpy()
+    of_images = images @ weight[:, dim:].T
+    odds = of_texts[:, None] + of_images[None]
+    return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
+
+
+def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:
+    """(n, dim) unit rows of the joint space, without what the concept bridge adds behind them."""
+    if vectors.ndim != 2 or vectors.shape[1] < dim:
+        raise ShapeError(f"vectors {vectors.shape} are not of the joint space, which has {dim} dimensions")
+    return unit_rows(vectors[:, :dim])

@@ -1,0 +1,94 @@
+"""Where the features of a document's images come from: from looking at the pictures, or from a file that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.embed.occlusion import ImageParts, covered_cells
+from iconotext.features import cached_image
+from iconotext.features.backbone import ImageBackbone, ImageFeatures
+
+if TYPE_CHECKING:
+    from iconotext.features.cache import FeatureCache
+    from iconotext.features.feature_table import FeatureTable
+    from iconotext.types import Image
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenImages:
+    """The images of a document as an encoder sees them.
+
+    Attributes:
+        numbers: Which of the images have features.
+        features: Of those.
+        problems: Of all images; None for a good one, and for one that has no file.
+    """
+
+    numbers: list[int]
+    features: ImageFeatures
+    problems: list[str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageSource:
+    """What gives the features of images.
+
+    Attributes:
+        name: Identifies weights and processing, as ``ImageBackbone.name``.
+        encode: Features in the order of the images, with a problem for one that has none.
+        parts: An image with parts that can be taken away; None where nobody looks at the picture.
+        classes: Names of the classes in the order of the probabilities; None without a classifier.
+        looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
+    """
+
+    name: str
+    encode: Callable[[Sequence[Image]], ImageFeatures]
+    parts: Callable[[Image], ImageParts | None]
+    classes: tuple[str, ...] | None = None
+    looks_up: bool = False
+
+    def look(self, images: Sequence[Image]) -> SeenImages:
+        """Encode the images that can be."""
+        numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
+        features = self.encode([images[n] for n in numbers])
+        problems = [image.problem for image in images]
+        for n, problem in zip(numbers, features.problems, strict=True):
+            problems[n] = problem
+        if self.looks_up:
+            rows = [row for row, problem in enumerate(features.problems) if problem is None]
+            numbers = [numbers[row] for row in rows]
+            features = ImageFeatures(features.pooled[rows], problems=(None,) * len(rows))
+        return SeenImages(numbers, features, problems)
+
+
+def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
+    """Images that a backbone looks at.
+
+    Args:
+        backbone: The backbone.
+        cache: Where features are kept, but not those of pictures that are changed to explain something.
+    """
+    kept = backbone if cache is None else cached_image(backbone, cache)
+    return ImageSource(
+        backbone.name,
+        lambda images: kept.encode([image.file or b"" for image in images]),
+        lambda image: covered_cells(image.file or b"", backbone.encode),
+        backbone.classes,
+    )
+
+
+def looking_up_in(table: FeatureTable) -> ImageSource:
+    """Images of which a table has the features, by their ``source``."""
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        known = [image.source in table for image in images]
+        pooled = np.zeros((len(images), table.dim), np.float32)
+        pooled[known] = table.rows([image.source for image in images if image.source in table])
+        missing = f"{table.path.name} has no features of it"
+        return ImageFeatures(pooled, problems=tuple(None if there else missing for there in known))
+
+    return ImageSource(table.path.name, encode, lambda _: None, looks_up=True)

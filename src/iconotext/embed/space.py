@@ -1,0 +1,85 @@
+"""A space in which sentences and images meet: the product of two of its vectors is the similarity of the two.
+
+A sentence and an image may stand alone, as a search query and a picture of a library do, or in a document. There a
+space may take away what all sentences, or all images, have in common: the topic of a document does not tell which of
+its sentences a picture shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from iconotext.features.backbone import ImageFeatures
+    from iconotext.types import FloatMatrix
+
+
+class Space(Protocol):
+    """What makes vectors of one space out of the features of texts and of images."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+        """The vectors of n texts.
+
+        Args:
+            vectors: (n, features) of the texts.
+            among: (S, features) of all sentences of the document that they stand in; None for texts that stand alone.
+
+        Returns:
+            (n, dim) float32.
+        """
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """The vectors of n images.
+
+        Args:
+            features: Of the images.
+            among: Of all images of the document that they stand in; None for images that stand alone.
+
+        Returns:
+            (n, dim) float32.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedSpace:
+    """Two spaces side by side: products are (1 - share) times those of the first, and share times the second's.
+
+    Attributes:
+        first: The one space.
+        second: The other.
+        share: 0 to 1.
+    """
+
+    first: Space
+    second: Space
+    share: float
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.first.dim + self.second.dim
+
+    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return self._beside(self.first.sentences(vectors, among), self.second.sentences(vectors, among))
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return self._beside(self.first.images(features, among), self.second.images(features, among))
+
+    def _beside(self, first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
+        both = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
+        return np.asarray(both, np.float32)
+
+
+def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
+    """(n, dim) rows of length 1; a row of zeros stays one."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

@@ -1,0 +1,63 @@
+"""The settings of linking."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from iconotext.types import EVIDENCE, Evidence
+
+
+class LinkSettings(BaseModel):
+    """How documents are linked; the commands that link have an option for each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    evidence: tuple[Evidence, ...] = EVIDENCE
+    """What to look at, separated by commas: picture, caption, layout, reference."""
+
+    select: Literal["top-k", "best", "assignment", "threshold"] = "top-k"
+    """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
+    ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""
+
+    k: int = Field(3, ge=1)
+    """Sentences for each picture, with ``top-k``."""
+
+    min_confidence: float | None = Field(None, ge=0, le=1)
+    """Drop links less probable than this (default: 0.1, but 0 for pictures alone)."""
+
+    text: str | None = None
+    """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
+    knows only its own backbones: with others it is the concept bridge, ``no-training``, that links."""
+
+    image: str | None = None
+    """Image backbone: name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a
+    model that was trained on one (default: that of the model)."""
+
+    concepts: int = Field(10, ge=1)
+    """How many of a picture's most probable class names stand for it in the concept bridge (K in Hessel 2019)."""
+
+    cache: bool = True
+    """Keep features on disk, so that what has not changed is not encoded again."""
+
+    explain: bool = False
+    """Say why: the words and the parts of the picture that carry each link."""
+
+    relations: str = "default"
+    """What says how probable each coherence relation of a link's sentence and picture is: ``default``, the relation
+    model that ships; the folder of a trained one; ``none``. English only."""
+
+    @field_validator("evidence")
+    @classmethod
+    def _some(cls, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+        if not evidence:
+            raise ValueError(f"name at least one of {', '.join(EVIDENCE)}")
+        return tuple(kind for kind in EVIDENCE if kind in evidence)
+
+    @field_validator("explain")
+    @classmethod
+    def _explainable(cls, explain: bool, info: ValidationInfo) -> bool:
+        if explain and "picture" not in info.data.get("evidence", EVIDENCE):
+            raise ValueError("only picture evidence can be explained: let evidence name picture")
+        return explain

@@ -1,0 +1,118 @@
+"""The three kinds of encoders: what their vectors are, and that nothing else of a run changes them."""
+
+import numpy as np
+import pytest
+
+from iconotext.embed.backbone_encoder import untrained_encoder
+from iconotext.embed.bridge import CONCEPTS
+from iconotext.embed.folder import default_folder, load_model
+from iconotext.embed.joint import JointSpace
+from iconotext.encoder import load_encoder
+from iconotext.errors import FeatureError
+from iconotext.features import FeatureCache, concept_vectors, load_dual_encoder, load_image_backbone, load_text_backbone
+from iconotext.library.encode import library_encoder
+from iconotext.types import Document, Image
+from tests.features.conftest import models, noise
+
+__all__ = ["models", "noise"]
+
+TEXTS = ["A dog runs across the grass.", "Taxes rise.", ""]
+
+
+@pytest.fixture(scope="module")
+def default():
+    return load_encoder(cache=False)
+
+
+def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shares(default, noise):
+    stored, text, image = load_model(default_folder()), load_text_backbone(), load_image_backbone()
+    files = [noise(0), noise(1)]
+    images = default.encode_images(files)
+    assert images.problems == (None, None)
+    found = default.encode_sentences(TEXTS[:2]) @ images.vectors.T
+    features, sentences = image.encode(files), text.encode(TEXTS[:2])
+    space = JointSpace(stored)
+    joint = space.sentences(sentences) @ space.images(features).T
+    bridge = sentences @ concept_vectors(features, text.encode(image.classes), k=CONCEPTS).T
+    share = stored.recipe.linking.bridge
+    assert share > 0
+    np.testing.assert_allclose(found, (1 - share) * joint + share * bridge, atol=1e-5)
+    np.testing.assert_array_equal(images.features.pooled, features.pooled)
+
+
+def test_vectors_have_length_one_and_pictures_that_cannot_be_read_are_zero(default, noise):
+    images = default.encode_images([noise(0), b"no picture", noise(1)])
+    np.testing.assert_allclose(np.linalg.norm(images.vectors, axis=1), [1, 0, 1], atol=1e-5)
+    assert [problem is None for problem in images.problems] == [True, False, True]
+    assert images.vectors.shape[1] == default.encode_sentences(TEXTS).shape[1] == default.dim
+    np.testing.assert_allclose(np.linalg.norm(default.encode_sentences(TEXTS), axis=1), 1, atol=1e-5)
+
+
+def test_images_of_a_document_that_are_known_to_be_bad_are_not_looked_at(default, noise):
+    given = [Image("gone", problem="not found"), Image("there", noise(0)), Image("nowhere")]
+    images = default.encode_images(given)
+    assert images.problems == ("not found", None, "there is no file of it")
+    assert images.features.pooled.any(axis=1).tolist() == images.vectors.any(axis=1).tolist() == [False, True, False]
+
+
+def test_no_text_and_no_picture(default):
+    assert default.encode_sentences([]).shape == (0, default.dim)
+    images = default.encode_images([])
+    assert (images.vectors.shape, images.problems) == ((0, default.dim), ())
+
+
+def test_what_lies_beside_a_picture_changes_nothing(default, noise):
+    together = default.encode_images([noise(number) for number in range(3)]).vectors
+    for number in range(3):
+        alone = default.encode_images([noise(number)]).vectors
+        np.testing.assert_allclose(alone[0], together[number], atol=1e-5)
+
+
+def test_the_fingerprint_tells_models_apart_and_is_the_same_twice(default, models):
+    assert load_encoder().fingerprint == default.fingerprint
+    others = [load_encoder(name).fingerprint for name in ("no-training", str(models / "clip"))]
+    assert len({default.fingerprint, *others}) == 3
+
+
+def test_a_dual_encoder_is_its_own_space(models, noise):
+    encoder, dual = load_encoder(str(models / "clip"), cache=False), load_dual_encoder(str(models / "clip"))
+    np.testing.assert_allclose(encoder.encode_sentences(["a cat"]), dual.text.encode(["a cat"]), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_images([noise(0)]).vectors, dual.image.encode([noise(0)]).pooled, atol=1e-5
+    )
+    assert encoder.coherence is None
+    document = Document("d", ["a cat", "a dog"], [Image("a", noise(0))])
+    product = dual.text.encode(["a cat", "a dog"]) @ dual.image.encode([noise(0)]).pooled.T
+    np.testing.assert_allclose(encoder.similarity(document), product, atol=1e-5)
+
+
+def test_without_training_it_is_the_bridge_alone(noise):
+    encoder = load_encoder("no-training")
+    assert encoder.dim == 384
+    assert encoder.coherence is None
+    assert np.linalg.norm(encoder.encode_images([noise(0)]).vectors) == pytest.approx(1, abs=1e-5)
+
+
+def test_features_are_kept_in_the_cache(tmp_path, noise, default, monkeypatch):
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    first = load_encoder().encode_images([noise(5)]).vectors
+    monkeypatch.setattr(type(load_image_backbone()), "encode", None)
+    assert (first == load_encoder().encode_images([noise(5)]).vectors).all()
+    monkeypatch.undo()
+    np.testing.assert_allclose(first, default.encode_images([noise(5)]).vectors, atol=1e-3)
+
+
+def test_a_model_that_does_not_look_at_pictures_is_refused_by_libraries(tmp_path):
+    from iconotext.train import train
+    from tests.train.synthetic import small_recipe, write_synthetic
+
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    model = train(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "model")
+    with pytest.raises(FeatureError, match=r"name it: image=FILE.npy"):
+        library_encoder(str(model))
+
+
+def test_a_model_of_backbones_at_hand_needs_no_folder(models, noise):
+    dual = load_dual_encoder(str(models / "clip"))
+    encoder = untrained_encoder("mine", dual.text, dual.image, cache=FeatureCache())
+    assert (encoder.name, encoder.dim) == ("mine", 12)
