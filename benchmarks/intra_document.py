@@ -19,7 +19,7 @@ import torch
 from iconotext import Linker
 from iconotext.corpus.store import read_corpus
 from iconotext.pipeline import LinkSettings
-from iconotext.similarity import negative_similarities, set_similarity
+from iconotext.similarity.sets import negative_similarities, set_similarity
 from iconotext.types import Document
 
 MARGIN = 0.1

@@ -71,7 +71,7 @@ def broken(way):
 def test_what_goes_wrong_is_reported_and_the_rest_is_read(monkeypatch, way, said):
     reader = broken(way)
     module = import_module("iconotext.read")
-    monkeypatch.setattr(module, "_reader", lambda _format: reader)
+    monkeypatch.setattr(module, "reader_of", lambda _format: reader)
     monkeypatch.setattr(module, "read_documents", lambda path, settings, **_: read_with(module, path, settings))
     found = list(run([("markdown", n) for n in range(3)], 0, {"markdown": [b"Text."]}, (1, 1_500)))
     assert [number for _, number, _, _ in found] == [0, 1, 2]
@@ -81,7 +81,7 @@ def test_what_goes_wrong_is_reported_and_the_rest_is_read(monkeypatch, way, said
 
 def read_with(module, path, settings):
     with module._errors_of(path):
-        module._reader("markdown")(path, settings)
+        module.reader_of("markdown")(path, settings)
     yield path
 
 

@@ -229,8 +229,8 @@ def test_what_no_reader_foresaw_is_one_of_our_errors(tmp_path, monkeypatch):
             raise raised[0]
         return reader(path, _settings)
 
-    reader = module._reader("markdown")
-    monkeypatch.setattr(module, "_reader", lambda _format: broken)
+    reader = module.reader_of("markdown")
+    monkeypatch.setattr(module, "reader_of", lambda _format: broken)
     monkeypatch.setattr(module, "run_isolated", here)
     with pytest.raises(DocumentError, match=r"b\.md: damaged, or a bug of iconotext \(KeyError: 'x\\ny'\)") as caught:
         read(bad)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from iconotext.errors import ShapeError
-from iconotext.similarity import cosine_similarity
+from iconotext.similarity.cosine import cosine_similarity
 
 
 def test_by_hand() -> None:

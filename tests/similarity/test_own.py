@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.similarity import negative_similarities, own_similarities, set_similarities
+from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 
 MATRIX = torch.tensor([[0.9, 0.8, -0.5], [0.7, 0.1, -0.3]], dtype=torch.float64)
 KINDS: list[dict[str, Any]] = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from iconotext.objectives import draw_members, hinge, intra_document
-from iconotext.similarity import set_similarities
+from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
 from iconotext.train.loss import losses_of
 from tests.train.synthetic import small_recipe

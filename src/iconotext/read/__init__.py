@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import SUFFIXES, find_documents, unique_names
+from iconotext.read.format import file_format, reader_of
 from iconotext.read.settings import ReadSettings
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.worker import LimitError, run_isolated
@@ -20,8 +20,6 @@ from iconotext.worker import LimitError, run_isolated
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
     from iconotext.types import Document
-
-    Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
 __all__ = [
     "SUFFIXES",
@@ -145,7 +143,8 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent
-    format_, seconds = _format(path, settings)
+    format_, size = file_format(path, settings)
+    seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
     with _errors_of(path, seconds):
         flows = run_isolated(read_flows, MAX_MEMORY, seconds, format_, path, settings)
     origin = settings.origins.get(path)
@@ -160,7 +159,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
     """What a reader finds in a file, in this process: with no limit on its memory and time."""
-    return list(_reader(format_)(path, settings))
+    return list(reader_of(format_)(path, settings))
 
 
 @contextmanager
@@ -192,58 +191,3 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     return DocumentError(
         f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"
     )
-
-
-def _format(path: Path, settings: ReadSettings) -> tuple[str, float]:
-    """What a file is, and how many seconds reading it may take."""
-    try:
-        found = path.stat()
-        size = found.st_size
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-            raise DocumentError(f"{path}: a pipe or a device, not a file; save what comes from it as a file")
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except FileNotFoundError as error:
-        hint = "; an address on the web begins with https://" if str(path).startswith("www.") else ""
-        raise DocumentError(f"{path}: no such file{hint}") from error
-    except (OSError, ValueError) as error:
-        raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not head.strip():
-        raise DocumentError(f"{path}: the file is empty")
-    if size > settings.max_bytes:
-        raise HostileDocumentError(
-            f"{path}: {size / 2**20:.0f} MiB is more than the limit of {settings.max_bytes / 2**20:.0f} MiB:"
-            " raise it with max_bytes=..."
-        )
-    format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
-    if format_ is None:
-        raise UnknownFormatError(
-            f"{path}: not a format iconotext reads; give Markdown, HTML, DOCX, EPUB or PDF ({' '.join(SUFFIXES)})"
-        )
-    seconds = LEAST_SECONDS + size / BYTES_A_SECOND
-    return format_, MAX_SECONDS if format_ == "pdf" else min(seconds, MAX_SECONDS)
-
-
-def _format_of_bytes(head: bytes) -> str | None:
-    if head.startswith(b"%PDF-"):
-        return "pdf"
-    if head.startswith(b"PK"):
-        return "epub" if b"application/epub+zip" in head[:128] else "docx" if b"word/" in head else None
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
-    return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
-
-
-def _reader(format_: str) -> Reader:
-    """The reader of a format; each is imported only when a document needs it."""
-    match format_:
-        case "markdown":
-            from iconotext.read.markdown import read_markdown as reader
-        case "html":
-            from iconotext.read.html import read_html as reader
-        case "docx":
-            from iconotext.read.docx.document import read_docx as reader
-        case "epub":
-            from iconotext.read.epub import read_epub as reader
-        case _:
-            from iconotext.read.pdf.document import read_document as reader
-    return reader

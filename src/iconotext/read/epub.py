@@ -24,26 +24,10 @@ PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+x
 PAGE_NAME = re.compile(r"\.x?html?$", re.IGNORECASE)
 FONT_SCRAMBLING = frozenset(("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"))
 NOT_TEXT = frozenset(
-    [
-        "toc",
-        "landmarks",
-        "page-list",
-        "pagebreak",
-        "loi",
-        "lot",
-        "lov",
-        "loa",
-        "index",
-        "titlepage",
-        "halftitlepage",
-        "footnote",
-        "footnotes",
-        "endnote",
-        "endnotes",
-        "rearnote",
-        "rearnotes",
-        "noteref",
-    ]
+    (
+        "toc landmarks page-list pagebreak loi lot lov loa index titlepage halftitlepage footnote footnotes "
+        "endnote endnotes rearnote rearnotes noteref"
+    ).split()
 )
 """Values of ``epub:type`` for what is no running text."""
 NOT_TEXT_ROLES = frozenset(

@@ -23,19 +23,7 @@ and punycode, which takes quadratic time."""
 
 # Encodings in which files without a declaration are still written. The detector alone prefers rarer relatives of these
 # (cp775, cp1250), in which the same bytes are other letters; as browsers do, we prefer Western European.
-LEGACY = [
-    "cp1252",
-    "cp1251",
-    "koi8_r",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-    "shift_jis",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
-]
+LEGACY = "cp1252 cp1251 koi8_r cp1253 cp1255 cp1256 shift_jis euc_jp gb18030 big5 euc_kr".split()
 
 
 def decode_text(path: Path, *, html: bool = False) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from iconotext.objectives import coherence, draw_members, hinge, intra_document, logistic, sample_negatives, softmax
 from iconotext.recipe import Recipe
-from iconotext.similarity import negative_similarities, own_similarities, set_similarities
+from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
 
 Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]]

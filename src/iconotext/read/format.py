@@ -1,0 +1,75 @@
+"""What kind of document a file is, and which reader reads it."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
+from iconotext.read.find import SUFFIXES
+from iconotext.read.settings import ReadSettings
+
+if TYPE_CHECKING:
+    from iconotext.read.blocks import Flow
+
+    Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
+
+
+def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
+    """The format of a document, by its suffix or its first bytes, and its size in bytes.
+
+    Raises:
+        DocumentError: The file is missing, empty, no file, too large, or of an unknown format.
+    """
+    try:
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            raise DocumentError(f"{path}: a pipe or a device, not a file; save what comes from it as a file")
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except FileNotFoundError as error:
+        hint = "; an address on the web begins with https://" if str(path).startswith("www.") else ""
+        raise DocumentError(f"{path}: no such file{hint}") from error
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not head.strip():
+        raise DocumentError(f"{path}: the file is empty")
+    if size > settings.max_bytes:
+        raise HostileDocumentError(
+            f"{path}: {size / 2**20:.0f} MiB is more than the limit of {settings.max_bytes / 2**20:.0f} MiB:"
+            " raise it with max_bytes=..."
+        )
+    format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
+    if format_ is None:
+        raise UnknownFormatError(
+            f"{path}: not a format iconotext reads; give Markdown, HTML, DOCX, EPUB or PDF ({' '.join(SUFFIXES)})"
+        )
+    return format_, size
+
+
+def _format_of_bytes(head: bytes) -> str | None:
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    if head.startswith(b"PK"):
+        return "epub" if b"application/epub+zip" in head[:128] else "docx" if b"word/" in head else None
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
+    return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
+
+
+def reader_of(format_: str) -> Reader:
+    """The reader of a format; each is imported only when a document needs it."""
+    match format_:
+        case "markdown":
+            from iconotext.read.markdown import read_markdown as reader
+        case "html":
+            from iconotext.read.html import read_html as reader
+        case "docx":
+            from iconotext.read.docx.document import read_docx as reader
+        case "epub":
+            from iconotext.read.epub import read_epub as reader
+        case _:
+            from iconotext.read.pdf.document import read_document as reader
+    return reader
