@@ -15,10 +15,6 @@ from iconotext.errors import FeatureError
 from iconotext.features.cache import FeatureCache
 from iconotext.features.upkeep import cache_usage, prune_cache
 
-OLD_SCHEMA = """CREATE TABLE features (content BLOB NOT NULL, backbone TEXT NOT NULL, kind TEXT NOT NULL,
-    dtype TEXT NOT NULL, shape TEXT NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL,
-    PRIMARY KEY (content, backbone, kind))"""
-
 
 @pytest.fixture
 def path(tmp_path):
@@ -72,21 +68,6 @@ def test_the_first_go_until_the_rest_fits(path):
     assert prune_cache(path, to_bytes=before).entries == 0
     assert prune_cache(path, to_bytes=0).entries == 4000 - done.entries
     assert kept(path, range(4000)) == []
-
-
-def test_a_file_of_an_older_version_goes_on_and_counts_as_old(path):
-    fill(path.with_name("other.sqlite"), [1, 2])
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(OLD_SCHEMA)
-        connection.execute("ATTACH ? AS other", (str(path.with_name("other.sqlite")),))
-        columns = "content, backbone, kind, dtype, shape, checksum, data"
-        connection.execute(f"INSERT INTO features SELECT {columns} FROM other.features")
-        connection.commit()
-    assert cache_usage(path).kinds[0].entries == 2
-    fill(path, [3])
-    assert kept(path, range(4)) == [1, 2, 3]
-    assert prune_cache(path, older_than=3600).entries == 2
-    assert kept(path, range(4)) == [3]
 
 
 def test_what_the_program_did_not_write_stays(path):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 
+Labels = list[int | None]
 
-def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[list[int | None], list[int | None]] | None:
+
+def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Labels, Labels] | None:
     """Let one end of every link name the other.
 
-    Where there is a choice the image names the sentence, as in the data sets of Hessel 2019.
+    As many links as possible are named by their images, as in the data sets of Hessel 2019.
 
     Args:
         links: (sentence, image) pairs.
@@ -18,37 +19,29 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[list[
 
     Returns:
         For each image the sentence, and for each sentence the image that it names, None for none; None where it is
-        impossible: every end can name only one, so a group of connected ends can hold no more links than it has ends.
+        impossible, since every end can name only one.
     """
-    left: dict[tuple[bool, int], set[int]] = defaultdict(set)  # by end (is it a sentence, which): what it still has
-    for sentence, image in links:
-        left[False, image].add(sentence)
-        left[True, sentence].add(image)
-    named: tuple[list[int | None], list[int | None]] = ([None] * m, [None] * n)  # by the images, by the sentences
-    single = sorted((end for end in left if len(left[end]) == 1), reverse=True)  # images last, where pop finds them
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-    def settle(end: tuple[bool, int], other: int) -> None:
-        is_sentence, number = end
-        named[is_sentence][number] = other
-        left[end].discard(other)
-        rest = left[not is_sentence, other]
-        rest.discard(number)
-        if len(rest) == 1:
-            single.append((not is_sentence, other))
-
-    while True:
-        while single:  # the only link of an end is best named by it
-            end = is_sentence, number = single.pop()
-            if not left[end]:
-                continue
-            if named[is_sentence][number] is not None:  # only where a circle that was opened has further links
-                return None
-            (other,) = left[end]
-            settle(end, other)
-        # Only circles are left, and what hangs together with more links than ends. Break one open anywhere.
-        end = min((end for end in left if left[end]), default=(False, -1))
-        if end[1] < 0:
-            return named
-        if named[end[0]][end[1]] is not None:
-            return None
-        settle(end, min(left[end]))
+    of_images: Labels = [None] * m
+    of_sentences: Labels = [None] * n
+    pairs = sorted(set(links))
+    if not pairs:
+        return of_images, of_sentences
+    if len(pairs) > m + n:
+        return None
+    # Each link is matched to an end: to its image at a cost of 1, to its sentence (numbers from m on) at 2.
+    ends = [image for _, image in pairs] + [m + sentence for sentence, _ in pairs]
+    costs = [1] * len(pairs) + [2] * len(pairs)
+    graph = coo_array((costs, ([*range(len(pairs))] * 2, ends)), shape=(len(pairs), m + n))
+    try:
+        _, chosen = min_weight_full_bipartite_matching(graph.tocsr())
+    except ValueError:  # there is no such matching
+        return None
+    for (sentence, image), end in zip(pairs, chosen.tolist(), strict=True):
+        if end < m:
+            of_images[image] = sentence
+        else:
+            of_sentences[sentence] = image
+    return of_images, of_sentences

@@ -38,14 +38,13 @@ CREATE TABLE IF NOT EXISTS features (
     dtype TEXT NOT NULL,
     shape TEXT NOT NULL,     -- lengths separated by commas
     checksum INTEGER NOT NULL,
-    written INTEGER NOT NULL DEFAULT 0, -- seconds since 1970; 0: by a version that did not note it
+    written INTEGER NOT NULL DEFAULT 0, -- seconds since 1970
     data BLOB NOT NULL,      -- C order
     PRIMARY KEY (content, backbone, kind)
 )
 """
 _SELECT = "SELECT content, dtype, shape, checksum, data FROM features WHERE backbone = ? AND kind = ? AND content IN "
-COLUMNS = frozenset(("content", "backbone", "kind", "dtype", "shape", "checksum", "data"))
-"""Without ``written``, which older files lack."""
+COLUMNS = frozenset(("content", "backbone", "kind", "dtype", "shape", "checksum", "written", "data"))
 _INSERT = """INSERT OR REPLACE INTO features (content, backbone, kind, dtype, shape, checksum, data, written)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _AT_ONCE = 500  # keys in a query; SQLite takes at least 999
@@ -226,12 +225,6 @@ def prepare(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(_SCHEMA)
-    if {row[1] for row in connection.execute("PRAGMA table_info(features)")} == COLUMNS:
-        try:
-            connection.execute("ALTER TABLE features ADD COLUMN written INTEGER NOT NULL DEFAULT 0")
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # another process was quicker
-                raise
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
@@ -244,7 +237,7 @@ def _is_sound(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
             result = connection.execute("PRAGMA quick_check(1)").fetchone()
-            connection.execute("SELECT content, backbone, kind, dtype, shape, checksum, data FROM features LIMIT 1")
+            connection.execute(f"SELECT {', '.join(COLUMNS)} FROM features LIMIT 1")
     except sqlite3.Error:
         return False
     return bool(result == ("ok",))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone, blank_features
 from iconotext.features.cache import FeatureCache
-from iconotext.features.cores import usable_cores
+from iconotext.features.cores import in_threads
 from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.regions.row import RegionRow, joined_rows
+from iconotext.features.regions.regions import REGION_ARRAYS, RegionRow, empty_row, joined_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,12 +21,15 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix, Image
 
 IMAGES = 256
-"""Pictures that are encoded before they are written, about what is lost when a run is killed."""
+"""Images that are encoded before they are written, about what is lost when a run is killed."""
 
 TEXTS = 2048
 
-REGION_ARRAYS = ("features", "boxes", "concepts", "scores")
-"""The arrays of a picture's regions; in the cache each is of the kind ``detected/`` and its name."""
+Entry = Mapping[str, "NDArray[Any]"]
+"""What is kept of one text or image: its arrays, by the kinds under which the cache has them."""
+
+Encode = Callable[[list[int]], Sequence[Entry | str]]
+"""From numbers of texts or images to what is to be kept of each, or why it cannot be read."""
 
 
 def cached_text(backbone: TextBackbone, cache: FeatureCache) -> TextBackbone:
@@ -36,195 +38,142 @@ def cached_text(backbone: TextBackbone, cache: FeatureCache) -> TextBackbone:
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
-    """The same backbone, encoding only pictures that are not in the cache. Problems are not kept there."""
+    """The same backbone, encoding only images that are not in the cache. Problems are not kept there."""
     return _CachedImage(backbone, cache)
 
 
 def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
-    """The same source, looking only at pictures that are not in the cache. Problems are not kept there.
+    """The same source, looking only at images that are not in the cache. Problems are not kept there.
 
-    For a source that looks at the pictures themselves: what it finds must not depend on their names.
+    For a source that looks at the images themselves: what it finds must not depend on their names.
     """
     return _CachedRegions(source, cache)
 
 
-@dataclass(frozen=True, slots=True)
 class _CachedText:
-    backbone: TextBackbone
-    cache: FeatureCache
-
-    @property
-    def name(self) -> str:
-        return self.backbone.name
-
-    @property
-    def dim(self) -> int:
-        return self.backbone.dim
-
-    @property
-    def space(self) -> str:
-        return self.backbone.space
+    def __init__(self, backbone: TextBackbone, cache: FeatureCache) -> None:
+        self.name, self.dim, self.space = backbone.name, backbone.dim, backbone.space
+        self._backbone, self._cache = backbone, cache
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         vectors = np.zeros((len(texts), self.dim), np.float32)
+
+        def encode(numbers: list[int]) -> list[Entry]:
+            return [{"text": vector} for vector in self._backbone.encode([texts[i] for i in numbers])]
+
         for start in range(0, len(texts), TEXTS):
             some = texts[start : start + TEXTS]
-            vectors[start : start + len(some)] = self._encode(some)
+            keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in some]
+            for i, entry in enumerate(_recall(self._cache, self.name, ["text"], keys, start, encode), start):
+                vectors[i] = entry["text"]  # type: ignore[index]  # a text always has a vector
         return vectors
 
-    def _encode(self, texts: Sequence[str]) -> FloatMatrix:
-        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        known = self.cache.get(list(set(keys)), backbone=self.name, kind="text")
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            fresh = dict(zip(missing, self.backbone.encode(list(missing.values())), strict=True))
-            self.cache.put(fresh, backbone=self.name, kind="text")
-            known |= fresh
-        return np.stack([known[key] for key in keys])
 
-
-@dataclass(frozen=True, slots=True)
 class _CachedImage:
-    backbone: ImageBackbone
-    cache: FeatureCache
-
-    @property
-    def name(self) -> str:
-        return self.backbone.name
-
-    @property
-    def dim(self) -> int:
-        return self.backbone.dim
-
-    @property
-    def space(self) -> str:
-        return self.backbone.space
-
-    @property
-    def classes(self) -> tuple[str, ...] | None:
-        return self.backbone.classes
+    def __init__(self, backbone: ImageBackbone, cache: FeatureCache) -> None:
+        self.name, self.dim, self.space, self.classes = backbone.name, backbone.dim, backbone.space, backbone.classes
+        self._backbone, self._cache = backbone, cache
 
     def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
         features = blank_features(len(files), self.dim, classes=len(self.classes or ()), regions=regions)
         arrays: dict[str, NDArray[Any]] = features.arrays()
-        problems: list[str | None] = []
-        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-digest") as pool:
-            for start, keys in _digests(files, pool):
-                problems += self._fill(arrays, start, files, keys, regions)
+        problems: list[str | None] = [None] * len(files)
+
+        def encode(numbers: list[int]) -> list[Entry | str]:
+            fresh = self._backbone.encode([files[i] for i in numbers], regions=regions)
+            rows = [{kind: array[i] for kind, array in fresh.arrays().items()} for i in range(len(fresh))]
+            return [problem or row for row, problem in zip(rows, fresh.problems, strict=True)]
+
+        for start, keys in _keys(files):
+            for i, entry in enumerate(_recall(self._cache, self.name, list(arrays), keys, start, encode), start):
+                if isinstance(entry, str):
+                    problems[i] = entry
+                    continue
+                for kind, array in arrays.items():
+                    array[i] = entry[kind]
         return replace(features, problems=tuple(problems))
 
-    def _fill(
-        self,
-        arrays: dict[str, NDArray[Any]],
-        start: int,
-        files: Sequence[Picture],
-        keys: list[bytes | None],
-        regions: bool,
-    ) -> list[str | None]:
-        """Fill the rows of some files, from ``start`` on, and return their problems."""
-        wanted = list({key for key in keys if key is not None})
-        known = {kind: self.cache.get(wanted, backbone=self.name, kind=kind) for kind in arrays}
-        rows: dict[bytes, int] = {}  # of the pictures to encode; one that comes twice is encoded once
-        unread: list[int] = []
-        for i, key in enumerate(keys):
-            if key is None:
-                unread.append(i)
-            elif not all(key in there for there in known.values()):
-                rows.setdefault(key, i)
-        problems: list[str | None] = [None] * len(keys)
-        encoded = [*rows.values(), *unread]
-        of_key: dict[bytes, str] = {}
-        if encoded:
-            fresh = self.backbone.encode([files[start + i] for i in encoded], regions=regions)
-            of_key = self._store(fresh, list(rows), known)
-            for i, problem in zip(encoded, fresh.problems, strict=True):
-                problems[i] = problem
-        for i, key in enumerate(keys):
-            if key in of_key:
-                problems[i] = of_key[key]
-            elif key is not None:
-                for kind, array in arrays.items():
-                    array[start + i] = known[kind][key]
-        return problems
 
-    def _store(
-        self, fresh: ImageFeatures, keys: Sequence[bytes], known: dict[str, dict[bytes, NDArray[Any]]]
-    ) -> dict[bytes, str]:
-        """Put the good ones of the first ``len(keys)`` into the cache and among the known; return problems by key."""
-        problems = {key: problem for key, problem in zip(keys, fresh.problems, strict=False) if problem is not None}
-        for kind, array in fresh.arrays().items():
-            good = {key: row for key, row in zip(keys, array, strict=False) if key not in problems}
-            self.cache.put(good, backbone=self.name, kind=kind)
-            known[kind] |= good
-        return problems
-
-
-@dataclass(frozen=True, slots=True)
 class _CachedRegions:
-    source: RegionSource
-    cache: FeatureCache
+    """In the cache each array of an image's regions is of the kind ``detected/`` and its name."""
 
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    @property
-    def dim(self) -> int:
-        return self.source.dim
-
-    @property
-    def concepts(self) -> tuple[str, ...] | None:
-        return self.source.concepts
+    def __init__(self, source: RegionSource, cache: FeatureCache) -> None:
+        self.name, self.dim, self.concepts = source.name, source.dim, source.concepts
+        self._source, self._cache = source, cache
 
     def regions(self, images: Sequence[Image]) -> Regions:
+        kinds = {f"detected/{name}": name for name in REGION_ARRAYS}
         rows: list[RegionRow] = []
         problems: list[str | None] = []
-        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-digest") as pool:
-            for start, keys in _digests([image.file or b"" for image in images], pool):
-                for row, problem in self._looked(images[start : start + len(keys)], keys):
-                    rows.append(row)
-                    problems.append(problem)
+
+        def encode(numbers: list[int]) -> list[Entry | str]:
+            found = self._source.regions([images[i] for i in numbers])
+            entries = [{kind: getattr(row, name) for kind, name in kinds.items()} for row in found.rows()]
+            return [problem or entry for entry, problem in zip(entries, found.problems, strict=True)]
+
+        for start, keys in _keys([image.file or b"" for image in images]):
+            for entry in _recall(self._cache, self.name, list(kinds), keys, start, encode, whole=_same_length):
+                problems.append(entry if isinstance(entry, str) else None)
+                rows.append(_row(entry, self.dim))
         return joined_rows(rows, problems, self.dim)
 
-    def _looked(self, images: Sequence[Image], keys: Sequence[bytes | None]) -> list[tuple[RegionRow, str | None]]:
-        """The regions, or the problem, of each of some images."""
-        known: dict[bytes, tuple[RegionRow, str | None]] = self._known({key for key in keys if key is not None})
-        first: dict[bytes | int, int] = {}  # of the pictures to look at; one that comes twice is looked at once
-        for i, key in enumerate(keys):
-            if key not in known:
-                first.setdefault(i if key is None else key, i)
-        fresh = dict(zip(first, self._fresh([images[i] for i in first.values()]), strict=True)) if first else {}
-        good = {key: row for key, (row, problem) in fresh.items() if problem is None and isinstance(key, bytes)}
-        for name in REGION_ARRAYS:
-            arrays = {key: getattr(row, name) for key, row in good.items()}
-            self.cache.put(arrays, backbone=self.name, kind=f"detected/{name}")
-        return [known[key] if key in known else fresh[i if key is None else key] for i, key in enumerate(keys)]
 
-    def _known(self, keys: set[bytes]) -> dict[bytes, tuple[RegionRow, str | None]]:
-        arrays = [self.cache.get(list(keys), backbone=self.name, kind=f"detected/{name}") for name in REGION_ARRAYS]
-        whole = [key for key in keys if all(key in some for some in arrays)]
-        rows = {key: RegionRow(*(some[key] for some in arrays)) for key in whole}
-        # Two processes that look at one picture write four arrays each; from one device to another a score may move.
-        return {key: (row, None) for key, row in rows.items() if len(set(map(len, _arrays(row)))) == 1}
-
-    def _fresh(self, images: Sequence[Image]) -> list[tuple[RegionRow, str | None]]:
-        found = self.source.regions(images)
-        ends = found.counts.cumsum().tolist()
-        rows = [
-            RegionRow(*(getattr(found, name)[end - count : end] for name in REGION_ARRAYS))
-            for end, count in zip(ends, found.counts.tolist(), strict=True)
-        ]
-        return list(zip(rows, found.problems, strict=True))
+def _row(entry: Entry | str, dim: int) -> RegionRow:
+    if isinstance(entry, str):
+        return empty_row(dim)
+    return RegionRow(*(entry[f"detected/{name}"] for name in REGION_ARRAYS))
 
 
-def _arrays(row: RegionRow) -> list[NDArray[Any]]:
-    return [getattr(row, name) for name in REGION_ARRAYS]
+def _recall(
+    cache: FeatureCache,
+    backbone: str,
+    kinds: Sequence[str],
+    keys: Sequence[bytes | None],
+    start: int,
+    encode: Encode,
+    *,
+    whole: Callable[[Entry], bool] = lambda entry: True,
+) -> list[Entry | str]:
+    """What is kept of each of some texts or images, or its problem.
+
+    Args:
+        cache: Gets what was not there.
+        backbone: Its name.
+        kinds: Of the arrays.
+        keys: Of each its digest; None for a file that cannot be read, of which the backbone will say why.
+        start: Number of the first.
+        encode: Called with the numbers of those that are not in the cache, each digest once.
+        whole: Whether arrays that the cache has belong together.
+    """
+    wanted = list({key for key in keys if key is not None})
+    stored = [cache.get(wanted, backbone=backbone, kind=kind) for kind in kinds]
+    found: dict[bytes | int, Entry | str] = {}
+    for key in wanted:
+        entry = {kind: some[key] for kind, some in zip(kinds, stored, strict=True) if key in some}
+        if len(entry) == len(kinds) and whole(entry):
+            found[key] = entry
+    names = [i if key is None else key for i, key in enumerate(keys, start)]
+    missing: dict[bytes | int, int] = {}
+    for i, name in enumerate(names, start):
+        if name not in found:
+            missing.setdefault(name, i)
+    fresh = dict(zip(missing, encode(list(missing.values())), strict=True)) if missing else {}
+    good = {name: entry for name, entry in fresh.items() if isinstance(name, bytes) and not isinstance(entry, str)}
+    for kind in kinds:
+        cache.put({key: entry[kind] for key, entry in good.items()}, backbone=backbone, kind=kind)
+    found |= fresh
+    return [found[name] for name in names]
 
 
-def _digests(files: Sequence[Picture], pool: ThreadPoolExecutor) -> Iterator[tuple[int, list[bytes | None]]]:
+def _same_length(entry: Entry) -> bool:
+    """Two processes that look at one image write four arrays each; from one device to another a score may move."""
+    return len(set(map(len, entry.values()))) == 1
+
+
+def _keys(files: Sequence[Picture]) -> Iterator[tuple[int, list[bytes | None]]]:
     """Where some files start, and their digests, None for one that cannot be read."""
     for start in range(0, len(files), IMAGES):
-        yield start, list(pool.map(_digest, files[start : start + IMAGES]))
+        yield start, list(in_threads(_digest, files[start : start + IMAGES]))
 
 
 def _digest(file: Picture) -> bytes | None:

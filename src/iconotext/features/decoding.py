@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from iconotext.errors import ImageError
 from iconotext.features.backbone import ImageFeatures, Picture
-from iconotext.features.cores import on_cores, usable_cores
+from iconotext.features.cores import in_threads, on_cores
 from iconotext.images import decode
 
 if TYPE_CHECKING:
@@ -56,42 +55,26 @@ def pixel_batches(
         batch_size: Files in a batch; one with broken pictures holds fewer.
         threads: Threads that decode, by default one a core.
     """
-
-    def ready(file: Picture) -> P | ImageError:
-        return _prepared(file, prepare, at_least)
-
-    pool = ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="iconotext-decode")
-    waiting: deque[tuple[int, Future[P | ImageError]]] = deque()
-    to_do = iter(enumerate(files))
+    ready = partial(_prepared, prepare=prepare, at_least=at_least)
+    results = in_threads(ready, files, threads=threads, ahead=batch_size * AHEAD + 1)
     try:
-        while True:
-            for row, file in islice(to_do, batch_size * (1 + AHEAD) - len(waiting)):
-                waiting.append((row, pool.submit(ready, file)))
-            if not waiting:
-                return
-            some = [waiting.popleft() for _ in range(min(batch_size, len(waiting)))]
-            yield _gather((row, future.result()) for row, future in some)
+        for start in range(0, len(files), batch_size):
+            yield _batch(start, islice(results, batch_size))
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        results.close()
 
 
-def pixel_batch(
-    files: Iterable[tuple[int, Picture]], prepare: Callable[[Pillow.Image], P], *, at_least: int
-) -> PixelBatch[P]:
-    """Decode and prepare a few files, with their positions, on this thread."""
-    return _gather((row, _prepared(file, prepare, at_least)) for row, file in files)
-
-
-def _prepared(file: Picture, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | ImageError:
+def _prepared(file: Picture, *, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | ImageError:
     try:
         return prepare(decode(file, at_least=at_least))
     except ImageError as error:
         return error
 
 
-def _gather(results: Iterable[tuple[int, P | ImageError]]) -> PixelBatch[P]:
+def _batch(start: int, results: Iterable[P | ImageError]) -> PixelBatch[P]:
+    """What became of some files, by the position of the first."""
     batch: PixelBatch[P] = PixelBatch([], [], {})
-    for row, result in results:
+    for row, result in enumerate(results, start):
         if isinstance(result, ImageError):
             batch.problems[row] = str(result)
         else:
@@ -134,10 +117,10 @@ def encode_on_cores(
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         batch_size: Files in a batch.
     """
+    ready = partial(_prepared, prepare=prepare, at_least=at_least)
 
     def work(start: int) -> tuple[PixelBatch[P], Mapping[str, NDArray[Any]]]:
-        some = enumerate(files[start : start + batch_size], start)
-        batch = pixel_batch(some, prepare, at_least=at_least)
+        batch = _batch(start, map(ready, files[start : start + batch_size]))
         return batch, forward(batch.pixels) if batch.rows else {}
 
     return _filled(blank, on_cores(work, range(0, len(files), batch_size)))

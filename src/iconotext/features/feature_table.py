@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import filecmp
 import hashlib
 import os
 import shutil
@@ -202,21 +204,20 @@ def copy_feature_table(
         CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
         OutputError: The target has other features, or a file cannot be written.
     """
-    known = _known_rows(source, target)
+    known = _rows_to_copy(source, target)
     if known is None:
         return False
     renamed = renamed or {}
     wanted = {renamed.get(name, name): row for name, row in known.items()}
-    there = _same_table(source, target, wanted)
-    if there is None:
-        _refuse_others(target, force)
-    if there is None or not (target / TABLE_FILE).is_file():
+    kept = _rows_kept(source, target, wanted, force)
+    if kept is None or not (target / TABLE_FILE).is_file():
         with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-            if there is None:  # who kills us now must not leave the names of other features with these
+            if kept is None:  # who kills us now must not leave the names of other features with these
                 (target / ROWS_FILE).unlink(missing_ok=True)
-    if there is None or not (wanted.items() <= there.items() and (target / ROWS_FILE).is_file()):
-        write_rows(target / ROWS_FILE, (there or {}) | wanted, force=True)
+    rows = (kept or {}) | wanted
+    if rows != kept or not (target / ROWS_FILE).is_file():
+        write_rows(target / ROWS_FILE, rows, force=True)
     return True
 
 
@@ -227,30 +228,12 @@ def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
         CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
         OutputError: The target has other features.
     """
-    known = _known_rows(source, target)
-    if known is not None and _same_table(source, target, known) is None:
-        _refuse_others(target, force)
+    known = _rows_to_copy(source, target)
+    if known is not None:
+        _rows_kept(source, target, known, force)
 
 
-def _refuse_others(folder: Path, force: bool) -> None:
-    """Raise where a folder has features, which those of another corpus would replace.
-
-    Raises:
-        OutputError: It has, and ``force`` is not set.
-    """
-    for name in (TABLE_FILE, ROWS_FILE):
-        try:
-            check_overwrite(folder / name, force)
-        except OutputError as error:
-            if not (folder / name).is_file():
-                raise
-            raise OutputError(
-                f"{folder / name}: is there already, of another data set, and all corpora of a folder share one table "
-                "of features: write to another folder, or replace it with force=True"
-            ) from error
-
-
-def _known_rows(source: Path, target: Path) -> dict[str, int] | None:
+def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
     """Rows of the table in a folder, None where there is none to copy.
 
     Raises:
@@ -264,25 +247,32 @@ def _known_rows(source: Path, target: Path) -> dict[str, int] | None:
     return read_rows(rows)
 
 
-def _same_table(source: Path, target: Path, wanted: Mapping[str, int]) -> dict[str, int] | None:
-    """Rows of the table in the target, none if it has no file of one yet; None where that is another table."""
+def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: bool) -> dict[str, int] | None:
+    """Rows that the target has of the same table, none if it has no file of one; None where another is replaced.
+
+    Raises:
+        OutputError: It has another table, and ``force`` is not set.
+    """
     table, rows = target / TABLE_FILE, target / ROWS_FILE
-    try:
+    with contextlib.suppress(CorpusError):
         there = read_rows(rows) if os.path.lexists(rows) else {}
-    except CorpusError:
-        return None
-    if not os.path.lexists(table):
-        return there if there.items() <= wanted.items() else None
-    same = table.is_file() and _same_bytes(source / TABLE_FILE, table)
-    return there if same and all(wanted.get(name, row) == row for name, row in there.items()) else None
+        same = _same_bytes(source / TABLE_FILE, table) if os.path.lexists(table) else there.items() <= wanted.items()
+        if same and all(wanted.get(name, row) == row for name, row in there.items()):
+            return there
+    for file in (table, rows):
+        if file.is_file() and not force:
+            raise OutputError(
+                f"{file}: is there already, of another data set, and all corpora of a folder share one table "
+                "of features: write to another folder, or replace it with force=True"
+            )
+        check_overwrite(file, force)
+    return None
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
     """Whether two files have the same bytes."""
+    filecmp.clear_cache()
     try:
-        if one.stat().st_size != other.stat().st_size:
-            return False
-        with one.open("rb") as first, other.open("rb") as second:
-            return hashlib.file_digest(first, "sha256").digest() == hashlib.file_digest(second, "sha256").digest()
+        return other.is_file() and filecmp.cmp(one, other, shallow=False)
     except OSError as error:
         raise CorpusError(f"{error.filename}: cannot be read: {error.strerror or error}") from error

@@ -23,8 +23,13 @@ def loading(name: str) -> Iterator[None]:
     logging: Foreign = import_module("transformers.utils.logging")
     code: Foreign = import_module("transformers.dynamic_module_utils")
 
-    bars, patience = logging.is_progress_bar_enabled(), code.TIME_OUT_REMOTE_CODE
+    bars, verbosity, patience = (
+        logging.is_progress_bar_enabled(),
+        logging.get_verbosity(),
+        code.TIME_OUT_REMOTE_CODE,
+    )
     logging.disable_progress_bar()
+    logging.set_verbosity_error()  # else they say at each load that torchvision, which nothing needs, is not there
     # Parts of a model forget that code is not trusted, and ask whether to run it; without time to answer they refuse.
     code.TIME_OUT_REMOTE_CODE = 0
     try:
@@ -39,5 +44,6 @@ def loading(name: str) -> Iterator[None]:
         ) from error
     finally:
         code.TIME_OUT_REMOTE_CODE = patience
+        logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, Picture, blank_features
-from iconotext.features.decoding import encode_ahead, pixel_batches
-from iconotext.features.device import best_device, image_batch, looking
+from iconotext.features.backbone import DualEncoder, ImageBackbone
+from iconotext.features.device import best_device, looking
 from iconotext.features.hub import Foreign, loading
+from iconotext.features.model import SIDE, ImageModel, TextModel
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
-    from PIL import Image as Pillow
 
     from iconotext.types import FloatMatrix
-
-SIDE = 512
-"""Shorter side in pixels that a picture keeps when it is decoded; the model's own processing goes on from there."""
 
 TEXTS = 64
 """Texts in a batch."""
@@ -32,89 +29,8 @@ TEXTS = 64
 _FIXED_LENGTH = frozenset({"siglip", "siglip2"})
 """Model types whose text side was trained on texts padded to full length, and gives other vectors for shorter ones."""
 
-Forward = Callable[["torch.Tensor", bool], dict[str, "torch.Tensor"]]
+Network = Callable[["torch.Tensor", bool], dict[str, "torch.Tensor"]]
 """From pixels and whether regions are wanted to tensors named as the attributes of ``ImageFeatures``."""
-
-
-class HuggingFaceImage:
-    """A vision model, or the image side of a dual encoder.
-
-    Args:
-        forward: What the network does with a batch.
-        processor: The model's own image processor.
-        name: Identifies its weights.
-        dim: Length of its vectors.
-        classes: Names of its classes.
-        has_regions: Whether it can tell regions apart.
-    """
-
-    def __init__(
-        self,
-        forward: Forward,
-        processor: Foreign,
-        *,
-        name: str,
-        dim: int,
-        classes: tuple[str, ...] | None,
-        has_regions: bool,
-    ) -> None:
-        self._forward = forward
-        self._processor = processor
-        self.name = self.space = name
-        self.dim = dim
-        self.classes = classes
-        self._has_regions = has_regions
-
-    def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """Look at pictures; see ``ImageBackbone``."""
-        if regions and not self._has_regions:
-            raise FeatureError(f"{self.name}: this model knows no regions: use another backbone")
-        blank = blank_features(len(files), self.dim, classes=len(self.classes or ()), regions=regions)
-
-        def prepare(picture: Pillow.Image) -> NDArray[Any]:
-            return _pixels(self._processor, picture)
-
-        def forward(pixels: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            return {name: _numpy(tensor) for name, tensor in self._forward(_tensor(pixels), regions).items()}
-
-        batches = pixel_batches(files, prepare, at_least=SIDE, batch_size=image_batch(best_device()))
-        return encode_ahead(blank, batches, forward)
-
-
-class HuggingFaceText:
-    """The text side of a dual encoder.
-
-    Args:
-        model: The dual encoder.
-        tokenizer: Its tokenizer.
-        name: Identifies its weights.
-        dim: Length of its vectors.
-    """
-
-    def __init__(self, model: Foreign, tokenizer: Foreign, *, name: str, dim: int) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self.name = self.space = name
-        self.dim = dim
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
-        import torch
-
-        vectors = np.zeros((len(texts), self.dim), np.float32)
-        config = self._model.config
-        padding = "max_length" if config.model_type in _FIXED_LENGTH else True
-        longest = config.text_config.max_position_embeddings
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        for start in range(0, len(order), TEXTS):
-            rows = order[start : start + TEXTS]
-            tokens = self._tokenizer(
-                [texts[row] for row in rows], padding=padding, truncation=True, max_length=longest, return_tensors="pt"
-            )
-            with looking(best_device()):
-                found = _embedding(self._model.get_text_features(**tokens.to(self._model.device)))
-                vectors[rows] = _numpy(torch.nn.functional.normalize(found, dim=1))
-        return vectors
 
 
 def load_vision_model(name: str, folder: Path) -> ImageBackbone:
@@ -150,16 +66,8 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
             folder, local_files_only=True, trust_remote_code=False
         )
         classes = tuple(config.id2label[i] for i in range(config.num_labels)) if classifies else None
-        forward = _classifier(model) if classifies else _encoder(model, pooler=not info["missing_keys"])
-        probe = forward(_tensor([_pixels(processor, _grey())]), True)
-        return HuggingFaceImage(
-            forward,
-            processor,
-            name=revised_name(name, folder),
-            dim=probe["pooled"].shape[1],
-            classes=classes,
-            has_regions="regions" in probe,
-        )
+        network = _classifier(model) if classifies else _encoder(model, pooler=not info["missing_keys"])
+        return _image_model(network, processor, revised_name(name, folder), classes)
 
 
 def load_clip(name: str, folder: Path) -> DualEncoder:
@@ -181,23 +89,55 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
             kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             for kind in (transformers.AutoImageProcessor, transformers.AutoTokenizer)
         )
-        revised = revised_name(name, folder)
 
-        def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
+        def network(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
 
             with looking(best_device()):
                 found = _embedding(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
-        dim = forward(_tensor([_pixels(processor, _grey())]), False)["pooled"].shape[1]
-        return DualEncoder(
-            HuggingFaceText(model, tokenizer, name=revised, dim=dim),
-            HuggingFaceImage(forward, processor, name=revised, dim=dim, classes=None, has_regions=False),
+        image = _image_model(network, processor, revised_name(name, folder), None)
+        return DualEncoder(TextModel(image.name, image.dim, partial(_text_vectors, model, tokenizer, image.dim)), image)
+
+
+def _image_model(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageModel:
+    """A backbone out of a network and the model's own image processor."""
+    from PIL import Image as Pillow
+
+    def prepare(picture: Pillow.Image) -> NDArray[Any]:
+        return np.asarray(processor(images=picture, return_tensors="np")["pixel_values"][0], np.float32)
+
+    def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
+        import torch
+
+        found = network(torch.from_numpy(np.stack(pixels)).to(best_device()), regions)
+        return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+
+    probe = forward([prepare(Pillow.new("RGB", (SIDE, SIDE), "grey"))], True)
+    return ImageModel(name, probe["pooled"].shape[1], prepare, forward, classes, "regions" in probe)
+
+
+def _text_vectors(model: Foreign, tokenizer: Foreign, dim: int, texts: Sequence[str]) -> FloatMatrix:
+    """Of the text side of a dual encoder: (n, dim) float32, rows of length 1."""
+    import torch
+
+    vectors = np.zeros((len(texts), dim), np.float32)
+    padding = "max_length" if model.config.model_type in _FIXED_LENGTH else True
+    longest = model.config.text_config.max_position_embeddings
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for start in range(0, len(order), TEXTS):
+        rows = order[start : start + TEXTS]
+        tokens = tokenizer(
+            [texts[row] for row in rows], padding=padding, truncation=True, max_length=longest, return_tensors="pt"
         )
+        with looking(best_device()):
+            found = _embedding(model.get_text_features(**tokens.to(model.device)))
+            vectors[rows] = torch.nn.functional.normalize(found, dim=1).cpu().numpy()
+    return vectors
 
 
-def _classifier(model: Foreign) -> Forward:
+def _classifier(model: Foreign) -> Network:
     """What a classifier's last layer sees, and what it says."""
     import torch
 
@@ -228,7 +168,7 @@ def _classifier(model: Foreign) -> Forward:
     return forward
 
 
-def _encoder(model: Foreign, *, pooler: bool) -> Forward:
+def _encoder(model: Foreign, *, pooler: bool) -> Network:
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
         with looking(best_device()):
@@ -261,27 +201,7 @@ def _cells(last: torch.Tensor) -> torch.Tensor | None:
 _EXTRA_TOKENS = 5  # the class token and up to four registers stand before those of the patches
 
 
-def _pixels(processor: Foreign, picture: Pillow.Image) -> NDArray[Any]:
-    return np.asarray(processor(images=picture, return_tensors="np")["pixel_values"][0], np.float32)
-
-
-def _tensor(pixels: list[NDArray[Any]]) -> torch.Tensor:
-    import torch
-
-    return torch.from_numpy(np.stack(pixels)).to(best_device())
-
-
-def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    return np.asarray(tensor.cpu().numpy())
-
-
 def _embedding(output: Foreign) -> torch.Tensor:
     """What get_..._features gives: a tensor, and from transformers 5 on an object that holds it."""
     embedding: torch.Tensor = output.pooler_output if hasattr(output, "pooler_output") else output
     return embedding
-
-
-def _grey() -> Pillow.Image:
-    from PIL import Image as Pillow
-
-    return Pillow.new("RGB", (SIDE, SIDE), "grey")

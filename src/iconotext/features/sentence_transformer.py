@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
-from iconotext.features.backbone import DualEncoder, ImageFeatures, Picture, TextBackbone, blank_features
-from iconotext.features.decoding import encode_ahead, pixel_batches
-from iconotext.features.device import best_device, image_batch
+from iconotext.features.backbone import DualEncoder, TextBackbone
+from iconotext.features.device import best_device
 from iconotext.features.hub import loading
+from iconotext.features.model import SIDE, ImageModel, TextModel
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
@@ -21,56 +22,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from iconotext.types import FloatMatrix
-
-SIDE = 512
-"""Shorter side in pixels to which pictures are reduced before the model's own processing; no usual one needs more."""
-
-
-class SentenceTransformerText:
-    """The text side of a sentence-transformers model.
-
-    Args:
-        model: The model.
-        name: Identifies its weights.
-        dim: Length of its vectors.
-    """
-
-    def __init__(self, model: SentenceTransformer, name: str, dim: int) -> None:
-        self._model = model
-        self.name = self.space = name
-        self.dim = dim
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32, rows of length 1."""
-        return _vectors(self._model, list(texts), self.dim)
-
-
-class SentenceTransformerImage:
-    """The image side of a CLIP-like sentence-transformers model.
-
-    Args:
-        model: The model.
-        name: Identifies its weights.
-        dim: Length of its vectors.
-    """
-
-    classes = None
-
-    def __init__(self, model: SentenceTransformer, name: str, dim: int) -> None:
-        self._model = model
-        self.name = self.space = name
-        self.dim = dim
-
-    def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """One vector of length 1 a picture; see ``ImageBackbone``."""
-        if regions:
-            raise FeatureError(f"{self.name}: a sentence-transformers model has no regions: use another backbone")
-
-        def forward(images: list[Pillow.Image]) -> dict[str, NDArray[Any]]:
-            return {"pooled": _vectors(self._model, images, self.dim)}
-
-        batches = pixel_batches(files, _reduced, at_least=SIDE, batch_size=image_batch(best_device()))
-        return encode_ahead(blank_features(len(files), self.dim), batches, forward)
 
 
 def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
@@ -80,7 +31,7 @@ def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
         FeatureError: It cannot be loaded.
     """
     model, revised, dim = _load(name, folder)
-    return SentenceTransformerText(model, revised, dim)
+    return TextModel(revised, dim, partial(_vectors, model, dim))
 
 
 def load_clip_like(name: str, folder: Path) -> DualEncoder:
@@ -91,12 +42,18 @@ def load_clip_like(name: str, folder: Path) -> DualEncoder:
     """
     model, revised, dim = _load(name, folder)
     try:
-        probe = _vectors(model, [Pillow.new("RGB", (SIDE, SIDE))], dim)
+        probe = _vectors(model, dim, [Pillow.new("RGB", (SIDE, SIDE))])
     except Exception as error:  # a text model fails on a picture in its own way
         raise FeatureError(f"{name}: takes texts but no pictures: load it as a text backbone") from error
     if probe.shape != (1, dim):
         raise FeatureError(f"{name}: {probe.shape[1]} numbers for a picture, {dim} for a text: not one space")
-    return DualEncoder(SentenceTransformerText(model, revised, dim), SentenceTransformerImage(model, revised, dim))
+
+    def forward(images: list[Pillow.Image], regions: bool) -> dict[str, NDArray[Any]]:
+        return {"pooled": _vectors(model, dim, images)}
+
+    return DualEncoder(
+        TextModel(revised, dim, partial(_vectors, model, dim)), ImageModel(revised, dim, _reduced, forward)
+    )
 
 
 def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
@@ -114,16 +71,18 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
         return model, revised_name(name, folder), int(dim)
 
 
-def _vectors(model: SentenceTransformer, inputs: list[Any], dim: int) -> FloatMatrix:
+def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:
+    """(n, dim) float32, rows of length 1, of texts or pictures."""
     if not inputs:
         return np.zeros((0, dim), np.float32)
     vectors = model.encode(
-        inputs, batch_size=64, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
+        list(inputs), batch_size=64, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
     )
     return np.asarray(vectors, np.float32)
 
 
 def _reduced(image: Pillow.Image) -> Pillow.Image:
+    """Of a size that costs little; no usual model needs more."""
     shorter = min(image.size)
     if shorter <= SIDE:
         return image

@@ -87,7 +87,7 @@ def cache_usage(path: Path | None = None) -> Usage:
     path = path or cache_file()
     kinds: list[Kind] = []
     if path.is_file():
-        with closing(_open(path)) as connection, _explained(path):
+        with _opened(path) as connection:
             rows = connection.execute(
                 "SELECT backbone, kind, count(*), sum(length(data)) FROM features GROUP BY 1, 2 ORDER BY 4 DESC"
             )
@@ -106,7 +106,7 @@ def prune_cache(
 
     Args:
         path: The file, by default the user's cache.
-        older_than: Seconds; entries written before that go. Those of versions that did not note the time count as old.
+        older_than: Seconds; entries written before that go.
         to_bytes: About what the file may take on disk afterwards.
         watch: Passes on the steps that it is given, of which there are about so many, and may show how it goes on.
 
@@ -116,7 +116,7 @@ def prune_cache(
     path = path or cache_file()
     before, removed = _bytes(path), 0
     if path.is_file():
-        with closing(_open(path)) as connection, _explained(path):
+        with _opened(path) as connection:
             last = max(_last_of_age(connection, older_than), _last_of_size(connection, to_bytes))
             (total,) = connection.execute("SELECT count(*) FROM features WHERE rowid <= ?", (last,)).fetchone()
             removed = sum(watch(_removals(connection, last), math.ceil(total / AT_ONCE)))
@@ -128,33 +128,22 @@ def prune_cache(
     return Pruned(removed, len(damaged), before, _bytes(path))
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    """A connection to a cache, whose table is brought to today's form; other programs' files are left alone."""
-    connection = sqlite3.connect(path, timeout=PATIENCE)
-    try:
-        columns = {row[1] for row in connection.execute("PRAGMA table_info(features)")}
-        if not columns >= COLUMNS:
-            raise FeatureError(f"{path}: not a cache that iconotext wrote, so nothing in it is counted or removed")
-        prepare(connection)
-    except sqlite3.Error as error:
-        connection.close()
-        raise FeatureError(_why(path, error)) from error
-    except FeatureError:
-        connection.close()
-        raise
-    return connection
-
-
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise FeatureError(_why(path, error)) from error
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a cache; other programs' files are left alone.
 
-
-def _why(path: Path, error: sqlite3.Error) -> str:
-    return f"{path}: the cache cannot be used: {error}"
+    Raises:
+        FeatureError: The file is no cache of ours, or what is done with it fails.
+    """
+    with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
+        try:
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(features)")}
+            if not columns >= COLUMNS:
+                raise FeatureError(f"{path}: not a cache that iconotext wrote, so nothing in it is counted or removed")
+            prepare(connection)
+            yield connection
+        except sqlite3.Error as error:
+            raise FeatureError(f"{path}: the cache cannot be used: {error}") from error
 
 
 def _last_of_age(connection: sqlite3.Connection, seconds: float | None) -> int:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,15 +15,14 @@ from iconotext.features.decoding import pixel_batches
 from iconotext.features.device import best_device, looking
 from iconotext.features.hub import Foreign, loading
 from iconotext.features.model_folder import revised_name
-from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.regions.detector_pixels import DetectorPixels, detector_pixels
-from iconotext.features.regions.row import RegionRow, empty_row, joined_rows
+from iconotext.features.regions.regions import RegionRow, Regions, RegionSource, empty_row, joined_rows
 from iconotext.strict_json import parse_json
 from iconotext.types import Image
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
+    from PIL import Image as Pillow
 
 AT_MOST = 36
 """Regions of a picture: as many as Li 2021 and the fixed bottom-up features (Anderson 2018) have."""
@@ -35,6 +34,9 @@ is so sure the best one stands for the picture: a picture without regions could 
 IMAGES = 8
 """In a batch: detectors look at pictures of up to 800 × 1333 pixels."""
 
+UNLIMITED = 1 << 20
+"""Shorter side in pixels that pictures keep which are not resized."""
+
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
 
 
@@ -43,24 +45,26 @@ class Detector:
 
     Args:
         model: It gives ``logits``, ``pred_boxes`` and ``last_hidden_state``.
-        pixels: What its network wants to see.
+        processor: Makes pixels of a picture, as the network wants to see them.
         name: Identifies its weights.
         concepts: Names of its classes.
     """
 
-    def __init__(self, model: Foreign, pixels: DetectorPixels, *, name: str, concepts: tuple[str, ...]) -> None:
+    def __init__(self, model: Foreign, processor: Foreign, *, name: str, concepts: tuple[str, ...]) -> None:
         self._model = model
-        self._pixels = pixels
+        self._processor = processor
+        sides = dict(processor.size).values() if processor.do_resize else ()
+        self._at_least = max((side for side in sides if side), default=UNLIMITED)
         self.name = f"{name}/{AT_MOST}-regions-from-{SURE}"
         self.concepts = concepts
-        self.dim = int(self._look([_grey(pixels)])[0].features.shape[1])
+        self.dim = int(self._look([self._pixels(_grey())])[0].features.shape[1])
 
     def regions(self, images: Sequence[Image]) -> Regions:
         """Look at pictures; see ``RegionSource``."""
         files = [image.file or b"" for image in images]
         rows = [empty_row(self.dim)] * len(files)
         problems: list[str | None] = [None] * len(files)
-        for batch in pixel_batches(files, self._pixels.pixels, at_least=self._pixels.at_least, batch_size=IMAGES):
+        for batch in pixel_batches(files, self._pixels, at_least=self._at_least, batch_size=IMAGES):
             for row, problem in batch.problems.items():
                 problems[row] = problem
             alike: dict[tuple[int, ...], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
@@ -70,6 +74,11 @@ class Detector:
                 for (row, _), found in zip(some, self._look([pixels for _, pixels in some]), strict=True):
                     rows[row] = found
         return joined_rows(rows, problems, self.dim)
+
+    def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
+        """(3, height, width). Nothing is padded, or what is found would depend on the other pictures of a batch."""
+        made = self._processor(images=picture, return_tensors="np", do_pad=False)
+        return np.asarray(made["pixel_values"][0], np.float32)
 
     def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[RegionRow]:
         """The regions of pictures of one size."""
@@ -127,12 +136,13 @@ def load_detector(name: str, folder: Path) -> RegionSource:
         if info["missing_keys"]:
             missing = ", ".join(sorted(info["missing_keys"])[:3])
             raise FeatureError(f"{name}: weights are missing ({missing}): fetch the model again")
-        settings = _settings(folder / PROCESSOR)
-        if settings is None:
+        if not (folder / PROCESSOR).is_file():
             raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
-        pixels = detector_pixels(settings, name)
+        processor = transformers.AutoImageProcessor.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
         concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-        return Detector(model.to(best_device()).eval(), pixels, name=revised_name(name, folder), concepts=concepts)
+        return Detector(model.to(best_device()).eval(), processor, name=revised_name(name, folder), concepts=concepts)
 
 
 def is_detector(folder: Path) -> bool:
@@ -141,21 +151,13 @@ def is_detector(folder: Path) -> bool:
     Raises:
         FeatureError: Its settings are damaged.
     """
-    architectures = (_settings(folder / CONFIG) or {}).get("architectures")
-    return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
-
-
-def _settings(path: Path) -> dict[str, Any] | None:
-    """What a JSON file of a model holds; None where there is none."""
-    if not path.is_file():
-        return None
+    path = folder / CONFIG
     try:
-        settings = parse_json(path.read_text(encoding="utf-8"))
+        settings = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, ValueError) as error:
         raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
-    if not isinstance(settings, dict):
-        raise FeatureError(f"{path}: does not hold settings: fetch the model again")
-    return settings
+    architectures = settings.get("architectures") if isinstance(settings, dict) else None
+    return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
 
 
 def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -163,7 +165,7 @@ def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))
 
 
-def _grey(pixels: DetectorPixels) -> NDArray[np.float32]:
+def _grey() -> Pillow.Image:
     from PIL import Image as Pillow
 
-    return pixels.pixels(Pillow.new("RGB", (64, 64), "grey"))
+    return Pillow.new("RGB", (64, 64), "grey")

@@ -6,19 +6,19 @@ import hashlib
 import logging
 import os
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions import Regions, RegionSource
 from iconotext.features.regions.hdf5 import ids_file, open_hdf5
 from iconotext.features.regions.lmdb import DATA, open_lmdb
 from iconotext.features.regions.npz import open_npz_folder
-from iconotext.features.regions.row import RegionRow, RegionTable, empty_row, joined_rows, region_row
+from iconotext.features.regions.regions import RegionRow, Regions, RegionSource, empty_row, joined_rows
+from iconotext.features.regions.row import region_row
+from iconotext.features.regions.table import RegionTable
 from iconotext.features.regions.tsv import open_tsv
 from iconotext.types import Image
 
@@ -28,10 +28,11 @@ VOCABULARY = "objects_vocab.txt"
 """Names of the 1,600 objects of Visual Genome, as the first release calls the file."""
 
 _TSV = re.compile(r"\.tsv(\.\d+)?$")  # published in parts as .tsv.0, .tsv.1
-_HDF5 = re.compile(r"\.(h5|hdf5)$")
-_LMDB = re.compile(r"\.lmdb$")
+_OPENERS = {_TSV: open_tsv, re.compile(r"\.(h5|hdf5)$"): open_hdf5, re.compile(r"\.lmdb$"): open_lmdb}
+"""What opens a file, by the end of its name."""
+
 _COCO_NUMBER = re.compile(r"(?:^|[^0-9])([0-9]{12})$|^([0-9]+)$")
-"""The number of a picture in its name: all of it, or as COCO writes it. Fewer digits after other letters would make a
+"""The number of an image in its name: all of it, or as COCO writes it. Fewer digits after other letters would make a
 ``figure-3.png`` the third picture of a file that has nothing to do with it."""
 
 
@@ -48,14 +49,12 @@ class RegionFiles:
         self._path = path
         self._tables = tables
         self.concepts = concepts
-        self._place_of: dict[str, int] = {}  # of a picture among those of all tables
-        self._starts: list[int] = []  # place of the first one of each table
-        for table in tables:
+        self._place_of: dict[str, tuple[int, int]] = {}  # of an image: number of its table, number in it
+        for number, table in enumerate(tables):
             if twice := self._place_of.keys() & set(table.ids):
-                other = tables[self._table(min(twice))].path
+                other = tables[self._place_of[min(twice)][0]].path
                 raise FeatureError(f"{table.path}: image {min(twice)} is in {other.name} too; a picture must be in one")
-            self._starts.append(len(self._place_of))
-            self._place_of |= {picture: place for place, picture in enumerate(table.ids, len(self._place_of))}
+            self._place_of |= {image: (number, i) for i, image in enumerate(table.ids)}
         self.dim = self._probed()
 
     @cached_property
@@ -71,42 +70,36 @@ class RegionFiles:
         """The regions of some images, found by their ``source``; one that is not in the file has a problem.
 
         Raises:
-            FeatureError: More than one picture of the file may be meant, or two different ones mean the same, or the
+            FeatureError: More than one image of the file may be meant, or two different ones mean the same, or the
                 file is damaged.
         """
         found = [self._find(image.source) for image in images]
-        _one_name_each([image.source for image in images], found)
-        wanted = sorted({i for i in found if i is not None}, key=self._place_of.__getitem__)
+        _check_names([image.source for image in images], found)
+        wanted = sorted({image for image in found if image is not None}, key=self._place_of.__getitem__)
         with _readable(self._path):
             row_of = dict(self._rows(wanted))
         empty = empty_row(self.dim)
-        rows = [row_of[i] if i is not None else empty for i in found]
-        problems = [
-            f"{self._path.name} has no regions of it" if i is None or not len(row.boxes) else None
-            for i, row in zip(found, rows, strict=True)
-        ]
+        rows = [empty if image is None else row_of[image] for image in found]
+        problems = [None if len(row) else f"{self._path.name} has no regions of it" for row in rows]
         return joined_rows(rows, problems, self.dim)
 
     def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, RegionRow]]:
-        """The pictures by id, which come in the order of the files."""
-        for number, group in groupby(ids, key=self._table):
+        """The images by id, which come in the order of the files."""
+        for number, group in groupby(ids, key=lambda image: self._place_of[image][0]):
             table, some = self._tables[number], list(group)
-            for picture, stored in zip(some, table.read(some), strict=True):
-                where = f"{table.path}, image {picture}"
+            for image, stored in zip(some, table.read(some), strict=True):
+                where = f"{table.path}, image {image}"
                 row = region_row(stored, self.concepts, where)
-                if len(row.boxes) and row.features.shape[1] != self.dim:
+                if len(row) and row.features.shape[1] != self.dim:
                     raise FeatureError(f"{where}: features of length {row.features.shape[1]}, others have {self.dim}")
-                yield picture, row
-
-    def _table(self, picture: str) -> int:
-        return bisect_right(self._starts, self._place_of[picture]) - 1
+                yield image, row
 
     def _probed(self) -> int:
-        """Length of a feature vector, of the first picture that has a region; says what is not read there."""
+        """Length of a feature vector, of the first image that has a region; says what is not read there."""
         for table in self._tables:
-            for picture, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
-                row = region_row(stored, self.concepts, f"{table.path}, image {picture}")
-                if len(row.boxes):
+            for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
+                row = region_row(stored, self.concepts, f"{table.path}, image {image}")
+                if len(row):
                     if skipped := sorted(name for name, array in stored.items() if array is None):
                         logger.warning(
                             "%s: %s: not an array of numbers, so not read (Python objects are never unpickled); %s",
@@ -117,10 +110,10 @@ class RegionFiles:
         raise FeatureError(f"{self._path}: has no region of any picture")
 
     def _find(self, source: str) -> str | None:
-        """The id of a picture by its address in the document."""
+        """The id of an image by its address in the document."""
         if source in self._place_of:
             return source
-        name = re.split(r"[/\\]", source)[-1]
+        name = _file_name(source)
         stem = os.path.splitext(name)[0]
         number = _COCO_NUMBER.search(stem)
         # UNITER writes names in small letters.
@@ -133,20 +126,23 @@ class RegionFiles:
         return found[0] if found else None
 
 
-def _one_name_each(sources: Sequence[str], found: Sequence[str | None]) -> None:
-    """Pictures of different names must not become one."""
+def _check_names(sources: Sequence[str], found: Sequence[str | None]) -> None:
+    """Images of different names must not become one."""
     source_of: dict[str, str] = {}
-    for source, picture in zip(sources, found, strict=True):
-        if picture is not None:
-            other = source_of.setdefault(picture, source)
-            if re.split(r"[/\\]", other)[-1] != re.split(r"[/\\]", source)[-1]:
-                raise FeatureError(f"{other} and {source} would both be image {picture} of the region file; rename one")
+    for source, image in zip(sources, found, strict=True):
+        other = source_of.setdefault(image, source) if image is not None else source
+        if _file_name(other) != _file_name(source):
+            raise FeatureError(f"{other} and {source} would both be image {image} of the region file; rename one")
+
+
+def _file_name(source: str) -> str:
+    return re.split(r"[/\\]", source)[-1]
 
 
 def is_region_file(path: Path) -> bool:
     """Whether this is a file of regions by its suffix, or a folder that holds some."""
     try:
-        return bool(_suffixed(path)) or (path.is_dir() and bool(_inside(path)))
+        return _has_suffix(path) or (path.is_dir() and bool(_inside(path)))
     except OSError:  # whoever opens it will say what is wrong
         return False
 
@@ -163,8 +159,8 @@ def load_region_file(path: Path) -> RegionSource:
         FeatureError: It is missing, damaged, of no known layout, or needs a package that is not installed.
     """
     with _readable(path):
-        tables = [open_table(file) for file in ([path] if _suffixed(path) or not path.is_dir() else _inside(path))]
-        return RegionFiles(path, tables, _concept_names(path))
+        files = [path] if _has_suffix(path) or not path.is_dir() else _inside(path)
+        return RegionFiles(path, [_open_table(file) for file in files], _concept_names(path))
 
 
 @contextmanager
@@ -176,27 +172,22 @@ def _readable(path: Path) -> Iterator[None]:
         raise FeatureError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from error
 
 
-def open_table(path: Path) -> RegionTable:
+def _open_table(path: Path) -> RegionTable:
     """One file, or folder of NPZ files, by its kind."""
     if not path.exists():
         raise FeatureError(f"{path}: not found")
-    kind = _suffixed(path)
-    if kind == "tsv":
-        return open_tsv(path)
-    if kind == "hdf5":
-        return open_hdf5(path)
-    if kind == "lmdb" or (path / DATA).is_file():
+    for suffix, opener in _OPENERS.items():
+        if suffix.search(path.name.lower()):
+            return opener(path)
+    if (path / DATA).is_file():
         return open_lmdb(path)
     if path.is_dir():
         return open_npz_folder(path)
     raise FeatureError(f"{path}: not a file of regions: .tsv, .h5, .hdf5, .lmdb, or a folder of .npz")
 
 
-_KINDS: Mapping[str, re.Pattern[str]] = {"tsv": _TSV, "hdf5": _HDF5, "lmdb": _LMDB}
-
-
-def _suffixed(path: Path) -> str | None:
-    return next((kind for kind, suffix in _KINDS.items() if suffix.search(path.name.lower())), None)
+def _has_suffix(path: Path) -> bool:
+    return any(suffix.search(path.name.lower()) for suffix in _OPENERS)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -204,16 +195,14 @@ def _inside(folder: Path) -> list[Path]:
     names = os.listdir(folder)
     if DATA in names or any(name.endswith(".npz") for name in names):
         return [folder]
-    return sorted(folder / name for name in names if _suffixed(Path(name)))
+    return sorted(folder / name for name in names if _has_suffix(Path(name)))
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Files that say more of a file or folder of regions, if they are there: names of concepts, ids of pictures."""
-    stem = path.name if path.is_dir() else _TSV.sub("", path.name)
-    names = [path.with_name(f"{Path(stem).stem}.concepts.txt"), path.with_name(VOCABULARY)]
-    if path.is_dir():
-        names = [path.with_name(f"{path.name}.concepts.txt"), path / VOCABULARY, path.with_name(VOCABULARY)]
-    return [*names, ids_file(path)]
+    """Files that say more of a file or folder of regions, if they are there: names of concepts, ids of images."""
+    stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
+    inside = [path / VOCABULARY] if path.is_dir() else []
+    return [path.with_name(f"{stem}.concepts.txt"), *inside, path.with_name(VOCABULARY), ids_file(path)]
 
 
 def _concept_names(path: Path) -> tuple[str, ...] | None:

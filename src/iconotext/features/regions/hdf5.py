@@ -7,11 +7,10 @@ is never read: ids come from the HDF5 file, or from a JSON file beside it.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.extras import require
-from iconotext.features.regions.row import FEATURES, KNOWN, LARGEST, OF_IMAGE, Stored
+from iconotext.features.regions.table import FEATURES, KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored, file_digest
 from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
@@ -30,46 +29,6 @@ if TYPE_CHECKING:
 
 IDS = ("image_ids", "image_id", "img_ids", "ids")
 BOUNDS = "pos_boxes"
-_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hdf5Table:
-    """A file of HDF5, opened anew for each reading.
-
-    Attributes:
-        path: The file.
-        rows: Row of each picture; None where it has a group of its own.
-        groups: Names of the groups where there are some.
-    """
-
-    path: Path
-    rows: Mapping[str, int] | None
-    groups: frozenset[str]
-
-    @property
-    def ids(self) -> Collection[str]:
-        """The pictures."""
-        return self.groups if self.rows is None else self.rows.keys()
-
-    def read(self, ids: Sequence[str]) -> Iterator[Stored]:
-        """The arrays of some pictures; see ``RegionTable``."""
-        with _opened(self.path) as file:
-            for image in ids:
-                where = f"{self.path}, image {image}"
-                if self.rows is None:
-                    yield _of_group(_node(file, image, self.path), where)
-                else:
-                    yield _of_row(file, self.rows[image], where)
-
-    def digest(self) -> bytes:
-        """Of all bytes, and of the ids beside them: a second a GB."""
-        digest = hashlib.sha256()
-        for path in (self.path, ids_file(self.path)):
-            if path.is_file():
-                with path.open("rb") as file:
-                    digest.update(hashlib.file_digest(file, "sha256").digest())
-        return digest.digest()
 
 
 def ids_file(path: Path) -> Path:
@@ -77,34 +36,34 @@ def ids_file(path: Path) -> Path:
     return path.with_suffix(".ids.json")
 
 
-def open_hdf5(path: Path) -> Hdf5Table:
+def open_hdf5(path: Path) -> RegionTable:
     """Find out which layout it is and which pictures there are.
 
     Raises:
         FeatureError: It is no HDF5 file, of no known layout, without ids, or ``h5py`` is not installed.
     """
+    digest = partial(file_digest, path, ids_file(path))
     with _opened(path) as file:
-        names = set(file)
-        if not names & set(FEATURES):
-            groups = frozenset(name for name in names if hasattr(_node(file, name, path), "keys"))
+        name = next((name for name in FEATURES if name in file), None)
+        if name is None:
+            groups = frozenset(each for each in file if hasattr(_node(file, each, path), "keys"))
             if not groups:
                 raise FeatureError(f"{path}: has neither {' nor '.join(FEATURES)}, nor a group for each picture")
-            return Hdf5Table(path, None, groups)
-        features = _node(file, next(name for name in FEATURES if name in names), path)
-        if BOUNDS not in names and len(_shape(features)) != 3:
+            return RegionTable(path, groups, partial(_read_groups, path), digest)
+        features = _node(file, name, path)
+        if BOUNDS not in file and len(_shape(features)) != 3:
             raise FeatureError(
                 f"{path}: {features.name} should be (pictures, regions, dim), or {BOUNDS} beside it should say where "
                 "the regions of a picture begin and end"
             )
-        total = _length(_node(file, BOUNDS, path) if BOUNDS in names else features)
-        within = next((name for name in IDS if name in names), None)
+        total = (*_shape(_node(file, BOUNDS, path) if BOUNDS in file else features), 0)[0]
+        within = next((name for name in IDS if name in file), None)
         rows = _numbered(file, within, path) if within else _listed(path)
-        wrong = [image for image, row in rows.items() if not 0 <= row < total]
-        if wrong or (within and len(rows) != total):
-            raise FeatureError(
-                f"{path}: has {total} pictures, but {len(rows)} ids" + (f", {wrong[0]} in another row" * bool(wrong))
-            )
-        return Hdf5Table(path, rows, frozenset())
+    wrong = [image for image, row in rows.items() if not 0 <= row < total]
+    if wrong or (within and len(rows) != total):
+        beyond = f", {wrong[0]} in another row" if wrong else ""
+        raise FeatureError(f"{path}: has {total} pictures, but {len(rows)} ids{beyond}")
+    return RegionTable(path, rows.keys(), partial(_read_rows, path, rows), digest)
 
 
 def _numbered(file: Node, name: str, path: Path) -> dict[str, int]:
@@ -113,11 +72,10 @@ def _numbered(file: Node, name: str, path: Path) -> dict[str, int]:
     numbers = getattr(node, "dtype", np.dtype(object)).kind in "iu"
     if len(_shape(node)) != 1 or not (numbers or import_module("h5py").check_string_dtype(node.dtype)):
         raise FeatureError(f"{path}: {name} must be texts or whole numbers, one a picture")
-    ids = [str(value) for value in (node[:].tolist() if numbers else node.asstr()[:])]
-    rows = {image: row for row, image in enumerate(ids)}
-    if len(rows) != len(ids):
-        twice = next(image for row, image in enumerate(ids) if rows[image] != row)
-        raise FeatureError(f"{path}: image {twice} is there twice in {name}")
+    rows: dict[str, int] = {}
+    for row, value in enumerate(node[:].tolist() if numbers else node.asstr()[:]):
+        if rows.setdefault(str(value), row) != row:
+            raise FeatureError(f"{path}: image {value} is there twice in {name}")
     return rows
 
 
@@ -142,40 +100,45 @@ def _listed(path: Path) -> dict[str, int]:
     raise FeatureError(f"{beside}: expected an object of rows by id, or a list of different ids")
 
 
-def _of_group(group: Node, where: str) -> Stored:
-    names = KNOWN & set(group)
-    return {name: _numbers(_node(group, name, where), (), where) for name in names}
+def _read_groups(path: Path, ids: Sequence[str]) -> Iterator[Stored]:
+    with _opened(path) as file:
+        for image in ids:
+            where = f"{path}, image {image}"
+            group = _node(file, image, path)
+            yield {name: _numbers(_node(group, name, where), (), where) for name in KNOWN & set(group)}
 
 
-def _of_row(file: Node, row: int, where: str) -> Stored:
-    names = KNOWN & set(file)
-    start, stop = row, row + 1
-    if BOUNDS in file:
-        bounds = _numbers(_node(file, BOUNDS, where), row, where)
-        if bounds is None or bounds.shape != (2,) or bounds.dtype.kind not in "iu" or not 0 <= bounds[0] <= bounds[1]:
-            raise FeatureError(f"{where}: {BOUNDS} must be where its regions begin and end")
-        start, stop = map(int, bounds)
-    stored = {}
-    for name in names:
-        node = _node(file, name, where)
-        if BOUNDS not in file or name in OF_IMAGE:
-            stored[name] = _numbers(node, row, where)
-        elif stop > _length(node):
-            raise FeatureError(f"{where}: its regions are to end at {stop}, but {name} has {_length(node)}")
-        else:
-            stored[name] = _numbers(node, slice(start, stop), where)
-    return stored
+def _read_rows(path: Path, rows: Mapping[str, int], ids: Sequence[str]) -> Iterator[Stored]:
+    with _opened(path) as file:
+        for image in ids:
+            where, row = f"{path}, image {image}", rows[image]
+            bounds = _bounds(file, row, where) if BOUNDS in file else row
+            yield {
+                name: _numbers(_node(file, name, where), row if name in OF_IMAGE else bounds, where)
+                for name in KNOWN & set(file)
+            }
+
+
+def _bounds(file: Node, row: int, where: str) -> slice:
+    """Where the regions of a picture are."""
+    bounds = _numbers(_node(file, BOUNDS, where), row, where)
+    if bounds is None or bounds.shape != (2,) or bounds.dtype.kind not in "iu" or not 0 <= bounds[0] <= bounds[1]:
+        raise FeatureError(f"{where}: {BOUNDS} must be where its regions begin and end")
+    return slice(int(bounds[0]), int(bounds[1]))
 
 
 def _numbers(node: Node, part: tuple[()] | int | slice, where: str) -> NDArray[Any] | None:
     """Some of a dataset; None where it is no array of numbers, which is not read."""
     shape = _shape(node)
+    length = shape[0] if shape else 0
+    if isinstance(part, slice) and part.stop > length:
+        raise FeatureError(f"{where}: its regions are to end at {part.stop}, but {node.name} has {length}")
     if getattr(node, "shape", None) is None or node.dtype.kind not in "fiub":
         return None
     if isinstance(part, slice):
         shape = (part.stop - part.start, *shape[1:])
     elif isinstance(part, int):
-        if part >= _length(node):
+        if part >= length:
             raise FeatureError(f"{where}: {node.name} has no row {part}")
         shape = shape[1:]
     if math.prod(shape) * node.dtype.itemsize > LARGEST:
@@ -186,10 +149,6 @@ def _numbers(node: Node, part: tuple[()] | int | slice, where: str) -> NDArray[A
 def _shape(node: Node) -> tuple[int, ...]:
     """Of a dataset; of a group, and of a dataset without any values, that of a single number."""
     return getattr(node, "shape", None) or ()
-
-
-def _length(node: Node) -> int:
-    return _shape(node)[0] if _shape(node) else 0
 
 
 def _node(parent: Node, name: str, where: object) -> Node:
@@ -208,6 +167,6 @@ def _opened(path: Path) -> Iterator[Node]:
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except _DAMAGE as error:
+    except (OSError, KeyError, RuntimeError, ValueError, TypeError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise FeatureError(f"{path}: not an HDF5 file that can be read ({lines[0]})") from error

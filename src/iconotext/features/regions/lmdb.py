@@ -5,13 +5,11 @@ Other programs (ViLBERT, MMF) keep pickled Python objects in theirs, which are n
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ import numpy as np
 from iconotext.errors import FeatureError
 from iconotext.extras import require
 from iconotext.features.regions.npz import npz_arrays
-from iconotext.features.regions.row import KNOWN, Stored, plain_array
+from iconotext.features.regions.table import KNOWN, RegionTable, Stored, file_digest, plain_array
 
 DATA = "data.mdb"
 LIST = b"__keys__"
@@ -30,40 +28,10 @@ LIST = b"__keys__"
 _ZIP, _PICKLE = b"PK", b"\x80"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LmdbTable:
-    """A folder with a ``data.mdb``, or such a file by itself, opened anew for each reading.
+def open_lmdb(path: Path) -> RegionTable:
+    """Find the pictures of a folder with a ``data.mdb``, or of such a file by itself.
 
-    Attributes:
-        path: The folder or file.
-        keys: Key of each picture.
-    """
-
-    path: Path
-    keys: Mapping[str, bytes]
-
-    @property
-    def ids(self) -> Collection[str]:
-        """The keys, without the ``.npz`` of the files that UNITER made its database of."""
-        return self.keys.keys()
-
-    def read(self, ids: Sequence[str]) -> Iterator[Stored]:
-        """The arrays of some pictures; see ``RegionTable``."""
-        with _opened(self.path) as entries:
-            for picture in ids:
-                value = entries.get(self.keys[picture])
-                if value is None:
-                    raise FeatureError(f"{self.path}: changed while it was read: start again")
-                yield _arrays(value, f"{self.path}, image {picture}")
-
-    def digest(self) -> bytes:
-        """Of all bytes: a second a GB."""
-        with (self.path / DATA if self.path.is_dir() else self.path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-
-
-def open_lmdb(path: Path) -> LmdbTable:
-    """Find the pictures.
+    Their ids are the keys, without the ``.npz`` of the files that UNITER made its database of.
 
     Raises:
         FeatureError: It is no LMDB, two keys mean the same picture, or ``lmdb`` is not installed.
@@ -77,7 +45,17 @@ def open_lmdb(path: Path) -> LmdbTable:
             if picture in keys:
                 raise FeatureError(f"{path}: image {picture} is there twice")
             keys[picture] = key
-    return LmdbTable(path, keys)
+    data = path / DATA if path.is_dir() else path
+    return RegionTable(path, keys.keys(), partial(_read, path, keys), partial(file_digest, data))
+
+
+def _read(path: Path, keys: Mapping[str, bytes], ids: Sequence[str]) -> Iterator[Stored]:
+    for picture in ids:
+        with _opened(path) as entries:
+            value = entries.get(keys[picture])
+        if value is None:
+            raise FeatureError(f"{path}: changed while it was read: start again")
+        yield _arrays(value, f"{path}, image {picture}")
 
 
 def _arrays(value: bytes, where: str) -> Stored:
@@ -111,38 +89,23 @@ def _array(packed: Any, where: str) -> np.ndarray[Any, np.dtype[Any]] | None:
         raise FeatureError(f"{where}: not an array of msgpack-numpy: damaged, or of another layout") from error
 
 
+_lock = threading.Lock()
+"""A process may have a database open only once: threads take turns."""
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A transaction on the database, which nobody writes to meanwhile."""
     require("lmdb", "msgpack", purpose=f"reading {path}")
     lmdb = import_module("lmdb")
     try:
-        with _shared(lmdb, path) as environment, environment.begin() as entries:
+        with (
+            _lock,
+            lmdb.open(
+                str(path.resolve()), subdir=path.is_dir(), readonly=True, create=False, lock=False, readahead=False
+            ) as environment,
+            environment.begin() as entries,
+        ):
             yield entries
     except lmdb.Error as error:
         raise FeatureError(f"{path}: not an LMDB that can be read ({error})") from error
-
-
-_lock = threading.Lock()
-_open: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and path, with the number of its users
-
-
-@contextmanager
-def _shared(lmdb: Any, path: Path) -> Iterator[Any]:
-    """The environment of a database, which a process may have open only once, whatever its threads do."""
-    key = os.getpid(), str(path.resolve())
-    with _lock:
-        environment, users = _open.get(key) or (
-            lmdb.open(key[1], subdir=path.is_dir(), readonly=True, create=False, lock=False, readahead=False),
-            0,
-        )
-        _open[key] = environment, users + 1
-    try:
-        yield environment
-    finally:
-        with _lock:
-            environment, users = _open.pop(key)
-            if users > 1:
-                _open[key] = environment, users - 1
-            else:
-                environment.close()

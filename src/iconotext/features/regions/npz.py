@@ -10,15 +10,15 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.row import KNOWN, LARGEST, Stored, plain_array
+from iconotext.features.regions.table import KNOWN, LARGEST, RegionTable, Stored, plain_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,41 +30,8 @@ PICKLED = "info"
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, KeyError)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NpzFolder:
-    """A folder, with folders in it, of files that are named after their pictures.
-
-    Attributes:
-        path: The folder.
-        files: The file of each picture.
-    """
-
-    path: Path
-    files: Mapping[str, Path]
-
-    @property
-    def ids(self) -> Collection[str]:
-        """Names of the files without ``.npz``."""
-        return self.files.keys()
-
-    def read(self, ids: Sequence[str]) -> Iterator[Stored]:
-        """The arrays of some pictures; see ``RegionTable``."""
-        for image in ids:
-            with self.files[image].open("rb") as file:
-                yield npz_arrays(file, str(self.files[image]))
-
-    def digest(self) -> bytes:
-        """Of the checksums that every file has of its arrays: no array is unpacked."""
-        digest = hashlib.sha256()
-        for image, path in self.files.items():
-            with path.open("rb") as file, _opened(file, str(path)) as archive:
-                members = [(info.filename, info.CRC, info.file_size) for info in archive.infolist()]
-            digest.update(repr((image, members)).encode("utf-8", "surrogatepass"))
-        return digest.digest()
-
-
-def open_npz_folder(path: Path) -> NpzFolder:
-    """Find the files.
+def open_npz_folder(path: Path) -> RegionTable:
+    """Find the files in a folder and the folders in it; they are named after their pictures.
 
     Raises:
         FeatureError: Two of them in different folders have the same name.
@@ -74,10 +41,26 @@ def open_npz_folder(path: Path) -> NpzFolder:
         if file.stem in files:
             raise FeatureError(f"{file}: another file of this name is {files[file.stem]}; a picture must have one")
         files[file.stem] = file
-    return NpzFolder(path, files)
+    return RegionTable(path, files.keys(), partial(_read, files), partial(_digest, files))
 
 
-def npz_arrays(file: BinaryIO, where: str) -> dict[str, NDArray[Any] | None]:
+def _read(files: Mapping[str, Path], ids: Sequence[str]) -> Iterator[Stored]:
+    for image in ids:
+        with files[image].open("rb") as file:
+            yield npz_arrays(file, str(files[image]))
+
+
+def _digest(files: Mapping[str, Path]) -> bytes:
+    """Of the checksums that every file has of its arrays: no array is unpacked."""
+    digest = hashlib.sha256()
+    for image, path in files.items():
+        with path.open("rb") as file, _opened(file, str(path)) as archive:
+            members = [(info.filename, info.CRC, info.file_size) for info in archive.infolist()]
+        digest.update(repr((image, members)).encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def npz_arrays(file: BinaryIO, where: str) -> Stored:
     """The arrays of an NPZ file that have a known name.
 
     Raises:

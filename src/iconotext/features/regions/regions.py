@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
     from iconotext.types import Image
 
+REGION_ARRAYS = ("features", "boxes", "concepts", "scores")
+"""The arrays of ``Regions`` and ``RegionRow`` with a row for each region."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """Regions of n pictures, picture after picture; R of all together.
+    """Regions of n images, image after image; R of all together.
 
     Attributes:
-        counts: (n,) int64, how many each picture has; 0 where it has a problem.
+        counts: (n,) int64, how many each image has; 0 where it has a problem.
         features: (R, dim) float16.
         boxes: (R, 4) float32: left, top, right, bottom, as shares of width and height from the top left corner.
         concepts: (R,) int32, which of the source's concepts is seen there; -1 where none is known.
         scores: (R,) float32, how sure the source is of the region, 0 to 1; 0 where that is not known.
-        problems: (n,) why a picture has no regions, None for a good one.
+        problems: (n,) why an image has no regions, None for a good one.
     """
 
     counts: NDArray[np.int64]
@@ -38,7 +41,7 @@ class Regions:
 
     def __post_init__(self) -> None:
         total = int(self.counts.sum())
-        for name in ("features", "boxes", "concepts", "scores"):
+        for name in REGION_ARRAYS:
             if len(getattr(self, name)) != total:
                 raise ShapeError(f"{name} has {len(getattr(self, name))} rows, the counts add up to {total}")
         if len(self.problems) != len(self.counts):
@@ -47,32 +50,63 @@ class Regions:
     def __len__(self) -> int:
         return len(self.counts)
 
+    def rows(self) -> list[RegionRow]:
+        """The regions of each image."""
+        ends = self.counts.cumsum().tolist()
+        return [
+            RegionRow(*(getattr(self, name)[end - count : end] for name in REGION_ARRAYS))
+            for end, count in zip(ends, self.counts.tolist(), strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionRow:
+    """The r regions of one image; see ``Regions`` for what the arrays mean."""
+
+    features: NDArray[np.float16]
+    boxes: NDArray[np.float32]
+    concepts: NDArray[np.int32]
+    scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+
+def empty_row(dim: int) -> RegionRow:
+    """Of an image that has a problem."""
+    return RegionRow(
+        np.zeros((0, dim), np.float16), np.zeros((0, 4), np.float32), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    )
+
+
+def joined_rows(rows: Sequence[RegionRow], problems: Sequence[str | None], dim: int) -> Regions:
+    """The regions of several images, image after image; none of those that have a problem."""
+    rows = [empty_row(dim) if problem else row for row, problem in zip(rows, problems, strict=True)]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(row, name) for row in (empty_row(dim), *rows)]) for name in REGION_ARRAYS
+    }
+    return Regions(counts=np.array([len(row) for row in rows], np.int64), problems=tuple(problems), **arrays)
+
 
 def strongest(regions: Regions, at_most: int | None) -> Regions:
-    """Of each picture the regions with the highest scores, in the order in which they stand; ties: the first.
+    """Of each image the regions with the highest scores, in the order in which they stand; ties: the first.
 
     Args:
-        regions: Of some pictures.
+        regions: Of some images.
         at_most: Regions of one that are kept; None for all.
     """
     if at_most is None or not len(regions) or regions.counts.max() <= at_most:
         return regions
     owner = np.repeat(np.arange(len(regions)), regions.counts)
-    order = np.lexsort((-regions.scores, owner))  # stable: picture after picture, the best first
+    order = np.lexsort((-regions.scores, owner))  # stable: image after image, the best first
     rank = np.arange(len(owner)) - np.repeat(np.cumsum(regions.counts) - regions.counts, regions.counts)
     kept = np.sort(order[rank < at_most])
-    return Regions(
-        np.minimum(regions.counts, at_most),
-        regions.features[kept],
-        regions.boxes[kept],
-        regions.concepts[kept],
-        regions.scores[kept],
-        regions.problems,
-    )
+    arrays: dict[str, Any] = {name: getattr(regions, name)[kept] for name in REGION_ARRAYS}
+    return Regions(counts=np.minimum(regions.counts, at_most), problems=regions.problems, **arrays)
 
 
 class RegionSource(Protocol):
-    """Something that knows the regions of pictures: a grid, a detector, a file that one has written."""
+    """Something that knows the regions of images: a grid, a detector, a file that one has written."""
 
     @property
     def name(self) -> str:

@@ -7,16 +7,15 @@ besides), and LXMERT (10: numbers and confidences of objects and attributes). Nu
 from __future__ import annotations
 
 import binascii
-import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.row import LARGEST, OF_IMAGE, Stored
+from iconotext.features.regions.table import KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored, file_digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,43 +28,8 @@ _LXMERT = (
 COLUMNS: Mapping[int, tuple[str, ...]] = {len(names): names for names in (_ANDERSON, (*_ANDERSON, "cls_prob"), _LXMERT)}
 """Names of the columns by their number."""
 
-_SKIPPED = ("attrs_id", "attrs_conf")
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TsvTable:
-    """A file whose lines are found by their pictures and read when asked for.
-
-    Attributes:
-        path: The file.
-        offsets: Where the line of each picture begins, in bytes.
-    """
-
-    path: Path
-    offsets: Mapping[str, int]
-
-    @property
-    def ids(self) -> Collection[str]:
-        """The pictures, in the order of the file."""
-        return self.offsets.keys()
-
-    def read(self, ids: Sequence[str]) -> Iterator[Stored]:
-        """The arrays of some pictures; see ``RegionTable``."""
-        with self.path.open("rb") as file:
-            for picture in ids:
-                file.seek(self.offsets[picture])
-                fields = _fields(file.readline(LARGEST))
-                if len(fields) not in COLUMNS or _id(fields[0]) != picture:
-                    raise FeatureError(f"{self.path}: changed while it was read: start again")
-                yield _arrays(fields, f"{self.path}, image {picture}")
-
-    def digest(self) -> bytes:
-        """Of all bytes: a second a GB."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-
-
-def open_tsv(path: Path) -> TsvTable:
+def open_tsv(path: Path) -> RegionTable:
     """Find the line of every picture, reading the file once without decoding it.
 
     Raises:
@@ -92,11 +56,17 @@ def open_tsv(path: Path) -> TsvTable:
                     raise FeatureError(f"{where}: {what}; every line must be a picture of its own")
                 offsets[picture] = offset
             offset += len(line)
-    return TsvTable(path, offsets)
+    return RegionTable(path, offsets.keys(), partial(_read, path, offsets), partial(file_digest, path))
 
 
-def _fields(line: bytes) -> list[bytes]:
-    return line.rstrip(b"\r\n").split(b"\t")
+def _read(path: Path, offsets: Mapping[str, int], ids: Sequence[str]) -> Iterator[Stored]:
+    with path.open("rb") as file:
+        for picture in ids:
+            file.seek(offsets[picture])
+            fields = file.readline(LARGEST).rstrip(b"\r\n").split(b"\t")
+            if len(fields) not in COLUMNS or _id(fields[0]) != picture:
+                raise FeatureError(f"{path}: changed while it was read: start again")
+            yield _arrays(dict(zip(COLUMNS[len(fields)], fields, strict=True)), f"{path}, image {picture}")
 
 
 def _id(field: bytes) -> str:
@@ -106,9 +76,8 @@ def _id(field: bytes) -> str:
     return text
 
 
-def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
+def _arrays(columns: Mapping[str, bytes], where: str) -> Stored:
     stored: dict[str, NDArray[Any]] = {}
-    columns = dict(zip(COLUMNS[len(fields)], fields, strict=True))
     for name in OF_IMAGE & columns.keys():
         try:
             stored[name] = np.array(float(columns[name]))
@@ -119,7 +88,7 @@ def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
             ) from error
     regions = int(stored["num_boxes"]) if 0 <= stored["num_boxes"] < LARGEST else -1
     for name, field in columns.items():
-        if name in OF_IMAGE or name in _SKIPPED or name == COLUMNS[len(fields)][0]:
+        if name in OF_IMAGE or name not in KNOWN:
             continue
         try:
             data = binascii.a2b_base64(field, strict_mode=True)
@@ -128,9 +97,9 @@ def _arrays(fields: Sequence[bytes], where: str) -> dict[str, NDArray[Any]]:
         dtype = np.dtype("<i8" if name == "objects_id" else "<f4")
         size, rest = divmod(len(data), dtype.itemsize * max(regions, 1))
         if rest or regions < 0 or (data and not regions):
+            said = columns["num_boxes"].decode()
             raise FeatureError(
-                f"{where}: {name} have {len(data)} bytes, which are not those of {columns['num_boxes'].decode()} "
-                "regions: cut off or damaged"
+                f"{where}: {name} have {len(data)} bytes, which are not those of {said} regions: cut off or damaged"
             )
         values = np.frombuffer(data, dtype) if data else np.zeros(0, dtype)
         stored[name] = values if name.startswith("objects") else values.reshape(regions, size)
