@@ -7,21 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.corpus.row import Row
-from iconotext.corpus.stats import Counting, corpus_stats, row_stats
-from iconotext.types import Document, Image, Sentence
+from iconotext.corpus.stats import Counting, row_stats
 
 
-def document(n, m, links=None, split=None, prefix="i"):
-    sentences = tuple(Sentence("A.") for _ in range(n))
-    return Document("d", sentences, tuple(Image(f"{prefix}{i}") for i in range(m)), links=links, split=split)
+def row(n, m, links=None, split=None, prefix="i", **more):
+    images = [f"{prefix}{i}" for i in range(m)]
+    return Row(id="d", sentences=["A."] * n, images=images, links=links, split=split, **more)
 
 
 def test_by_hand():
-    found = corpus_stats(
+    found = row_stats(
         [
-            document(2, 2, ((0, 0), (1, 1), (1, 1)), "train"),  # 2 of 4
-            document(4, 1, (), "train"),  # 0 of 4
-            document(10, 3, None, "test", "j"),  # nobody knows
+            row(2, 2, ((0, 0), (1, 1), (1, 1)), "train"),  # 2 of 4
+            row(4, 1, (), "train"),  # 0 of 4
+            row(10, 3, None, "test", "j"),  # nobody knows
         ]
     )
     assert found.splits == {"train": 2, "test": 1}
@@ -38,19 +37,19 @@ def test_the_density_of_the_data_sets_in_table_1():
     """MSCOCO 5 %, Story-DII 20 %, DII-Stress 2 %: five links between so many sentences and images."""
     links = tuple((i, i) for i in range(5))
     for n, m, density in ((10, 10, 0.05), (5, 5, 0.2), (50, 5, 0.02)):
-        assert corpus_stats([document(n, m, links)] * 3).density == pytest.approx(density)
+        assert row_stats([row(n, m, links)] * 3).density == pytest.approx(density)
 
 
 def test_an_empty_corpus_and_one_without_links():
-    empty = corpus_stats([])
+    empty = row_stats([])
     assert (empty.documents, empty.density, empty.mean_density, empty.sentences.median) == (0, None, None, 0)
-    assert corpus_stats([document(0, 3, ())]).density is None
-    assert corpus_stats([document(2, 3)]).as_json()["density"] is None
+    assert row_stats([row(0, 3, ())]).density is None
+    assert row_stats([row(2, 3)]).as_json()["density"] is None
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30))
 def test_sizes_against_the_standard_library(sizes):
-    found = corpus_stats([document(n, 0) for n in sizes]).sentences
+    found = row_stats([row(n, 0) for n in sizes]).sentences
     assert found.median == statistics.median(sizes)
     assert found.mean == pytest.approx(statistics.mean(sizes))
     assert found.max == max(sizes)
@@ -58,15 +57,14 @@ def test_sizes_against_the_standard_library(sizes):
 
 def test_positive_rates_of_relations():
     labels = [{"Visible": True, "Story": None}, {"Visible": False, "Story": None}, {"Visible": None, "Meta": True}, {}]
-    documents = [Document(f"d{i}", (), (), meta={"relations": some}) for i, some in enumerate(labels)]
-    found = corpus_stats([*documents, document(1, 1)])
+    found = row_stats([*(row(0, 0, relations=some) for some in labels), row(1, 1)])
     assert {name: (rate.yes, rate.known, rate.rate) for name, rate in found.relations.items()} == {
         "Visible": (1, 2, 0.5),
         "Story": (0, 0, None),
         "Meta": (1, 1, 1.0),
     }
     assert found.as_json()["relations"]["Visible"] == {"positive": 1, "answered": 2, "rate": 0.5}
-    assert corpus_stats([document(1, 1)]).relations == {}
+    assert row_stats([row(1, 1)]).relations == {}
 
 
 def test_histograms_and_counting_by_rows():

@@ -5,7 +5,7 @@ import pytest
 
 from iconotext.embed.layer_means import KIND, LayerMeans
 from iconotext.features import FeatureCache
-from iconotext.features.minilm import minilm
+from iconotext.features.minilm import MiniLM
 
 TEXTS = ["A dog runs over the meadow.", "", "It was the best day of my life!", "word " * 600, "half \ud800 a pair"]
 
@@ -20,7 +20,7 @@ def test_the_last_layer_is_what_minilm_gives(reader):
     last = rows[:, -384:]
     assert rows.shape == (4, 7 * 384)
     np.testing.assert_allclose(
-        last / np.linalg.norm(last, axis=1, keepdims=True), minilm().encode(TEXTS[:4]), atol=2e-3
+        last / np.linalg.norm(last, axis=1, keepdims=True), MiniLM().encode(TEXTS[:4]), atol=2e-3
     )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iconotext.corpus.row import SPLITS, Row
-from iconotext.types import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +170,8 @@ class Counting:
         )
 
 
-def corpus_stats(documents: Iterable[Document]) -> CorpusStats:
-    """Count; one document is in memory at a time."""
-    counting = Counting()
-    for document in documents:
-        counting.add(
-            document.split,
-            len(document.sentences),
-            len(document.images),
-            (image.source for image in document.images),
-            document.links,
-            document.meta.get("relations"),
-        )
-    return counting.stats()
-
-
 def row_stats(rows: Iterable[Row]) -> CorpusStats:
-    """Count rows of a corpus, as ``corpus_stats``; no picture is looked for."""
+    """Count rows of a corpus; one is in memory at a time, and no image is looked for."""
     counting = Counting()
     for row in rows:
         counting.add(row.split, len(row.sentences), len(row.images), row.images, row.links, row.relations)

