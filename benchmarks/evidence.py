@@ -29,9 +29,8 @@ from scipy.stats import rankdata
 from iconotext.corpus.store import read_corpus
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
 from iconotext.features.concepts import concept_vectors
-from iconotext.links import Coefficients
 from iconotext.links.caption import Encode, texts_of
-from iconotext.links.combine import Combination, combine, dump_coefficients, subset_name
+from iconotext.links.combine import Coefficients, Combination, combine, dump_coefficients, subset_name
 from iconotext.train.evidence import Example, example, fit_coefficients, fit_subset, subsets
 from iconotext.train.evidence_documents import Cited, variants, with_foreign
 from iconotext.types import Document, Evidence

@@ -72,8 +72,8 @@ class Linker:
             FeatureError: The image backbone cannot be compared with the text backbone.
             TypeError: It is neither a document nor the name of a file.
         """
-        from iconotext.links import link_document
         from iconotext.links.explanation import explained
+        from iconotext.links.link_document import link_document
         from iconotext.links.relations import with_relations
 
         document = given_document(document)

@@ -58,7 +58,7 @@ def test_json_has_the_format_of_the_documentation(corpus, model):
 
 def test_equal_runs_give_equal_figures(corpus):
     assert run("evaluate", "random", corpus, "--json") == run("evaluate", "random", corpus, "--json")
-    assert run("evaluate", "random", corpus, "--json", "--set", "seed=1") != run("evaluate", "random", corpus, "--json")
+    assert run("evaluate", "random", corpus, "--json", "--seed", 1) != run("evaluate", "random", corpus, "--json")
 
 
 def test_a_split(corpus):
@@ -85,7 +85,7 @@ def test_object_detection_prints_both_choices_of_k(corpus):
 def test_object_detection_with_word_vectors(corpus, tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("dog 1 0\ntram 0 1\nred 0 1\nstreetcar 0 1\n")
-    arguments = ("--set", f"word_vectors={vectors}", "--set", "word_dim=2", "--json")
+    arguments = ("--word-vectors", vectors, "--word-dim", 2, "--json")
     found = json.loads(run("evaluate", "object-detection", corpus, *arguments))
     assert found["auc"] is not None
     assert "vectors of 2 numbers" in run("evaluate", "object-detection", corpus, *arguments[:2], status=1)
@@ -161,8 +161,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
         (["no-training", "good.jsonl", "--evidence", "smell"], "evidence"),
-        (["no-training", "good.jsonl", "--set", "colour=red"], "resamplings"),
-        (["no-training", "good.jsonl", "--set", "resamplings=5"], "resamplings: "),
+        (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval: add --pool"),
         (["random", "good.jsonl", "--compare", "gone.parquet"], r"gone\.parquet: cannot be read"),
         (["random", "good.jsonl", "--compare", "good.parquet"], "not a Parquet file"),
     ],

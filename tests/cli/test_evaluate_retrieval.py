@@ -23,7 +23,7 @@ def model(tmp_path):
 
 
 def test_retrieval_of_a_model_without_relations(pairs):
-    found = json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--set", "draws=4"))
+    found = json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--draws", 4))
     assert (found["pairs"], found["images"], found["pool"], found["draws"]) == (12, 11, 8, 4)
     assert found["left_out"] == [{"id": "gone", "reason": found["left_out"][0]["reason"]}]
     assert "not found" in found["left_out"][0]["reason"]
@@ -33,10 +33,8 @@ def test_retrieval_of_a_model_without_relations(pairs):
     assert set(found["relations"]) == {"Visible", "Story"}
     assert found["relations"]["Story"]["queries"] <= 3
     assert (found["refined"], found["average_precision"]) == (None, None)
-    assert found == json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--set", "draws=4"))
-    other = json.loads(
-        run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--set", "draws=4", "--set", "seed=1")
-    )
+    assert found == json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--draws", 4))
+    other = json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--draws", 4, "--seed", 1))
     assert other["mean_rank"] != found["mean_rank"]
 
 
@@ -99,7 +97,7 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
         (["no-training", "--pool", "5", "--evidence", "caption"], "--evidence is for links"),
         (["no-training", "--pool", "5", "--compare", "random"], "--compare is for links"),
         (["no-training", "--pool", "5", "--results", "r.parquet"], "--results is for links"),
-        (["no-training", "--pool", "5", "--set", "text=minilm"], "cache, draws, resamplings, seed"),
+        (["no-training", "--pool", "5", "--text", "minilm"], "--text is for links"),
         (["random", "--pool", "5"], "by chance, R@K"),
         (["object-detection", "--pool", "5"], "no vectors to search by"),
     ],

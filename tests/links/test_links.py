@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.links import SELECTIONS, Coefficients, link_document, weigh_evidence
-from iconotext.links.combine import EXPLICIT_PRECISION, combine, load_coefficients
+from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.link_document import link_document
+from iconotext.links.select import SELECTIONS
 from iconotext.types import EVIDENCE, Image, LinkedDocument
 from tests.links.texts import TEXTS, document, encode, workshop
 
@@ -177,7 +179,9 @@ def test_great_log_odds_do_not_overflow() -> None:
 
 
 def test_heavy_packages_wait() -> None:
-    code = "import sys, iconotext.links; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
+    code = (
+        "import sys, iconotext.links.link_document; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,17 +13,17 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli import complete
-from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import known_errors, progress
 from iconotext.cli.evaluate_table import show
-from iconotext.cli.options import Download, Evidence
+from iconotext.cli.options import LINKING, Download, SettingsPanel, settings_options
 from iconotext.cli.output import say_json
 from iconotext.cli.unseen import Unseen
 from iconotext.errors import CorpusError, SettingError
+from iconotext.pipeline import LinkSettings
 
 if TYPE_CHECKING:
     from iconotext.evaluate import Evaluation, Scored
     from iconotext.papers.analyses.object_detection import ObjectDetection
-    from iconotext.pipeline import LinkSettings
     from iconotext.types import Document
 
 
@@ -36,18 +36,21 @@ class Split(StrEnum):
 
 
 class EvaluateSettings(BaseModel):
-    """Settings of an evaluation; each can be given as ``--set name=value``."""
+    """How a model is measured."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Of the intervals, the permutations and the random baseline."""
+    """Seed of the intervals, the permutations, the pools and the random baseline."""
 
     resamplings: int = Field(2000, ge=100)
-    """How often the documents are drawn anew for an interval."""
+    """How often the documents, or pairs, are drawn anew for an interval."""
+
+    draws: int = Field(10, ge=1)
+    """How many pools are drawn, with --pool."""
 
     word_vectors: Path | None = None
-    """word2vec or GloVe file for object detection; None takes the text backbone."""
+    """word2vec or GloVe file for object-detection (default: the text backbone)."""
 
     word_dim: int = Field(300, ge=1)
     """Length of the vectors in that file."""
@@ -89,6 +92,7 @@ class Report:
     detection: ObjectDetection | None = None
 
 
+@settings_options
 def evaluate(
     model: Annotated[
         str,
@@ -101,7 +105,11 @@ def evaluate(
     ],
     corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
     split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
-    evidence: Evidence = "picture",
+    linking: Annotated[
+        LinkSettings,
+        replace(LINKING, only=("evidence", "text", "image", "concepts", "cache"), defaults={"evidence": ("picture",)}),
+    ] = LinkSettings(),
+    settings: Annotated[EvaluateSettings, SettingsPanel("Measuring")] = EvaluateSettings(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     results: Annotated[
         Path | None,
@@ -131,16 +139,6 @@ def evaluate(
         ),
     ] = None,
     download: Download = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other setting: seed=1, resamplings=10000, word_vectors=FILE, text=FOLDER, image=FOLDER, "
-            "cache=false, ...; with --pool: draws=10, seed, resamplings, cache.",
-            show_default=False,
-        ),
-    ] = None,
 ) -> None:
     """Measure how well a model finds the gold links of a corpus.
 
@@ -152,7 +150,7 @@ def evaluate(
     - `iconotext evaluate default corpus.jsonl --split test`
     - `iconotext evaluate models/mine corpus.jsonl --split test --compare default`
     - `iconotext evaluate default corpus.jsonl --results default.parquet --json | jq .auc`
-    - `iconotext evaluate object-detection corpus.jsonl --split test --set word_vectors=GoogleNews.bin.gz`
+    - `iconotext evaluate object-detection corpus.jsonl --split test --word-vectors GoogleNews.bin.gz`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
     - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
     """
@@ -160,20 +158,18 @@ def evaluate(
         if pool is not None or refine is not None:
             from iconotext.cli.evaluate_retrieval import evaluate_retrieval
 
-            others = {"--evidence": evidence != "picture", "--results": results, "--compare": compare, "--force": force}
+            others = {"--results": results, "--compare": compare, "--force": force}
+            others |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache"})}
+            check_unused(others, "is for links: leave it out, or leave out --pool")
             evaluate_retrieval(
-                model, corpus, split, pool=pool, refine=refine, as_json=as_json, set_=set_ or [], others=others
+                model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, cache=linking.cache
             )
             return
+        check_unused({"--draws": "draws" in settings.model_fields_set}, "is for retrieval: add --pool 500")
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
-        from iconotext.pipeline import LinkSettings
         from iconotext.write import check_overwrite
 
-        mine, link_values = parse_settings(set_ or [], EvaluateSettings, LinkSettings)
-        settings = make_settings(EvaluateSettings, mine)
-        kinds = [kind.strip() for kind in evidence.split(",")]
-        linking = make_settings(LinkSettings, {"evidence": kinds} | link_values)
         if results is not None:
             check_overwrite(results, force)
         other = None
@@ -205,6 +201,17 @@ def evaluate(
             say_json(found)
         else:
             show(report, other, comparison, chosen)
+
+
+def check_unused(given: Mapping[str, object], why: str) -> None:
+    """Raise where an option was given that has no place here.
+
+    Raises:
+        SettingError: One was; says why it is wrong.
+    """
+    for name, value in given.items():
+        if value:
+            raise SettingError(f"{name} {why}")
 
 
 def check_names(linking: LinkSettings, *models: str) -> None:

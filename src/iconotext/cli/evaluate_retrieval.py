@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from iconotext.cli.common import make_settings, parse_settings, progress
-from iconotext.cli.evaluate import Selection, Split, select
+from iconotext.cli.common import progress
+from iconotext.cli.evaluate import EvaluateSettings, Selection, Split, select
 from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted
@@ -23,24 +21,6 @@ if TYPE_CHECKING:
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Figure, Retrieval, Score
     from iconotext.library.refinement import Refinement
-
-
-class RetrievalSettings(BaseModel):
-    """Settings of ``evaluate --pool``; each can be given as ``--set name=value``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    draws: int = Field(10, ge=1)
-    """How many pools are drawn."""
-
-    seed: int = Field(0, ge=0)
-    """Of the pools and of the intervals."""
-
-    resamplings: int = Field(2000, ge=100)
-    """How often the pairs are drawn anew for an interval of the average precision."""
-
-    cache: bool = True
-    """Whether features are kept on disk."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +49,8 @@ def evaluate_retrieval(
     pool: int | None,
     refine: str | None,
     as_json: bool,
-    set_: Sequence[str],
-    others: Mapping[str, object],
+    settings: EvaluateSettings,
+    cache: bool,
 ) -> None:
     """Measure and print.
 
@@ -81,23 +61,19 @@ def evaluate_retrieval(
         pool: Images in a pool.
         refine: λ and T, or ``none``; None takes what the model's folder has.
         as_json: Print JSON.
-        set_: ``name=value`` pairs.
-        others: Name of each option that has no place here to whether it was given.
+        settings: Seed, pools and resamplings.
+        cache: Keep features on disk.
 
     Raises:
-        IconotextError: An option has no place here; model or corpus cannot be read; the pool is too large.
+        IconotextError: Model or corpus cannot be read; the pool is too large.
     """
     from iconotext.evaluate.retrieval import of_relations, rank_pools, retrieval
     from iconotext.evaluate.retrieval_scores import refined, similarities
 
     if pool is None:
         raise SettingError("--refine is for retrieval: add --pool 500")
-    for name, given in others.items():
-        if given:
-            raise SettingError(f"{name} is for links: leave it out, or leave out --pool")
-    settings = make_settings(RetrievalSettings, parse_settings(set_, RetrievalSettings)[0])
     wanted = None if refine is None else parse_refinement(refine)
-    encoder = retrieval_encoder(model, cache=settings.cache)
+    encoder = retrieval_encoder(model, cache=cache)
     chosen = select(corpus, split)
     refinement = refinement_of(model, encoder, refine, wanted)
     pairs = encoded_pairs(encoder, chosen)
@@ -209,7 +185,7 @@ def score_of(encoder: Encoder, pairs: PairVectors, refinement: Refinement | None
 
 
 def relation_precision(
-    coherence: Coherence | None, pairs: PairVectors, settings: RetrievalSettings
+    coherence: Coherence | None, pairs: PairVectors, settings: EvaluateSettings
 ) -> tuple[RelationPrecision, ...]:
     """Average precision of the relations that the model tells and the corpus has labels for; () without any."""
     from iconotext.evaluate.average_precision import relation_precisions

@@ -141,7 +141,8 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
                 found = {name: _plain(kind, name, values.pop(option)) for option, name in options.items()}
                 given = {name: found[name] for option, name in options.items() if is_given(option)}
                 called = {name: f"--{panel.flag(name)}" for name in options.values()}
-                values[parameter] = make_settings(kind, {**panel.defaults, **given}, called)
+                made_of = make_settings(kind, {**panel.defaults, **given}, called)
+                values[parameter] = kind.model_construct(_fields_set=set(given), **dict(made_of))
         command(**values)
 
     run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
@@ -256,8 +257,6 @@ READING = SettingsPanel(
 Reading = Annotated[ReadSettings, READING]
 """How documents are read."""
 
-Linking = Annotated[
-    LinkSettings,
-    SettingsPanel("Linking", more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}}),
-]
+LINKING = SettingsPanel("Linking", more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}})
+Linking = Annotated[LinkSettings, LINKING]
 """How documents are linked."""

@@ -1,0 +1,84 @@
+"""Links of one document: all evidence weighed, and the cells taken that become links."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import SettingError
+from iconotext.links.caption import Encode
+from iconotext.links.combine import Combination
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.select import Selection, selection
+from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
+MIN_CONFIDENCE = 0.1
+"""Cells of less confidence become no links by default: nine of ten would be wrong. Where the picture is the only
+evidence and only the best sentences are taken, the default is 0: all confidences are low then, and the best guess is
+better than nothing."""
+
+
+def link_document(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    select: Selection = "top-k",
+    k: int = 3,
+    min_confidence: float | None = None,
+    model: str = "",
+    sentence_vectors: FloatMatrix | None = None,
+) -> LinkedDocument:
+    """Links the images of a document to its sentences.
+
+    Args:
+        document: With S sentences and V images; either may be 0.
+        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        encode: Texts to unit vectors, for captions.
+        evidence: The kinds to use, of ``EVIDENCE``.
+        select: Which cells become links: a name from ``SELECTIONS``.
+        k: Sentences per image for 'top-k'.
+        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
+        model: Name of the model that gave ``image_similarity``, for the result.
+        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
+
+    Returns:
+        The document with its links, and the (S, V) scores they were chosen from.
+
+    Raises:
+        SettingError: An unknown kind of evidence or selection, k below 1, a confidence outside 0 to 1.
+        ShapeError: A matrix does not fit the document.
+    """
+    choose = selection(select)
+    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
+        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
+    found = weigh_evidence(document, image_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
+    if min_confidence is None:
+        silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind != "picture")
+        ranking = "picture" in found.contributions and silent and select != "threshold"
+        min_confidence = 0.0 if ranking else MIN_CONFIDENCE
+    takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
+    chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
+    chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+    links = _links(found, zip(*chosen.nonzero(), strict=True))
+    return LinkedDocument(document, tuple(links), found.score, model)
+
+
+def _links(found: Combination, cells: Iterable[tuple[np.int64, np.int64]]) -> list[Link]:
+    links = [
+        Link(
+            sentence=int(i),
+            image=int(j),
+            score=float(found.score[i, j]),
+            confidence=float(found.confidence[i, j]),
+            evidence={kind: float(matrix[i, j]) for kind, matrix in found.contributions.items()},
+        )
+        for i, j in cells
+    ]
+    return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))
