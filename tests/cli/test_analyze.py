@@ -51,7 +51,7 @@ def test_difficulty(tmp_path, picture):
     path, file = tmp_path / "c.jsonl", tmp_path / "r.parquet"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     write_results(Results(Evaluation(tuple(records)), {"model": "m"}), file)
-    arguments = ("analyze", "difficulty", file, path, "--set", "dimensions=2")
+    arguments = ("analyze", "difficulty", file, path, "--dimensions", "2")
     found = json.loads(run(*arguments, "--json"))
     assert found["documents"] == 11  # of one, no picture can be read
     assert 0 <= found["spread"]["r2"] <= found["content"]["r2"] <= 1
@@ -60,7 +60,7 @@ def test_difficulty(tmp_path, picture):
     assert "spread + content" in table
     vectors = tmp_path / "v.txt"
     vectors.write_text("word 1 0 1\ndog 0 1 1\n")
-    with_vectors = run(*arguments, "--json", "--set", f"word_vectors={vectors}", "--set", "word_dim=3")
+    with_vectors = run(*arguments, "--json", "--word-vectors", vectors, "--word-dim", "3")
     assert json.loads(with_vectors)["text_spread"] != found["text_spread"]
     assert "too few" in run("analyze", "difficulty", file, path, status=1)
     path.write_text(json.dumps(rows[0]))
@@ -138,19 +138,19 @@ def test_bias(tmp_path, picture):
     assert 0 <= found["ks"] <= 1
     assert not list(tmp_path.glob("*.svg"))
     assert json.loads(run(*arguments, "--json", "--split", "test"))["documents"] == 6
-    small = json.loads(run(*arguments, "--json", "--set", "documents=5", "--set", "seed=3"))
+    small = json.loads(run(*arguments, "--json", "--documents", "5", "--seed", "3"))
     assert small["documents"] <= 5
-    assert small == json.loads(run(*arguments, "--json", "--set", "documents=5", "--set", "seed=3"))
-    assert json.loads(run(*arguments, "--json", "--set", "batch=3"))["training"]["count"] == 12 * 2 * 2
+    assert small == json.loads(run(*arguments, "--json", "--documents", "5", "--seed", "3"))
+    assert json.loads(run(*arguments, "--json", "--batch", "3"))["training"]["count"] == 12 * 2 * 2
     text = run(*arguments, "--output", figure)
     assert "Kolmogorov–Smirnov test: D = " in text
     assert figure.read_text().startswith("<?xml")
     assert "exists already" in run(*arguments, "--output", figure, status=1)
     run(*arguments, "--output", figure, "--json", "--force")
     assert "svg, png, pdf" in run(*arguments, "--output", tmp_path / "f.txt", status=1)
-    assert "documents" in run(*arguments, "--set", "documents=1", status=1)
-    assert "batch" in run(*arguments, "--set", "batch=1", status=1)
-    assert "no such setting" in run(*arguments, "--set", "k=1", status=1)
+    assert "documents" in run(*arguments, "--documents", "1", status=2)
+    assert "batch" in run(*arguments, "--batch", "1", status=2)
+    assert "No such option" in run(*arguments, "--k", "1", status=2)
     assert "no documents with the split validation" in run(*arguments, "--split", "validation", status=1)
     path.write_text(json.dumps(rows[-1]))
     assert "no document has gold links" in run(*arguments, "--json", status=1)
@@ -162,6 +162,6 @@ def test_bias_from_a_table_of_features(tmp_path):
     from tests.train.synthetic import write_synthetic
 
     path = write_synthetic(tmp_path, 30)
-    found = json.loads(run("analyze", "bias", path, "--json", "--set", f"image={tmp_path / 'features.npy'}"))
+    found = json.loads(run("analyze", "bias", path, "--json", "--image", tmp_path / "features.npy"))
     assert (found["documents"], found["golds"], found["evaluation"]["count"]) == (30, 90, 180)
-    assert "no.npy: not found" in run("analyze", "bias", path, "--json", "--set", "image=no.npy", status=1)
+    assert "no.npy: not found" in run("analyze", "bias", path, "--json", "--image", "no.npy", status=1)

@@ -10,7 +10,8 @@ from tests.cli.test_evaluate_retrieval import model, pairs
 
 __all__ = ["model", "pairs"]
 
-SMALL = ("--pool", 5, "--set", "strengths=0.1,0.5", "--set", "thresholds=0.05, 0.2", "--set", "draws=3")
+GRID = ("--strength", 0.1, "--strength", 0.5, "--threshold", 0.05, "--threshold", 0.2, "--draws", 3)
+SMALL = ("--pool", 5, *GRID)
 
 
 def test_the_settings_are_chosen_written_and_found_again(pairs, model, tmp_path):
@@ -37,10 +38,10 @@ def test_the_settings_are_chosen_written_and_found_again(pairs, model, tmp_path)
 
 def test_the_validation_split_is_the_default_and_json_writes_nothing(pairs, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = json.loads(run("analyze", "refinement", model, pairs, "--pool", 3, *SMALL[2:], "--json"))
+    found = json.loads(run("analyze", "refinement", model, pairs, "--pool", 3, *GRID, "--json"))
     assert (found["split"], found["pairs"]) == ("validation", 4)
     assert not (tmp_path / "refinement").exists()
-    table = run("analyze", "refinement", model, pairs, "--pool", 3, *SMALL[2:])
+    table = run("analyze", "refinement", model, pairs, "--pool", 3, *GRID)
     assert "Median rank" in table
     assert "not refined" in table
     assert sorted(path.name for path in (tmp_path / "refinement").iterdir()) == [SETTINGS_FILE, FIGURE_FILE]
@@ -64,9 +65,7 @@ def test_without_a_validation_split_all_is_taken_and_said(pairs, model):
     [
         (["no-training"], "tells no relations"),
         (["MODEL", "--pool", "500"], "--pool 4"),
-        (["MODEL", "--set", "strengths=a"], "strengths"),
-        (["MODEL", "--set", "strengths="], "strengths"),
-        (["MODEL", "--set", "thresholds=-1"], "none below 0"),
+        (["MODEL", "--threshold", "-1"], "none below 0"),
     ],
 )
 def test_known_errors_are_one_line(pairs, model, tmp_path, monkeypatch, arguments, message):

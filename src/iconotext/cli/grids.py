@@ -52,11 +52,12 @@ def _tables(grid: Grid, width: int) -> Iterator[RenderableType]:
     """The header and the rows as tables that are not wider than the terminal, if their columns allow it."""
     head = [_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in grid.columns]
     rows = [[_text(cell) for cell in row] for row in grid.rows]
-    # A header may break between words, a figure may not.
-    widths = [
-        max([len(word) for word in name.plain.split()] + [row[i].cell_len for row in rows] + [1])
-        for i, name in enumerate(head)
-    ]
+    cells = [max([row[i].cell_len for row in rows] + [1]) for i in range(len(head))]
+    widths = [max(name.cell_len, cell) for name, cell in zip(head, cells, strict=True)]
+    if sum(widths) + GAP * (len(widths) - 1) > width:  # a header may break between words, a figure may not
+        widths = [
+            max([len(word) for word in name.plain.split()] + [cell]) for name, cell in zip(head, cells, strict=True)
+        ]
     columns: list[int] = []
     used = widths[0]
     for column in range(1, len(head)):

@@ -10,8 +10,8 @@ from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate import DocumentScores, Evaluation
 from iconotext.features import ImageFeatures
+from iconotext.papers.analyses.corpus_difficulty import document_vectors
 from iconotext.papers.analyses.difficulty import explain, reduced, spread
-from iconotext.papers.analyses.document_vectors import document_vectors
 
 
 def test_spread_by_hand():

@@ -9,62 +9,27 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
 from iconotext.evaluate.significance import permutation_p
+from iconotext.papers.analyses.distances import Distances, image_vectors, negative_distances, some_linked
+from iconotext.papers.analyses.settings import BiasSettings
+from iconotext.papers.render import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-BATCH = 11
-"""Documents in a batch, as both papers have it."""
+    from iconotext.types import Document
 
 BINS = 60
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageVectors:
-    """The images of a document.
-
-    Attributes:
-        id: Of the document.
-        vectors: (images, dim) frozen features.
-        names: (images,) what is equal where two places show the same picture.
-        links: Gold links as (sentence, image).
-    """
-
-    id: str
-    vectors: NDArray[np.floating]
-    names: tuple[str | int, ...]
-    links: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Distances:
-    """L2 distances between a sentence's gold image and negatives, document after document.
-
-    Attributes:
-        training: (T,) to images of other documents of the batch.
-        evaluation: (E,) to images of the same document that the sentence has no link to.
-        training_counts: (D,) how many of the first are of each document.
-        evaluation_counts: (D,) how many of the second.
-        golds: Pairs of a sentence and a gold image that they belong to.
-    """
-
-    training: NDArray[np.float64]
-    evaluation: NDArray[np.float64]
-    training_counts: NDArray[np.int64]
-    evaluation_counts: NDArray[np.int64]
-    golds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,49 +88,39 @@ class Bias:
         return found
 
 
-def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH, seed: int = 0) -> Distances:
-    """Distances of gold images to the negatives of training and of evaluation.
-
-    The documents are put at random into batches, of ``batch`` or a few more. The negatives of a gold image are all
-    images of the other documents of its batch, except of those that share a picture with its own.
+def corpus_bias(
+    documents: Iterable[Document],
+    settings: BiasSettings,
+    *,
+    progress: Callable[[list[Document]], Iterable[Document]] = iter,
+) -> tuple[Bias, int]:
+    """Measure the bias of a corpus by the features of its images.
 
     Args:
-        documents: With gold links; one without links serves as a negative only.
-        batch: Documents in a batch, at least 2.
-        seed: Equal seeds give equal batches.
+        documents: Those without gold links do not count.
+        settings: What to do.
+        progress: Passes the documents on while they are encoded.
+
+    Returns:
+        The bias, and how many of the documents are left out because none of their images can be read.
 
     Raises:
-        SettingError: The batch is too small.
-        ShapeError: Vectors do not fit each other, or a link leads out of its document.
-        CorpusError: There are fewer than two documents, or no sentence has a gold image and a negative of each kind.
+        FeatureError: The backbone or the table is not there.
+        CorpusError: There are no gold links, or too few documents.
     """
-    if batch < 2:
-        raise SettingError(f"batch is {batch}; a document needs another to be compared with, so give 2 or more")
-    if len(documents) < 2:
-        raise CorpusError(f"{len(documents)} documents have images that can be read: the bias needs two or more")
-    _check(documents)
-    order = np.random.default_rng(seed).permutation(len(documents))
-    training: list[NDArray[np.float64]] = [np.zeros(0)] * len(documents)
-    evaluation = list(training)
-    golds = 0
-    for numbers in np.array_split(order, max(1, len(order) // batch)):
-        together = [documents[number] for number in numbers.tolist()]
-        for number, far, near, pairs in zip(numbers.tolist(), *_of_batch(together), strict=True):
-            training[number], evaluation[number] = far, near
-            golds += pairs
-    found = Distances(
-        np.concatenate(training),
-        np.concatenate(evaluation),
-        np.array([len(each) for each in training]),
-        np.array([len(each) for each in evaluation]),
-        golds,
-    )
-    if not ((found.training_counts > 0) & (found.evaluation_counts > 0)).any():
-        raise CorpusError(
-            "no document has a sentence with a gold image, another image in the document, and images of other "
-            "documents: the bias needs gold links in documents of several images"
-        )
-    return found
+    from iconotext.embed.image_source import looking_up_in, looking_with
+    from iconotext.features import FeatureCache, load_image_backbone
+    from iconotext.features.feature_table import load_feature_table
+
+    chosen = some_linked(documents, settings.documents, seed=settings.seed)
+    if settings.image is not None and settings.image.endswith(".npy"):
+        source = looking_up_in(load_feature_table(Path(settings.image)))
+    else:
+        backbone = load_image_backbone(settings.image) if settings.image else load_image_backbone()
+        source = looking_with(backbone, FeatureCache() if settings.cache else None)
+    vectors = list(image_vectors(progress(chosen), source))
+    distances = negative_distances(vectors, batch=settings.batch, seed=settings.seed)
+    return measure(distances, resamplings=settings.resamplings, seed=settings.seed), len(chosen) - len(vectors)
 
 
 def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:
@@ -177,12 +132,13 @@ def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMP
         resamplings: For the interval.
         seed: For interval and permutations.
     """
-    from scipy.stats import ks_2samp
+    from scipy.stats import ks_2samp, mannwhitneyu
 
     far, near = distances.training, distances.evaluation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the exact p value cannot be had, scipy takes the asymptotic one
         test = ks_2samp(far, near)
+        wins = mannwhitneyu(far, near, method="asymptotic").statistic
     both = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
     paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[both]
     interval = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
@@ -195,7 +151,7 @@ def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMP
         evaluation=_distribution(near),
         ks=float(test.statistic),
         p=float(test.pvalue),
-        larger=_larger(far, near),
+        larger=float(wins) / len(far) / len(near),
         cohen_d=float((far.mean() - near.mean()) / deviation) if deviation > 0 else None,
         difference=float(paired.mean()),
         low=float(interval[0]),
@@ -207,6 +163,16 @@ def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMP
             for name, each in (("training", far), ("evaluation", near))
         },
     )
+
+
+def bias_grid(bias: Bias) -> Grid:
+    """The figures of the distances, for people."""
+    rows = [
+        [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
+        for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
+    ]
+    columns = ["negatives of", "distances", "mean", "deviation", "lower quartile", "median", "upper quartile"]
+    return Grid("L2 distances between gold and negative images", columns, rows, in_words(bias))
 
 
 def in_words(bias: Bias) -> list[str]:
@@ -257,52 +223,6 @@ def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
     write_figure(draw, path, width=6.2, height=3.6, force=force)
 
 
-def _check(documents: Sequence[ImageVectors]) -> None:
-    dim = documents[0].vectors.shape[-1]
-    for each in documents:
-        images = len(each.names)
-        if each.vectors.shape != (images, dim):
-            raise ShapeError(f"document {each.id!r}: vectors {each.vectors.shape}, expected ({images}, {dim})")
-        if not np.isfinite(each.vectors).all():
-            raise ShapeError(f"document {each.id!r}: a feature is not a number")
-        for sentence, image in each.links:
-            if sentence < 0 or not 0 <= image < images:
-                raise ShapeError(f"document {each.id!r}: link ({sentence}, {image}) leads out of its {images} images")
-
-
-def _of_batch(
-    documents: Sequence[ImageVectors],
-) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
-    """For each document of a batch its distances to strangers, to its own images, and its gold pairs."""
-    from scipy.spatial.distance import cdist
-
-    counts = [len(each.names) for each in documents]
-    owners = np.repeat(np.arange(len(documents)), counts)
-    vectors = np.concatenate([np.asarray(each.vectors, np.float64) for each in documents])
-    starts = np.cumsum([0, *counts])
-    names = [set(each.names) for each in documents]
-    training, evaluation, golds = [], [], []
-    for number, each in enumerate(documents):
-        to_all = cdist(vectors[starts[number] : starts[number + 1]], vectors)
-        strangers = np.array([other != number and not names[number] & names[other] for other in range(len(documents))])
-        outside, own = strangers[owners], to_all[:, starts[number] : starts[number + 1]]
-        far, near, pairs = [np.zeros(0)], [np.zeros(0)], 0
-        linked: dict[int, set[int]] = {}
-        for sentence, image in each.links:
-            linked.setdefault(sentence, set()).add(image)
-        for images in linked.values():
-            shown = {each.names[image] for image in images}
-            others = np.array([name not in shown for name in each.names])
-            for image in sorted(images):
-                far.append(to_all[image, outside])
-                near.append(own[image, others])
-                pairs += 1
-        training.append(np.concatenate(far))
-        evaluation.append(np.concatenate(near))
-        golds.append(pairs)
-    return training, evaluation, golds
-
-
 def _means(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """(D,) mean of the values of each document; 0 where it has none."""
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -317,11 +237,3 @@ def _distribution(values: NDArray[np.float64]) -> Distribution:
 
 def _p(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-
-
-def _larger(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """How often a value of the first is larger than one of the second, ties half."""
-    ordered = np.sort(second)
-    below = np.searchsorted(ordered, first, "left").sum(dtype=np.float64)
-    up_to = np.searchsorted(ordered, first, "right").sum(dtype=np.float64)
-    return float((below + up_to) / 2 / len(first) / len(second))

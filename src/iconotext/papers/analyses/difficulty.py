@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
+from iconotext.papers.analyses.settings import DIMENSIONS
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted, percent
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
-
-DIMENSIONS = 20
 
 
 @dataclass(frozen=True, slots=True)

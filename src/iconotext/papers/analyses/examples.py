@@ -6,7 +6,7 @@ solution, so that no sentence and no image has more than one. A page is one file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
+from iconotext.evaluate.results import score_document
 from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
@@ -22,7 +23,7 @@ from iconotext.report.page import filled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evaluate.results import DocumentScores, Evaluation
+    from iconotext.evaluate.results import DocumentScores, Evaluation, Scored
     from iconotext.types import Document, FloatMatrix
 
 EDGES = 5
@@ -81,6 +82,27 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
             "no document has a defined AUC, so none is representative: a corpus with gold links is needed"
         )
     return sorted(evaluation.defined, key=lambda d: (abs((d.auc or 0.0) - mean), d.id))[:count]
+
+
+def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
+    """The documents of these ids, in their order.
+
+    Raises:
+        CorpusError: One of them is not there.
+    """
+    kept = {each.id: each for each in documents if each.id in set(wanted)}
+    missing = [identifier for identifier in wanted if identifier not in kept]
+    if missing:
+        raise CorpusError(f"there is no document {missing[0]!r} in the corpus, or in this split")
+    return [kept[identifier] for identifier in wanted]
+
+
+def examples_of(documents: Sequence[Document], scored: Iterable[Scored]) -> list[Example]:
+    """Documents with what a model says of each, in the same order."""
+    return [
+        Example(document, each.scores, score_document(*each).auc)
+        for document, each in zip(documents, scored, strict=True)
+    ]
 
 
 def strongest_edges(

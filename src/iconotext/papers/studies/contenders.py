@@ -11,6 +11,7 @@ import numpy as np
 from iconotext.errors import CorpusError
 from iconotext.evaluate.retrieval import chunks
 from iconotext.papers.studies.study import Contenders
+from iconotext.relations import relation_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def chosen_queries(
 
     Args:
         pairs: Of a corpus.
-        relations: Names; for each, texts that have it are drawn. () draws from all texts.
+        relations: Names, or what people type for them; for each, texts that have it are drawn. () draws from all texts.
         count: How many to draw, for each relation; None takes all.
         seed: Equal seeds give equal draws.
 
@@ -50,16 +51,16 @@ def chosen_queries(
 
     Raises:
         CorpusError: No pair of the corpus has a relation.
+        SettingError: There is no such relation.
     """
+    names = dict.fromkeys(relation_name(name, pairs.relations) for name in relations)
     random = np.random.default_rng(seed)
     found: dict[int, tuple[str, ...]] = {}
-    for relation in relations or (None,):
+    for relation in names or (None,):
         if relation is None:
             there = np.arange(len(pairs.ids))
-        elif relation in pairs.relations:
-            there = np.flatnonzero(pairs.labels[:, pairs.relations.index(relation)] == 1)
         else:
-            there = np.zeros(0, np.intp)
+            there = np.flatnonzero(pairs.labels[:, pairs.relations.index(relation)] == 1)
         if not len(there):
             raise CorpusError(f"no pair has the relation {relation}; there are {', '.join(pairs.relations) or 'none'}")
         if count is not None and count < len(there):
@@ -67,6 +68,19 @@ def chosen_queries(
         for number in there.tolist():
             found[number] = (*found.get(number, ()), *(() if relation is None else (relation,)))
     return dict(sorted(found.items()))
+
+
+def check_same_pairs(first: PairVectors, second: PairVectors) -> None:
+    """Both models must search the same images by the same texts.
+
+    Raises:
+        CorpusError: One of them could read what the other could not.
+    """
+    if first.ids != second.ids or first.image_of.tolist() != second.image_of.tolist():
+        raise CorpusError(
+            f"the two models could not read the same pictures of the corpus: {len(first.left_out)} and "
+            f"{len(second.left_out)} left out"
+        )
 
 
 def contenders(first: Score, second: Score, pairs: PairVectors, chosen: dict[int, tuple[str, ...]]) -> list[Contenders]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.papers.analyses.bias import Bias, ImageVectors, in_words, measure, negative_distances, write_distances
+from iconotext.papers.analyses.bias import bias_grid, measure, write_distances
 from iconotext.papers.analyses.difficulty import spread
+from iconotext.papers.analyses.distances import ImageVectors, negative_distances
 from iconotext.papers.analyses.explained import Explained, explained_by_spread
 from iconotext.papers.published import published_facts
 from iconotext.papers.render import Drawing, Grid, Note, Section, difference, percent, points
@@ -53,7 +54,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
     for name in (FIGURE, FIGURE_PNG):
         write_distances(bias, comparison.folder / name, force=True)
     caption = "Distances of gold images to the negatives of training and of evaluation"
-    sections: list[Section] = [Drawing(FIGURE, caption), _bias_grid(bias)]
+    sections: list[Section] = [Drawing(FIGURE, caption), bias_grid(bias)]
     facts: dict[str, Any] = {"bias": bias.as_dict(), "explained": None}
     if BEFORE in found and AFTER in found:
         comparison.tell("spread of the documents")
@@ -71,16 +72,6 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
             notes.append(f"The regression is not possible here: {error}.")
         sections.append(_explained_grid(explained, comparison.corpus, published, notes))
     return sections, facts
-
-
-def _bias_grid(bias: Bias) -> Grid:
-    """The figures of the distances."""
-    rows = [
-        [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
-        for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
-    ]
-    columns = ["negatives of", "distances", "mean", "deviation", "lower quartile", "median", "upper quartile"]
-    return Grid("L2 distances between gold and negative images", columns, rows, in_words(bias))
 
 
 def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVectors]:

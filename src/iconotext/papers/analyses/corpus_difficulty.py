@@ -1,12 +1,15 @@
-"""Vectors of the images and sentences of documents that were evaluated."""
+"""The difficulty of the documents of a corpus, by vectors of their images and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError
+from iconotext.papers.analyses.difficulty import Difficulty, explain
+from iconotext.papers.analyses.settings import DifficultySettings
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
@@ -29,6 +32,41 @@ class DocumentVectors:
     images: list[FloatMatrix] = field(default_factory=list)
     sentences: list[FloatMatrix] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+
+
+def corpus_difficulty(
+    evaluation: Evaluation,
+    corpus: Path,
+    settings: DifficultySettings,
+    *,
+    progress: Callable[[Iterable[Document]], Iterable[Document]] = iter,
+) -> tuple[Difficulty, list[str]]:
+    """Explain the AUC of the documents of a corpus.
+
+    Args:
+        evaluation: Their scores.
+        corpus: The file that they are from.
+        settings: What to do.
+        progress: Passes the documents on while they are encoded.
+
+    Returns:
+        What explains the AUC, and the ids of documents that are left out because none of their images can be read.
+
+    Raises:
+        CorpusError, FeatureError, SettingError: See ``document_vectors``, ``load_bridge``, ``explain``.
+    """
+    from iconotext.corpus.store import read_corpus
+    from iconotext.encoder import load_bridge
+
+    encoder = load_bridge(
+        **settings.model_dump(exclude={"dimensions"}),
+        texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
+    )
+    scored = {each.id for each in evaluation.defined}
+    documents = (each for each in read_corpus(corpus) if each.id in scored)
+    vectors = document_vectors(evaluation, progress(documents), encoder)
+    found = explain(vectors.aucs, vectors.images, vectors.sentences, dimensions=settings.dimensions)
+    return found, vectors.left_out
 
 
 def document_vectors(evaluation: Evaluation, documents: Iterable[Document], encoder: Encoder) -> DocumentVectors:

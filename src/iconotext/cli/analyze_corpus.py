@@ -1,0 +1,126 @@
+"""``iconotext analyze``: what makes documents hard, and what training makes too easy."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.evaluate import Split, select
+from iconotext.cli.grids import show
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
+from iconotext.cli.output import complain, say, say_json
+from iconotext.papers.analyses.settings import BiasSettings, DifficultySettings
+from iconotext.plain_text import counted
+
+
+def correlation(
+    results: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULTS...", help="Files of `evaluate --results`, two or more.", show_default=False),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Do models have trouble with the same documents? Spearman's ρ of the AUC per document, for every pair.
+
+    **Example**
+
+    - `iconotext analyze correlation dc.parquet tk.parquet ap.parquet`
+    """
+    with known_errors():
+        from iconotext.papers.analyses.correlation import as_dict, correlation_grid, correlations, named_results
+
+        found = correlations(named_results(results))
+        if as_json:
+            say_json(as_dict(found))
+        else:
+            show([correlation_grid(found)])
+
+
+@settings_options
+def difficulty(
+    results: Annotated[Path, typer.Argument(help="File of `evaluate --results`.", show_default=False)],
+    corpus: Annotated[Path, typer.Argument(help="The corpus it was made from.", show_default=False)],
+    settings: Annotated[DifficultySettings, SettingsPanel("What documents are seen through")],
+    as_json: Json = False,
+    download: Download = False,
+) -> None:
+    """What makes a document hard: how much alike its parts are (spread), or what it is about (content)?
+
+    Two regressions of the AUC of the documents: on image and text spread, and on those with content (principal
+    components of the mean vectors).
+
+    **Examples**
+
+    - `iconotext analyze difficulty ap.parquet corpus.jsonl`
+    - `iconotext analyze difficulty ap.parquet corpus.jsonl --word-vectors GoogleNews.bin.gz --json`
+    """
+    with known_errors(download=download):
+        from iconotext.evaluate import read_results
+        from iconotext.papers.analyses.corpus_difficulty import corpus_difficulty
+        from iconotext.papers.analyses.difficulty import difficulty_grid
+
+        evaluation = read_results(results).evaluation
+        watch = partial(progress, total=len(evaluation.defined), label="Encoding")
+        found, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
+        if left_out:
+            names = ", ".join(left_out[:5])
+            complain(f"{counted(len(left_out), 'document')} left out, because no picture can be read: {names}")
+        if as_json:
+            say_json(found.as_dict())
+        else:
+            show([difficulty_grid(found)])
+
+
+@settings_options
+def bias(
+    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
+    settings: Annotated[BiasSettings, SettingsPanel("What is compared")],
+    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="SVG, PNG or PDF file for the histogram (default: distances.svg, with --json none).",
+            show_default=False,
+        ),
+    ] = None,
+    download: Download = False,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Are negatives easier in training than in evaluation? Distances between gold images and negatives, no model.
+
+    In training the negatives of a sentence are images of other documents, in evaluation the other images of its own.
+    The L2 distances of their features from the gold image are compared (Kolmogorov–Smirnov test, effect sizes), and
+    drawn as two histograms. `iconotext reproduce li2021/bias` adds what training makes of it.
+
+    **Examples**
+
+    - `iconotext analyze bias corpus.jsonl --output distances.png`
+    - `iconotext analyze bias corpus.jsonl --split test --documents 500 --json | jq .ks`
+    - `iconotext analyze bias dii/ --image dii/features.npy`
+    """
+    with known_errors(download=download):
+        from iconotext.evaluate.drawing import check_figure
+        from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
+
+        figure = output or (None if as_json else Path("distances.svg"))
+        if figure is not None:
+            check_figure(figure, force=force)
+        chosen = select(corpus, split)
+        watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
+        found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
+        if left_out:
+            complain(f"{counted(left_out, 'document')} left out, because no picture can be read")
+        if as_json:
+            say_json(found.as_dict())
+        else:
+            show([bias_grid(found)])
+        if figure is not None:
+            write_distances(found, figure, force=force)
+            say(f"Open {figure}", err=True)

@@ -1,0 +1,223 @@
+"""``iconotext analyze``: what a model links, what it attends to, how it was trained, and how its ranking is refined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors
+from iconotext.cli.evaluate import EvaluateSettings, Split, check_names, evaluate_model, score, select
+from iconotext.cli.grids import show
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
+from iconotext.cli.output import complain, say, say_json
+from iconotext.errors import SettingError
+from iconotext.papers.analyses.settings import RefinementSettings
+from iconotext.pipeline import LinkSettings
+
+if TYPE_CHECKING:
+    from iconotext.cli.evaluate import Selection
+
+BAR = 30
+"""Characters of the longest bar."""
+
+
+@settings_options
+def examples(
+    model: Annotated[str, typer.Argument(help="As for `evaluate`.", show_default=False)],
+    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
+    linking: Annotated[
+        LinkSettings,
+        SettingsPanel(
+            "Linking",
+            only=("evidence", "text", "image", "concepts", "cache"),
+            defaults={"evidence": ("picture",)},
+            more={"evidence": {"metavar": "KIND,..."}},
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("examples.html"),
+    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents.")] = 4,
+    document: Annotated[
+        list[str] | None,
+        typer.Option(help="Show this document (its id) instead of representative ones.", show_default=False),
+    ] = None,
+    force: Force = False,
+    download: Download = False,
+) -> None:
+    """Write a page with what a model links in representative documents: those whose AUC is nearest to the mean.
+
+    It shows the five strongest edges of the best one-to-one assignment of each, which of them the author drew too,
+    and the whole matrix of scores.
+
+    **Examples**
+
+    - `iconotext analyze examples default corpus.jsonl --split test --output examples.html`
+    - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
+    """
+    with known_errors(download=download):
+        from iconotext.papers.analyses.examples import examples_of, examples_page, representative, shown_documents
+        from iconotext.write import check_overwrite, write_text
+
+        check_overwrite(output, force)
+        if model == "object-detection":
+            raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
+        check_names(linking, model)
+        chosen, settings = select(corpus, split), EvaluateSettings()
+        wanted, mean = list(dict.fromkeys(document or ())), None
+        if not wanted:
+            evaluation = evaluate_model(model, chosen, linking, settings).evaluation
+            wanted, mean = [each.id for each in representative(evaluation, count)], evaluation.means["auc"]
+        documents = shown_documents(wanted, chosen.documents())
+        shown = examples_of(documents, score(model, documents, linking, settings))
+        write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
+        say(f"Open {output}", err=True)
+
+
+def curves(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="MODEL_FOLDER...", help="Folders of trained models.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path("curves.svg"),
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Draw how objective and AUC on the validation documents rise together during training, a panel for each model.
+
+    With `--json` the numbers are printed, and nothing is drawn.
+
+    **Example**
+
+    - `iconotext analyze curves models/dc models/ap --output curves.svg`
+    """
+    with known_errors():
+        from iconotext.papers.analyses.curves import read_curve, write_curves
+
+        found = [read_curve(folder) for folder in folders]
+        if as_json:
+            say_json([curve.as_dict() for curve in found])
+            return
+        write_curves(found, output, force=force)
+        say(f"Open {output}", err=True)
+
+
+def attention(
+    model: Annotated[str, typer.Argument(help="Folder of a model with attention over words.", show_default=False)],
+    sentences: Annotated[list[str], typer.Argument(metavar="SENTENCE...", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Show how much each word of a sentence counts for a model with attention (Alikhani 2021, Fig. 7).
+
+    The weights of a sentence sum to 1. Words that the model does not know share one vector; they are in brackets.
+
+    **Examples**
+
+    - `iconotext analyze attention models/cmcm "The start of the race."`
+    - `iconotext analyze attention models/cmca "The start of the race." --json`
+    """
+    with known_errors():
+        from iconotext.embed.folder import init_folder, load_model
+        from iconotext.papers.analyses.attention import word_weights
+
+        stored = load_model(init_folder(model))
+        found = {sentence: word_weights(stored, sentence) for sentence in sentences}
+        if json:
+            rows = [{"sentence": one, "words": [each._asdict() for each in words]} for one, words in found.items()]
+            say_json(rows)
+            return
+        for words in found.values():
+            longest = max((len(each.word) + 2 for each in words), default=0)
+            highest = max((each.weight for each in words), default=1)
+            for each in words:
+                shown = each.word if each.known else f"({each.word})"
+                say(f"{shown:{longest}} {each.weight:5.2f} {'█' * round(BAR * each.weight / highest)}".rstrip())
+            say()
+
+
+@settings_options
+def refinement(
+    model: Annotated[str, typer.Argument(help="Folder of a coherence-aware model.", show_default=False)],
+    corpus: Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)],
+    settings: Annotated[
+        RefinementSettings,
+        SettingsPanel(
+            "What is tried",
+            names={"strengths": "strength", "thresholds": "threshold"},
+            more={"strengths": {"metavar": "λ"}, "thresholds": {"metavar": "T"}, "pool": {"metavar": "N"}},
+        ),
+    ],
+    split: Annotated[
+        Split | None,
+        typer.Option(help="Part of the corpus (default: validation; all where there is none).", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for refinement.json and refinement.svg (default: refinement, with --json none). In the "
+            "model's folder, `evaluate` finds the settings by itself.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+    force: Force = False,
+    download: Download = False,
+) -> None:
+    """Choose how much the relations refine the ranking of hard queries: λ and T, by the median rank on validation.
+
+    Hard are queries whose two best pictures differ by less than T. Every λ is tried with every T on the same random
+    pools; no refinement is among what can win. The drawing shows, as Fig. 3b, the rank of the right picture against
+    the difference of the two best ones.
+
+    **Examples**
+
+    - `iconotext analyze refinement models/cmcm clue.jsonl --output models/cmcm`
+    - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
+    """
+    with known_errors(download=download):
+        from iconotext.cli.evaluate_retrieval import encoded_pairs, retrieval_encoder
+        from iconotext.evaluate.refinement_tuning import FIGURE_FILE, SETTINGS_FILE, write_tuning
+        from iconotext.papers.analyses.refinement import coherence_of, tune, tuning_sections
+        from iconotext.write import check_overwrite
+
+        folder = output or (None if as_json else Path("refinement"))
+        if folder is not None:
+            for name in (FIGURE_FILE, SETTINGS_FILE):
+                check_overwrite(folder / name, force)
+        chosen = _validation(corpus, split)
+        encoder = retrieval_encoder(model, cache=settings.cache)
+        coherence = coherence_of(model, encoder)
+        pairs = encoded_pairs(encoder, chosen)
+        if pairs.left_out:
+            first = pairs.left_out[0]
+            complain(f"{len(pairs.left_out)} left out, such as {first.id!r}, because {first.reason}")
+        tuning = tune(coherence, pairs, settings)
+        about = {
+            "model": model,
+            "corpus": str(chosen.path),
+            "split": chosen.split,
+            "pairs": len(pairs.ids),
+            "images": len(pairs.pictures),
+            "seed": settings.seed,
+        }
+        if as_json:
+            say_json(about | tuning.as_dict())
+        else:
+            show(tuning_sections(tuning))
+        if folder is not None:
+            write_tuning(tuning, folder, about, force=force)
+            say(f"Open {folder / FIGURE_FILE}", err=True)
+
+
+def _validation(corpus: Path, split: Split | None) -> Selection:
+    """The split that is asked for, else the validation split, else all documents."""
+    chosen = select(corpus, split)
+    if split is None:
+        if chosen.splits["validation"]:
+            return select(corpus, Split.VALIDATION)
+        complain(
+            f"{corpus}: has no validation split; λ and T are chosen on all of it, where they look better than they are"
+        )
+    return chosen

@@ -1,0 +1,113 @@
+"""Settings of the analyses. Nothing heavy is imported here: the program shows them in its help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+BATCH = 11
+"""Documents in a batch, as both papers have it."""
+
+DIMENSIONS = 20
+"""Of the content of each side of a document (Hessel 2019)."""
+
+
+class BiasSettings(BaseModel):
+    """What is compared, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    documents: int = Field(2000, ge=2)
+    """Documents to draw where there are more."""
+
+    batch: int = Field(BATCH, ge=2)
+    """Documents in a batch of training."""
+
+    seed: int = Field(0, ge=0)
+    """Seed of the documents, the batches and the interval."""
+
+    resamplings: int = Field(2000, ge=100)
+    """How often the documents are drawn anew for the interval."""
+
+    image: str | None = None
+    """Image backbone, a name or folder, or a table of features (`features.npy`); by default the one that comes with
+    the program."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
+class DifficultySettings(BaseModel):
+    """What documents are seen through."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    dimensions: int = Field(DIMENSIONS, ge=1)
+    """Principal components of each side's content."""
+
+    text: str | None = None
+    """Text backbone: a name or folder; by default the one that comes with the program."""
+
+    image: str | None = None
+    """Image backbone: a name or folder; by default the one that comes with the program."""
+
+    word_vectors: Path | None = None
+    """word2vec or GloVe file: sentences are then means of word vectors, as in the paper."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of the vectors in that file."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
+class RefinementSettings(BaseModel):
+    """What is tried."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    pool: int = Field(500, ge=2)
+    """Pictures in a pool."""
+
+    strengths: tuple[float, ...] = ()
+    """A λ to try; may be given several times (default: those of the program)."""
+
+    thresholds: tuple[float, ...] = ()
+    """A T to try; may be given several times."""
+
+    draws: int = Field(10, ge=1)
+    """How many pools are drawn."""
+
+    seed: int = Field(0, ge=0)
+    """Seed of the pools."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
+class StudySettings(BaseModel):
+    """How a study is drawn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    raters: int = Field(3, ge=1)
+    """People who judge each pair."""
+
+    seed: int = Field(0, ge=0)
+    """Seed of the texts, of their order and of the two sides."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
+class VotesSettings(BaseModel):
+    """Of the sensitivity analysis of a study."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    power: float = Field(0.95, gt=0, lt=1)
+    """Probability of detecting the smallest effect."""
+
+    significance: float = Field(0.05, gt=0, lt=1)
+    """Probability of seeing an effect where there is none."""
