@@ -43,8 +43,8 @@ FEW = 8
 SPLIT_NAMES = {code: split for split, code in CODES.items() if split is not None}
 
 Watch = Callable[[Iterable[int], int | None, str], Iterable[object]]
-"""Passes on numbers of things that were done one after the other, and may show somebody that they come. It is also told
-how many there are in all (None: as many as documents), and what is done."""
+"""Passes on numbers of things that were done one after the other, and may show progress. It also gets how many there
+are in all (None: as many as documents), and what is being done."""
 
 Found = tuple[tuple[int, int, int], Problem]
 """A problem behind what it is sorted by: document, kind of problem, number among those of the document."""
@@ -111,7 +111,7 @@ def check_corpus(
         columns.complete()
         images = _Images(columns, folder, FORMATS[name], table)
         images.look(decode_images, watch)
-        leaks, shared = _leaks(columns, images.keys())
+        leaks, shared = _leaks(columns, images.keys)
         rows = (((number, 0, i), problem) for i, (number, problem) in enumerate(columns.problems))
         again = _repeated(columns) if FORMATS[name].has_ids else []
         found = heapq.merge(rows, _repeated_problems(columns, again), images.problems(), _leak_problems(columns, leaks))
@@ -147,14 +147,24 @@ def _notes(columns: Columns, elsewhere: int, shared: int, no_features: bool) -> 
         yield f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features"
 
 
+def _first_places(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """(n,) for each of n keys, the number of the first that is equal; itself, if none is before it."""
+    order = np.argsort(keys, kind="stable").astype(np.int32)
+    in_order = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])) if len(keys) else order
+    del in_order
+    first = np.empty_like(order)
+    first[order] = np.repeat(order[starts], np.diff(starts, append=len(order)))
+    return first
+
+
 Pairs = list[tuple[int, int]]
 """Something that is wrong, and the row of an earlier document without which it would not be."""
 
 
 def _repeated(columns: Columns) -> Pairs:
     """Rows with the id of an earlier one."""
-    _, first, group = np.unique(columns.id_digests, return_index=True, return_inverse=True)
-    first = first[group]
+    first = _first_places(columns.id_digests)
     again = np.flatnonzero(first != np.arange(len(first)))
     return list(zip(again.tolist(), first[again].tolist(), strict=True))
 
@@ -166,16 +176,23 @@ def _repeated_problems(columns: Columns, again: Pairs) -> Iterator[Found]:
 
 
 class _Images:
-    """The different images of a corpus, each at its first place; an image is a number among those of all documents."""
+    """The different images of a corpus, each at its first place; an image is a number among those of all documents.
+
+    Attributes:
+        keys: (images,) uint64, equal for images with equal bytes, or where there is no file with equal names.
+        elsewhere: Number of those that are named by an address.
+        bad_count: Number of those that are not there, or broken.
+    """
 
     def __init__(self, columns: Columns, folder: Path, format_: Format, table: FeatureTable | None) -> None:
         self._columns, self._folder, self._table = columns, folder, table
         self._files = ImageFiles(folder, files=format_.files)
-        _, self._first, self._group = np.unique(columns.source_digests, return_index=True, return_inverse=True)
-        self._where = columns.whereabouts[self._first]
-        self._contents = np.zeros(len(self._first), np.uint64)  # by group: digest of the bytes, 0 without any
+        self._first = _first_places(columns.source_digests)
+        self._different = np.flatnonzero(self._first == np.arange(len(self._first)))
+        self._where = columns.whereabouts[self._different]
+        self._lost = self._different[self._where == Whereabouts.LOST]
         self._bad: dict[int, str] = {}
-        self._lost = np.sort(self._first[self._where == Whereabouts.LOST])
+        self.keys = columns.source_digests
         self.elsewhere = int((self._where == Whereabouts.WEB).sum())
         self.bad_count = len(self._lost)
 
@@ -185,13 +202,14 @@ class _Images:
         wanted = (self._where == Whereabouts.FILE) & open_files
         if self._table is not None:
             wanted |= self._where == Whereabouts.NOWHERE
-        images = np.sort(self._first[wanted])
-        sources = (self._columns.sources[image] for image in images.tolist())
-        results = zip(images.tolist(), in_threads(partial(self._seen, decode_images), sources), strict=True)
+        images = self._different[wanted].tolist()
+        keys = self._columns.source_digests.copy()
 
         def each() -> Iterator[int]:
-            for image, (content, problem) in results:
-                self._contents[self._group[image]] = content
+            sources = (self._columns.sources[image] for image in images)
+            results = in_threads(partial(self._seen, decode_images), sources)
+            for image, (content, problem) in zip(images, results, strict=True):
+                keys[image] = content or keys[image]
                 if problem is not None:
                     self.bad_count += 1
                     if len(self._bad) < LISTED:
@@ -200,6 +218,7 @@ class _Images:
 
         for _ in watch(each(), len(images), "Looking at images"):
             pass
+        self.keys = keys[self._first]
 
     def _seen(self, decode_images: bool, source: str) -> tuple[int, str | None]:
         """Digest of the bytes of an image, 0 for none, and what is wrong with it."""
@@ -223,26 +242,20 @@ class _Images:
             problem = Problem(self._columns.places[row], f"images.{number}", message)
             yield (int(self._columns.numbers[row]), 2, number), problem
 
-    def keys(self) -> NDArray[np.uint64]:
-        """Of every image of every document: equal for equal bytes, or where there is no file for equal names."""
-        contents = self._contents[self._group]
-        return np.where(contents > 0, contents, self._columns.source_digests)
-
 
 def _leaks(columns: Columns, keys: NDArray[np.uint64]) -> tuple[Pairs, int]:
     """Images in two splits, once for each further split; and how many are in two only among pairs with relations."""
-    images = np.flatnonzero(columns.splits[columns.owner])
+    images = np.flatnonzero(columns.splits[columns.owner]).astype(np.int32)
+    first = _first_places(keys[images])
     owner = columns.owner[images]
     splits, pairs = columns.splits[owner], columns.pairs[owner]
-    _, first, group = np.unique(keys[images], return_index=True, return_inverse=True)
-    first = first[group]
     differs = splits != splits[first]
     both_pairs = pairs & pairs[first]
-    shared = len(np.unique(group[differs & both_pairs]))
+    shared = len(np.unique(first[differs & both_pairs]))
     leaking = np.flatnonzero(differs & ~both_pairs)
-    _, told = np.unique(group[leaking] * len(CODES) + splits[leaking], return_index=True)
-    told = np.sort(leaking[told])
-    return list(zip(images[told].tolist(), owner[first[told]].tolist(), strict=True)), shared
+    _, once = np.unique(first[leaking].astype(np.int64) * len(CODES) + splits[leaking], return_index=True)
+    leaking = np.sort(leaking[once])
+    return list(zip(images[leaking].tolist(), owner[first[leaking]].tolist(), strict=True)), shared
 
 
 def _leak_problems(columns: Columns, leaks: Pairs) -> Iterator[Found]:

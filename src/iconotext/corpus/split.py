@@ -60,7 +60,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
 
 def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """As ``assign_splits``, from the number of the group of documents that each is in (``connected``).
+    """Choose splits as ``assign_splits`` does, given the number of the group that each document is in (``connected``).
 
     Raises:
         CorpusError: There is no group of documents that is small enough for validation or test.

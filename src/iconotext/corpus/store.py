@@ -159,7 +159,7 @@ def write_corpus(
 
 
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
-    """As ``write_corpus``, from rows, with paths of images as the rows have them.
+    """Write rows as ``write_corpus`` writes documents; paths of images stay as the rows have them.
 
     Raises:
         CorpusError: A row does not fit the format, or two have the same id.

@@ -6,6 +6,7 @@ import hashlib
 import tempfile
 from array import array
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 
 def digest_of(text: str) -> int:
@@ -62,10 +63,7 @@ class TextFile:
         """More of them; after the first look none may come."""
         self._file.write(texts.data)
         self.digests.extend(texts.digests)
-        end = self._ends[-1]
-        for length in texts.lengths:
-            end += length
-            self._ends.append(end)
+        self._ends.extend(accumulate(texts.lengths, initial=self._ends.pop()))
 
     def __getitem__(self, number: int) -> str:
         start, end = self._ends[number], self._ends[number + 1]

@@ -119,7 +119,7 @@ def _image_model(network: Network, processor: Foreign, name: str, classes: tuple
 
 
 def _text_vectors(model: Foreign, tokenizer: Foreign, dim: int, texts: Sequence[str]) -> FloatMatrix:
-    """Of the text side of a dual encoder: (n, dim) float32, rows of length 1."""
+    """(n, dim) float32, rows of length 1, by the text side of a dual encoder."""
     import torch
 
     vectors = np.zeros((len(texts), dim), np.float32)

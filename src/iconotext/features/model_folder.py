@@ -47,7 +47,7 @@ def downloads() -> Iterator[None]:
 
 
 def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
-    """As ``folder_of_model``; None for one of ``ours``, which come with the program."""
+    """The folder of a model; None for one of ``ours``, which come with the program. See ``folder_of_model``."""
     return None if name in ours else folder_of_model(name, ours)
 
 

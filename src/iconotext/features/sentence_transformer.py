@@ -82,7 +82,7 @@ def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> Flo
 
 
 def _reduced(image: Pillow.Image) -> Pillow.Image:
-    """Of a size that costs little; no usual model needs more."""
+    """The picture, smaller if it is large: no usual model needs more."""
     shorter = min(image.size)
     if shorter <= SIDE:
         return image

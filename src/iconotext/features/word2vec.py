@@ -72,5 +72,5 @@ class _Texts:
 
 
 def _digest(text: str) -> int:
-    """The same in every process, which ``hash`` is not."""
+    """A number that is the same in every process, which that of ``hash`` is not."""
     return zlib.crc32(text.encode())

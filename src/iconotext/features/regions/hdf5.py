@@ -147,7 +147,7 @@ def _numbers(node: Node, part: tuple[()] | int | slice, where: str) -> NDArray[A
 
 
 def _shape(node: Node) -> tuple[int, ...]:
-    """Of a dataset; of a group, and of a dataset without any values, that of a single number."""
+    """The shape of a dataset; () for a group and for a dataset without any values."""
     return getattr(node, "shape", None) or ()
 
 

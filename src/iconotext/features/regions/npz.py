@@ -51,7 +51,7 @@ def _read(files: Mapping[str, Path], ids: Sequence[str]) -> Iterator[Stored]:
 
 
 def _digest(files: Mapping[str, Path]) -> bytes:
-    """Of the checksums that every file has of its arrays: no array is unpacked."""
+    """A digest of the checksums that every file has of its arrays: no array is unpacked."""
     digest = hashlib.sha256()
     for image, path in files.items():
         with path.open("rb") as file, _opened(file, str(path)) as archive:

@@ -73,7 +73,7 @@ class RegionRow:
 
 
 def empty_row(dim: int) -> RegionRow:
-    """Of an image that has a problem."""
+    """No regions: those of an image that has a problem."""
     return RegionRow(
         np.zeros((0, dim), np.float16), np.zeros((0, 4), np.float32), np.zeros(0, np.int32), np.zeros(0, np.float32)
     )
@@ -89,7 +89,7 @@ def joined_rows(rows: Sequence[RegionRow], problems: Sequence[str | None], dim: 
 
 
 def strongest(regions: Regions, at_most: int | None) -> Regions:
-    """Of each image the regions with the highest scores, in the order in which they stand; ties: the first.
+    """The regions with the highest scores of each image, in the order in which they stand; of equal ones the first.
 
     Args:
         regions: Of some images.

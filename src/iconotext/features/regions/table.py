@@ -59,7 +59,7 @@ class RegionTable:
 
 
 def file_digest(*paths: Path) -> bytes:
-    """Of all bytes of some files, those that are not there left out after the first: a second a GB."""
+    """A digest of all bytes of a file, and of others that may be there: a second a GB."""
     digest = hashlib.sha256()
     for path in (paths[0], *filter(Path.is_file, paths[1:])):
         with path.open("rb") as file:
