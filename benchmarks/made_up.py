@@ -166,7 +166,7 @@ def related_pairs(folder: Path) -> None:
 def captions(folder: Path) -> None:
     """Photographs with three captions each, one of them no picture at all."""
     for number in range(60):
-        picture(folder / f"photos/{number}.png", number, (32, 32))
+        picture(folder / f"photos/{number}.png", number, (72, 72))
     written(folder / "photos/7.png", "no picture")
     lines(
         folder / "captions.jsonl",

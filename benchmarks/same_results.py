@@ -46,7 +46,7 @@ COMMANDS = {
     "link-json": "link {in}/articles --to json --output links.json",
     "link-explain": "link {in}/articles/0.md {in}/articles/page.html --explain --to json --output links.json",
     "link-settings": (
-        "link {in}/articles --to jsonl --output links.jsonl --select assignment --evidence picture,caption --set k=3"
+        "link {in}/articles --to jsonl --output links.jsonl --select assignment --evidence picture,caption --k 3"
     ),
     "link-parquet": "link {in}/articles --to parquet --output links.parquet",
     "link-markdown": "link {in}/articles/1.md --to markdown --output out.md",
@@ -157,14 +157,19 @@ COMMANDS = {
     "data-link": "link {data}/originals --to json --output links.json",
 }
 
-# Trees that have no src/iconotext/papers are older than that folder; these commands read differently there.
-OLD_COMMANDS: dict[str, str] = {}
+# Trees that have no src/iconotext/papers are older than that folder; there, options read differently: new and old.
+OLD_OPTIONS = {
+    "--evidence picture,caption --k 3": "--evidence picture,caption --set k=3",
+}
 
 # Fields that have another name in the new tree, at any depth of any JSON.
 RENAMED: dict[str, str] = {}
 
 # Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why.
-LISTED: dict[str, str] = {}
+LISTED: dict[str, str] = {
+    "*/recipe.toml: text: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
+    "*/recipe.toml: image: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
+}
 
 # Fields that are never the same, and files that are for the program alone.
 CHANGING = {"seconds", "date", "written", "version", "digest", "versions"}
@@ -202,8 +207,10 @@ def run(case: str, tree: Path, work: Path, data: str | None) -> Path:
     folder = work / commit / case
     done = folder / "commands.log"
     old = not (tree / "src/iconotext/papers").exists()
-    text = (OLD_COMMANDS.get(case) if old else None) or COMMANDS[case]
-    commands = [each.strip() for each in text.replace("\\\n", " ").strip().splitlines()]
+    text = COMMANDS[case]
+    for mine, theirs in OLD_OPTIONS.items() if old else ():
+        text = text.replace(mine, theirs)
+    commands = [" ".join(each.split()) for each in text.strip().splitlines()]
     commands = [each.replace("{in}", str(work / "in")).replace("{data}", str(data)) for each in commands]
     if done.exists() and done.read_text() == "\n".join(commands):
         return folder
