@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PROGRAM: Any = typer.main.get_command(app)
 SHOWN = [
     pytest.param(line.strip(), id=f"{path.name}: {line.strip()[:60]}")
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for line in path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     if re.match(r" {4}iconotext ", line) and " NAME " not in line
 ]
@@ -35,3 +35,22 @@ def test_every_command_that_is_shown_exists_with_its_options(line):
 
 def test_they_are_found():
     assert len(SHOWN) > 60
+
+
+def test_the_list_of_decisions_has_all():
+    text = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    assert [path.name for path in (ROOT / "docs/decisions").glob("*.md") if f"decisions/{path.name}" not in text] == []
+
+
+def test_the_picture_of_the_architecture_has_every_folder():
+    drawn = (ROOT / "docs/images/architecture.svg").read_text(encoding="utf-8")
+    folders = [path.parent.name for path in (ROOT / "src/iconotext").glob("*/__init__.py")]
+    missing = [name for name in folders if f"{name}/<" not in drawn]
+    assert missing == [], "python scripts/draw_architecture.py"
+
+
+def test_files_that_the_guides_for_contributors_name_are_there():
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "docs/architecture.md")]
+    named = {name for text in texts for name in re.findall(r"`([\w/.]+(?:/|\.py|\.md))`", text)}
+    homes = (ROOT, ROOT / "src/iconotext")
+    assert [name for name in sorted(named) if not any((home / name).exists() for home in homes)] == []
