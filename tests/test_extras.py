@@ -7,14 +7,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 from iconotext.errors import MissingPackageError
 from iconotext.extras import EXTRAS, require
-from iconotext.papers.analyses.difficulty import explain
 from tests.train.synthetic import small_recipe, write_synthetic
 
 DISTRIBUTIONS = {"skimage": "scikit-image", "lightning_fabric": "lightning-fabric"}
@@ -81,12 +79,6 @@ def test_commands_say_what_to_install(bare, tmp_path, monkeypatch, picture, comm
     assert result.exit_code == 1
     assert f'pip install "iconotext[{extra}]"' in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_a_regression_says_what_to_install(bare):
-    vectors = [np.random.default_rng(number).normal(size=(4, 3)) for number in range(60)]
-    with pytest.raises(MissingPackageError, match="papers"):
-        explain(list(np.linspace(0, 1, 60)), vectors, vectors, dimensions=2)
 
 
 @pytest.mark.slow
