@@ -173,7 +173,7 @@ LISTED: dict[str, str] = {
 
 # Fields that are never the same, and files that are for the program alone.
 CHANGING = {"seconds", "date", "written", "version", "digest", "versions"}
-SKIPPED = ["*/lib/*", "*/tensorboard/*", "*/prepared/*", "*/logs/*", "*.log"]
+SKIPPED = ["*/lib/*", "*/tensorboard/*", "*/prepared/*", "*/logs/*", "*.lock", "*.log"]
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -301,6 +301,10 @@ def value_of(path: Path, folder: Path) -> Any:
             return tomllib.loads(text)
         case ".csv":
             return list(csv.DictReader(text.splitlines()))
+        case ".html" | ".svg":
+            return re.sub(r">\s*<", ">\n<", text).split("\n")
+        case ".md":
+            return [line for line in text.splitlines() if line.strip()]
     status, _, rest = text.partition("\n") if path.name.startswith("stdout-") else ("", "", text)
     try:
         return [status, json.loads(rest)] if status else text.splitlines()
