@@ -129,7 +129,7 @@ def step_with(model: JointModel, recipe: Recipe, batches: list[Batch]) -> Callab
 
     def work() -> None:
         nonlocal done
-        training_step(processes, encode, optimizer, batches[done % len(batches)], recipe, epoch=0, step=done)
+        training_step(processes, encode, optimizer, batches[done % len(batches)], recipe, epoch=0, step=done, rate=1e-4)
         done += 1
 
     return work

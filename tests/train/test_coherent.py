@@ -18,7 +18,7 @@ from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
 from iconotext.train.run import train
-from iconotext.train.start import new_model, prepared_vocabulary, told_relations
+from iconotext.train.start import new_model, told_relations
 from iconotext.train.validate import validate, validation_median_rank
 from tests.train.coherent import DIM, write_pairs
 
@@ -71,7 +71,7 @@ def test_a_document_that_is_no_pair_has_no_labels(tmp_path):
 def test_the_loss_of_a_batch_is_the_hinge_of_equation_1_and_the_weighted_cross_entropy_of_equation_2(corpus, tmp_path):
     own = recipe("cmcm", "text.dropout=0", "objective.coherence=0.25")
     prepared = prepare(own, [corpus], tmp_path / "arrays")
-    model, _ = new_model(own, prepared, prepared_vocabulary(prepared))
+    model = new_model(own, prepared).model
     model.train()
     documents, positives = epoch_batches(prepared, own, "train", 0)[0]
     batch = load_batch(prepared, own, documents, positives, training=True, seed=[0])
@@ -154,14 +154,17 @@ def test_one_relation_alone(corpus, tmp_path):
 
 def test_word_vectors_are_trained_on_the_training_texts(corpus, tmp_path):
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
-    vocabulary = prepared_vocabulary(prepared)
     texts = [json.loads(line) for line in corpus.read_text().splitlines()]
-    wanted = [vocabulary.ids(row["sentences"][0], max_tokens=40) for row in texts if row["split"] == "train"]
+    wanted = [
+        new_model(recipe(), prepared).vocabulary.ids(row["sentences"][0], max_tokens=40)
+        for row in texts
+        if row["split"] == "train"
+    ]
     sentences = prepared.sentences_for_training()
     assert list(sentences) == list(sentences) == wanted  # it may be gone through several times
-    first, again = (new_model(recipe(), prepared, vocabulary)[0].embedding.weight for _ in range(2))
+    first, again = (new_model(recipe(), prepared).model.embedding.weight for _ in range(2))
     assert (first == again).all()
-    random = new_model(recipe("cmcm", "text.word_vectors=none"), prepared, vocabulary)[0].embedding.weight
+    random = new_model(recipe("cmcm", "text.word_vectors=none"), prepared).model.embedding.weight
     assert (first[1:] != random[1:]).any(1).all()
     assert (first[0] == random[0]).all()  # the unknown word
 
@@ -233,7 +236,7 @@ def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, mo
 def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
     own = recipe("cmcm", "objective.cross_document=0", "objective.coherence=0.25")
     prepared = prepare(own, [corpus], tmp_path / "arrays")
-    model, _ = new_model(own, prepared, prepared_vocabulary(prepared))
+    model = new_model(own, prepared).model
     model.eval()
     documents = prepared.documents("validation")
     batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
@@ -247,7 +250,7 @@ def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
 def test_the_median_rank_is_that_of_pools_of_different_pictures(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(validate_module, "POOL", 8)
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
-    model, _ = new_model(recipe(), prepared, prepared_vocabulary(prepared))
+    model = new_model(recipe(), prepared).model
     model.eval()
     pools = []
     real = validate_module.encode_pairs
@@ -271,7 +274,7 @@ def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_pla
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = recipe("cmcm", "similarity.kind=dense", "training.choose=loss", "text.dropout=0")
     prepared = prepare(own, [path], tmp_path / "arrays")
-    model, _ = new_model(own, prepared, prepared_vocabulary(prepared))
+    model = new_model(own, prepared).model
     model.eval()
     documents = prepared.documents("train")[:12]
     batch = load_batch(prepared, own, documents, 10, training=False, seed=[0])

@@ -11,7 +11,7 @@ from iconotext.train import train
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from iconotext.train.start import new_model, prepared_vocabulary
+from iconotext.train.start import new_model
 from tests.train.coherent import write_pairs
 from tests.train.synthetic import regional_recipe, write_regional
 
@@ -35,7 +35,7 @@ def test_a_step_on_regions_is_the_same_on_gpu_and_cpu(tmp_path, similarity, text
     batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
     found = {}
     for device in ("cpu", "cuda"):
-        model, _ = new_model(recipe, prepared, prepared_vocabulary(prepared))
+        model = new_model(recipe, prepared).model
         model.to(device).train()
         generator = torch.Generator().manual_seed(3)
         losses, *_ = batch_loss(model, batch.to(torch.device(device)), recipe, epoch=0, generator=generator)
@@ -64,7 +64,7 @@ def test_a_step_that_tells_relations_is_the_same_on_gpu_and_cpu(tmp_path):
     batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
     found = {}
     for device in ("cpu", "cuda"):
-        model, _ = new_model(recipe, prepared, prepared_vocabulary(prepared))
+        model = new_model(recipe, prepared).model
         model.to(device).train()
         losses, _, told = batch_loss(
             model, batch.to(torch.device(device)), recipe, epoch=0, generator=torch.Generator()

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from iconotext.recipe import TrainingSettings
-from iconotext.train.adam import Adam
 from iconotext.train.schedule import Plateau, learning_rate
 
 
@@ -57,45 +55,3 @@ def test_rates_by_hand():
     assert rate(4, 3, schedule="cosine", epochs=10) == pytest.approx(0.5)
     assert rate(9, 3, schedule="cosine", epochs=10) == pytest.approx(0)
     assert rate(5, 3, schedule="cosine", epochs=10, warmup=2) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_adam_is_that_of_torch(decay):
-    torch.manual_seed(0)
-    ours = [torch.nn.Parameter(torch.randn(5, 3)), torch.nn.Parameter(torch.randn(3))]
-    theirs = [torch.nn.Parameter(each.detach().clone()) for each in ours]
-    mine = Adam([(ours[:1], decay), (ours[1:], 0.0)], rate=0.1)
-    groups = [{"params": theirs[:1], "weight_decay": decay}, {"params": theirs[1:], "weight_decay": 0.0}]
-    reference = (torch.optim.AdamW if decay else torch.optim.Adam)(groups, lr=0.1, fused=True)
-    for step in range(5):
-        gradients = [torch.randn_like(each) for each in ours]
-        mine.zero_grad()
-        assert ours[0].grad is None
-        for parameters in (ours, theirs):
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.grad = gradient.clone()
-        if step == 3:
-            ours[1].grad = theirs[1].grad = None  # has no part in this step
-        mine.rate = reference.param_groups[0]["lr"] = reference.param_groups[1]["lr"] = 0.1 / (step + 1)
-        mine.step()
-        reference.step()
-        for one, other in zip(ours, theirs, strict=True):
-            assert torch.equal(one, other)
-
-
-def test_adam_goes_on_from_its_state():
-    def run(stop):
-        torch.manual_seed(1)
-        parameter = torch.nn.Parameter(torch.ones(3))
-        optimizer = Adam([([parameter], 0.0)], rate=0.1)
-        for step in range(4):
-            if step == stop:
-                state = optimizer.state()
-                optimizer = Adam([([parameter], 0.0)], rate=0.1)
-                optimizer.load_state(state)
-            parameter.grad = torch.randn(3)
-            optimizer.step()
-        return parameter.detach()
-
-    for stop in (0, 1, 3):
-        assert torch.equal(run(stop), run(None))

@@ -1,12 +1,12 @@
-"""The log of a training run: ``log.csv``, and the same for TensorBoard."""
+"""The log of a training run: ``log.csv``, and where TensorBoard is installed the same for it."""
 
 from __future__ import annotations
 
 import csv
 import io
 import shutil
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ COLUMNS = (
     "seconds",
 )
 
-Row = Mapping[str, float | None]
+Row = dict[str, float | None]
 
 
 def write_log(folder: Path, history: Sequence[Row]) -> None:
@@ -45,28 +45,20 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
 
 
 class TensorBoardLog:
-    """The same rows for ``tensorboard --logdir FOLDER``, if it is installed.
+    """The same rows for ``tensorboard --logdir FOLDER``; nothing where TensorBoard is not installed.
 
-    Those of an interrupted run are written anew.
+    Rows are written when there are any; those of an interrupted run are then written anew.
     """
 
     def __init__(self, folder: Path) -> None:
-        import warnings
-
+        self._folder = folder / TENSORBOARD
         self._writer: SummaryWriter | None = None
-        if find_spec("tensorboard") is None:
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what TensorBoard itself imports
-            from torch.utils.tensorboard import SummaryWriter
-
-        target = folder / TENSORBOARD
-        shutil.rmtree(target, ignore_errors=True)
-        self._writer = SummaryWriter(str(target))
         self._written = 0
 
     def write(self, history: Sequence[Row]) -> None:
         """Add the epochs that are not there yet."""
+        if not self._written:
+            self._writer = _summary_writer(self._folder)
         if self._writer is None:
             return
         for row in history[self._written :]:
@@ -81,3 +73,14 @@ class TensorBoardLog:
         """Close the file."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _summary_writer(folder: Path) -> SummaryWriter | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what TensorBoard itself imports
+            from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    shutil.rmtree(folder, ignore_errors=True)
+    return SummaryWriter(str(folder))

@@ -2,82 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import torch
 
-from iconotext.embed.folder import CARD, METRICS, save_model
 from iconotext.errors import TrainingError
 from iconotext.recipe import Recipe, dump_recipe
-from iconotext.train.adam import Adam
 from iconotext.train.batches import batches_ahead, epoch_batches
-from iconotext.train.card import model_card
-from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, save_checkpoint
-from iconotext.train.log import TensorBoardLog, write_log
-from iconotext.train.pair_scores import pair_figures, split_pairs
+from iconotext.train.checkpoint import Progress, load_checkpoint
+from iconotext.train.finish import save_best, write_model
+from iconotext.train.log import Row, TensorBoardLog, write_log
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
 from iconotext.train.schedule import learning_rate
-from iconotext.train.start import check_run, new_model, prepared_vocabulary, told_relations
+from iconotext.train.start import check_run, new_model
 from iconotext.train.step import make_optimizer, training_step
-from iconotext.train.validate import evaluate_split, validate, validation_median_rank
-from iconotext.write import reporting_full_disk, write_text
-
-if TYPE_CHECKING:
-    from iconotext.embed.build import Inputs
-    from iconotext.embed.model import JointModel
-    from iconotext.features.vocabulary import Vocabulary
+from iconotext.train.training import Training
+from iconotext.train.validate import validate, validation_median_rank
+from iconotext.write import reporting_full_disk
 
 SAVE_EVERY = 600.0
 """Seconds of an epoch after which its steps so far are saved; a run that is killed loses no more."""
-
-
-CHOSEN_BY = {"loss": "validation_loss", "median-rank": "validation_median_rank"}
-"""The column of the log that is lowest in the best epochs."""
-
-
-@dataclass(eq=False)
-class Training:
-    """A run as one of its processes sees it.
-
-    Attributes:
-        recipe: The resolved recipe.
-        prepared: The corpus.
-        folder: Of the model.
-        processes: Where it runs.
-        watcher: Told how it goes on; only in the first process.
-        model: The model itself.
-        encode: The model as ``processes`` wrapped it.
-        optimizer: Of the model.
-        inputs: Sizes of what the encoders read.
-        vocabulary: Of encoders that read words.
-        progress: How far it is.
-    """
-
-    recipe: Recipe
-    prepared: Prepared
-    folder: Path
-    processes: Processes
-    watcher: Watcher | None
-    model: JointModel
-    encode: Callable[..., Any]
-    optimizer: Adam
-    inputs: Inputs
-    vocabulary: Vocabulary | None
-    progress: Progress
-
-    @property
-    def main(self) -> bool:
-        """Whether this is the process that writes."""
-        return self.processes.rank == 0
 
 
 def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Recipe, arrays: Path, folder: Path) -> None:
@@ -95,7 +44,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
         with reporting_full_disk(folder):
             _epochs(training)
             if training.main:
-                _finish(training)
+                write_model(training)
     except (TrainingError, MemoryError, RuntimeError) as error:
         if isinstance(error, TrainingError) or out_of_memory(error):
             raise _explained(error, training) from error
@@ -103,12 +52,11 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
 
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
-    vocabulary = prepared_vocabulary(prepared)
     check_run(recipe, prepared)
     checkpoint = load_checkpoint(folder)
-    model, inputs = new_model(recipe, prepared, vocabulary, first=checkpoint is None)
-    optimizer = make_optimizer(model, recipe)
-    encode = processes.setup(model)
+    start = new_model(recipe, prepared, first=checkpoint is None)
+    optimizer = make_optimizer(start.model, recipe)
+    encode = processes.setup(start.model)
     progress = Progress()
     if checkpoint is not None:
         same_recipe(folder, checkpoint.recipe, dump_recipe(recipe))
@@ -118,66 +66,76 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
                 "remove the folder to begin again, or name another one"
             )
         progress = checkpoint.progress
-        model.load_state_dict(checkpoint.model)
-        optimizer.load_state(checkpoint.optimizer)
-    return Training(
-        recipe,
-        prepared,
-        folder,
-        processes,
-        watcher,
-        model,
-        encode,
-        optimizer,
-        inputs,
-        vocabulary,
-        progress,
-    )
+        start.model.load_state_dict(checkpoint.model)
+        optimizer.load_state_dict(dict(checkpoint.optimizer))
+    return Training(recipe, prepared, folder, processes, watcher, start, encode, optimizer, progress)
 
 
 def _epochs(training: Training) -> None:
-    recipe, progress, tensorboard = training.recipe, training.progress, None
+    settings, progress, tensorboard = training.recipe.training, training.progress, TensorBoardLog(training.folder)
     try:
-        while progress.epoch < recipe.training.epochs:
-            row = _epoch(training)
-            progress.plateau.see(_number(row["validation_loss"]), recipe.training, steps=int(_number(row["step"])))
+        while progress.epoch < settings.epochs:
+            row, loss, chosen_by = _epoch(training)
+            progress.plateau.see(loss, settings, steps=int(row["step"] or 0))
             progress.end_epoch(row)
-            progress.keep(
-                _number(row[CHOSEN_BY[recipe.training.choose]]),
-                training.model.state_dict(),
-                count=recipe.training.average,
-            )
+            progress.keep(chosen_by, training.model.state_dict(), count=settings.average)
             if training.main:
-                _save_checkpoint(training)
+                training.save_checkpoint()
                 write_log(training.folder, progress.history)
-                tensorboard = tensorboard or TensorBoardLog(training.folder)
                 tensorboard.write(progress.history)
                 if training.watcher:
                     training.watcher.epoch(row)
-        if training.main and tensorboard is None:  # killed between the last checkpoint and its log
-            tensorboard = TensorBoardLog(training.folder)
+        if training.main:  # a run that was killed between the last checkpoint and its log
             tensorboard.write(progress.history)
     finally:
-        if tensorboard:
-            tensorboard.close()
+        tensorboard.close()
 
 
-def _epoch(training: Training) -> dict[str, float | None]:
-    """One pass over the training documents, and validation: the row of the log."""
+def _epoch(training: Training) -> tuple[Row, float, float]:
+    """One pass over the training documents, and validation.
+
+    Returns:
+        The row of the log, the validation loss, and the number that is lowest in the best epochs.
+    """
     recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
-    epoch = progress.epoch
-    planned = epoch_batches(prepared, recipe, "train", epoch, rank=processes.rank, ranks=processes.ranks)
+    epoch, device = progress.epoch, processes.device
+    before = time.perf_counter() - progress.seconds  # when it began, had it never stopped
+    steps, rate = _steps(training, before)
+    training.model.eval()
+    loss, auc = validate(training.model, prepared, recipe, device)
+    loss = processes.agree(loss)  # the last bit may differ between GPUs, and what follows from it would
+    rank = None
+    if recipe.training.choose == "median-rank":
+        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, device))
+    if not math.isfinite(loss):
+        raise TrainingError(f"the validation loss of epoch {epoch + 1} is {loss}")
+    row = {
+        "epoch": epoch + 1,
+        "step": steps * (epoch + 1),
+        "learning_rate": rate,
+        "train_loss": progress.total / progress.count,
+        "validation_loss": loss,
+        "validation_auc": auc,
+        "validation_median_rank": rank,
+        "seconds": time.perf_counter() - before,
+    }
+    return row, loss, loss if rank is None else rank
+
+
+def _steps(training: Training, before: float) -> tuple[int, float]:
+    """The steps of an epoch that are still to do; how many it has in all, and the learning rate of the last."""
+    recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
+    epoch, place = progress.epoch, {"rank": processes.rank}
+    planned = epoch_batches(prepared, recipe, "train", epoch, ranks=processes.ranks, **place)
     steps = len(planned)
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
-    batches = batches_ahead(
-        prepared, recipe, planned, training=True, epoch=epoch, rank=processes.rank, start=progress.step
-    )
-    before = time.perf_counter() - progress.seconds  # when it began, had it never stopped
     saved = time.perf_counter()
+    batches = batches_ahead(prepared, recipe, planned, training=True, epoch=epoch, start=progress.step, **place)
     for step, batch in enumerate(batches, progress.step):
-        training.optimizer.rate = rate(step)
-        losses = training_step(processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step)
+        losses = training_step(
+            processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)
+        )
         loss = float(losses.sum())
         if not math.isfinite(loss):
             raise TrainingError(f"the loss of epoch {epoch + 1}, step {step + 1} is {loss}")
@@ -186,94 +144,9 @@ def _epoch(training: Training) -> dict[str, float | None]:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
         if training.main and time.perf_counter() - saved >= SAVE_EVERY:
             progress.seconds = time.perf_counter() - before
-            _save_checkpoint(training)
+            training.save_checkpoint()
             saved = time.perf_counter()
-    training.model.eval()
-    loss, auc = validate(training.model, prepared, recipe, processes.device)
-    loss = processes.agree(loss)  # the last bit may differ between GPUs, and what follows from it would
-    rank = None
-    if recipe.training.choose == "median-rank":
-        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, processes.device))
-    if not math.isfinite(loss):
-        raise TrainingError(f"the validation loss of epoch {epoch + 1} is {loss}")
-    return {
-        "epoch": epoch + 1,
-        "step": steps * (epoch + 1),
-        "learning_rate": rate(steps - 1),
-        "train_loss": progress.total / progress.count,
-        "validation_loss": loss,
-        "validation_auc": auc,
-        "validation_median_rank": rank,
-        "seconds": time.perf_counter() - before,
-    }
-
-
-def _number(value: float | None) -> float:
-    assert value is not None
-    return value
-
-
-def _save_checkpoint(training: Training) -> None:
-    save_checkpoint(
-        training.folder,
-        Checkpoint(
-            dump_recipe(training.recipe),
-            training.prepared.meta["key"],
-            training.progress,
-            training.model.state_dict(),
-            training.optimizer.state(),
-        ),
-    )
-
-
-def _finish(training: Training) -> None:
-    """Write the best model and its figures; the checkpoint is not needed any more."""
-    recipe, progress, folder = training.recipe, training.progress, training.folder
-    write_log(folder, progress.history)
-    _save_best(training)
-    training.model.load_state_dict(progress.best_weights())
-    training.model.eval()
-    model, prepared, device = training.model, training.prepared, training.processes.device
-    epoch = progress.kept[0][1]
-    best = progress.history[epoch - 1]
-    metrics: dict[str, Any] = {
-        "best_epoch": epoch,
-        "validation_loss": best["validation_loss"],
-        "epochs": progress.epoch,
-    }
-    if best["validation_median_rank"] is not None:
-        metrics["validation_median_rank"] = best["validation_median_rank"]
-    if recipe.training.average > 1:
-        metrics["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
-        metrics["validation_loss"] = validate(model, prepared, recipe, device)[0]
-    relations = told_relations(recipe, prepared)
-    if relations:
-        metrics["relations"] = relations
-    for split in ("validation", "test"):
-        if prepared.all_single(split):
-            if len(prepared.documents(split)):
-                pairs = split_pairs(model, prepared, recipe, split, device)
-                metrics[split] = pair_figures(model, pairs, relations)
-            continue
-        evaluation = evaluate_split(model, prepared, recipe, split, device)
-        if evaluation is not None:
-            metrics[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
-    write_text(folder / CARD, model_card(recipe, training.prepared.meta, metrics), force=True)
-    write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
-
-
-def _save_best(training: Training) -> None:
-    save_model(
-        training.folder,
-        training.recipe,
-        training.inputs,
-        training.progress.best_weights(),
-        vocabulary=training.vocabulary,
-        backbones=training.prepared.meta["backbones"],
-        concepts=training.prepared.meta["concepts"] if training.recipe.reads_concepts else (),
-        relations=told_relations(training.recipe, training.prepared),
-    )
+    return steps, rate(steps - 1)
 
 
 def out_of_memory(error: Exception) -> bool:
@@ -291,7 +164,7 @@ def _explained(error: Exception, training: Training) -> TrainingError:
     """The error with what was kept and what may help."""
     progress = training.progress
     if progress.kept:
-        _save_best(training)
+        save_best(training)
         kept = f"the best model so far (epoch {progress.kept[0][1]}) is in {training.folder}"
     else:
         kept = "no epoch was finished, so there is no model"

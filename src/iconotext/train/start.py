@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from iconotext.embed.folder import init_folder, load_model
+from iconotext.embed.folder import VOCABULARY, init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.features import check_backbones
 from iconotext.features.regions.files import is_region_file
@@ -134,22 +134,26 @@ def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
     return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
 
 
-def prepared_vocabulary(prepared: Prepared) -> Vocabulary | None:
-    """The words that a prepared corpus is written in; None where it is in sentence vectors."""
-    from iconotext.features.vocabulary import load_vocabulary
+class Start(NamedTuple):
+    """The model before its first step.
 
-    return None if prepared.words is None else load_vocabulary(prepared.folder / "vocabulary.txt")
+    Attributes:
+        model: The same for the same seed.
+        inputs: Sizes of what the encoders read.
+        vocabulary: Of encoders that read words.
+    """
+
+    model: JointModel
+    inputs: Inputs
+    vocabulary: Vocabulary | None
 
 
-def new_model(
-    recipe: Recipe, prepared: Prepared, vocabulary: Vocabulary | None, *, first: bool = True
-) -> tuple[JointModel, Inputs]:
+def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Start:
     """The model before its first step, the same for the same seed.
 
     Args:
         recipe: The resolved recipe.
         prepared: The corpus.
-        vocabulary: Of encoders that read words.
         first: Whether its weights matter; those of a run that goes on come from the checkpoint.
 
     Raises:
@@ -160,7 +164,9 @@ def new_model(
 
     from iconotext.embed.build import Inputs
     from iconotext.embed.model import JointModel
+    from iconotext.features.vocabulary import load_vocabulary
 
+    vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if recipe.words else None
     names: list[str] = prepared.meta["concepts"] if recipe.reads_concepts else []
     check_concepts(recipe, names)
     words = [vocabulary.ids(name, max_tokens=len(name)) for name in names] if vocabulary else []
@@ -176,14 +182,12 @@ def new_model(
     model = JointModel(recipe, inputs)
     if names:
         model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
-    if not first:
-        return model, inputs
-    if recipe.init is not None:
+    if first and recipe.init is not None:
         _continue(model, load_model(init_folder(recipe.init)), prepared, recipe)
-    elif recipe.words is not None and recipe.words.word_vectors is not None and vocabulary is not None:
+    elif first and recipe.words is not None and recipe.words.word_vectors is not None and vocabulary is not None:
         vectors = _word_vectors(recipe.words.word_vectors, recipe.words.word_dim, recipe.seed, prepared, vocabulary)
         model.set_word_vectors(torch.from_numpy(vectors))
-    return model, inputs
+    return Start(model, inputs, vocabulary)
 
 
 def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:

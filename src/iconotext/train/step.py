@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim import AdamW
 
-from iconotext.train.adam import Adam
 from iconotext.train.loss import batch_loss
 
 if TYPE_CHECKING:
@@ -19,36 +19,38 @@ if TYPE_CHECKING:
     from iconotext.train.parallel import Processes
 
 
-def make_optimizer(model: JointModel, recipe: Recipe) -> Adam:
-    """Adam, or AdamW where there is weight decay; vectors, biases and the scale do not decay."""
+def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
+    """AdamW, which is Adam where nothing decays; vectors, biases and the scale never do."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    matrices = [each for each in trained if each.ndim > 1]
-    return Adam(
-        [(matrices, recipe.training.weight_decay), ([each for each in trained if each.ndim <= 1], 0.0)],
-        rate=recipe.training.learning_rate,
-    )
+    groups = [
+        {"params": [each for each in trained if each.ndim > 1], "weight_decay": recipe.training.weight_decay},
+        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return AdamW(groups, lr=recipe.training.learning_rate, fused=True)
 
 
 def training_step(
     processes: Processes,
     encode: Callable[..., Any],
-    optimizer: Adam,
+    optimizer: AdamW,
     batch: Batch,
     recipe: Recipe,
     *,
     epoch: int,
     step: int,
+    rate: float,
 ) -> Tensor:
     """Forward, loss, backward, update; what is random in it comes from seed, epoch, step and process alone.
 
     Args:
         processes: Where it runs.
         encode: The model as ``Processes.setup`` wrapped it.
-        optimizer: Of its parameters, with the rate of this step.
+        optimizer: Of its parameters.
         batch: Documents.
         recipe: Names similarity and objective.
         epoch: Counted from 0.
         step: Within the epoch, counted from 0.
+        rate: The learning rate.
 
     Returns:
         (P,) losses before the update.
@@ -60,6 +62,9 @@ def training_step(
     optimizer.zero_grad()
     processes.backward(losses.mean())
     if recipe.training.clip is not None:
-        torch.nn.utils.clip_grad_norm_(optimizer.parameters, recipe.training.clip)
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, recipe.training.clip)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
     optimizer.step()
     return losses.detach()

@@ -1,0 +1,81 @@
+"""The end of a training run: the best model, its figures and its card."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from iconotext.embed.folder import CARD, METRICS, save_model
+from iconotext.train.card import model_card
+from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.log import write_log
+from iconotext.train.pair_scores import pair_figures, split_pairs
+from iconotext.train.start import told_relations
+from iconotext.train.validate import evaluate_split, validate
+from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    from iconotext.train.training import Training
+
+
+def write_model(training: Training) -> None:
+    """Write the best model and its figures; the checkpoint is not needed any more."""
+    folder = training.folder
+    write_log(folder, training.progress.history)
+    save_best(training)
+    training.model.load_state_dict(training.progress.best_weights())
+    training.model.eval()
+    metrics = {**_chosen(training), **_measured(training)}
+    write_text(folder / CARD, model_card(training.recipe, training.prepared.meta, metrics), force=True)
+    write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def save_best(training: Training) -> None:
+    """Write the mean of the weights that are best so far."""
+    recipe, meta = training.recipe, training.prepared.meta
+    save_model(
+        training.folder,
+        recipe,
+        training.start.inputs,
+        training.progress.best_weights(),
+        vocabulary=training.start.vocabulary,
+        backbones=meta["backbones"],
+        concepts=meta["concepts"] if recipe.reads_concepts else (),
+        relations=told_relations(recipe, training.prepared),
+    )
+
+
+def _chosen(training: Training) -> dict[str, Any]:
+    """Which epochs the model is of, and what they were chosen by."""
+    recipe, progress = training.recipe, training.progress
+    epoch = progress.kept[0][1]
+    best = progress.history[epoch - 1]
+    found: dict[str, Any] = {
+        "best_epoch": epoch,
+        "validation_loss": best["validation_loss"],
+        "epochs": progress.epoch,
+    }
+    if best["validation_median_rank"] is not None:
+        found["validation_median_rank"] = best["validation_median_rank"]
+    if recipe.training.average > 1:
+        found["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
+        found["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device)[0]
+    return found
+
+
+def _measured(training: Training) -> dict[str, Any]:
+    """What the model is worth on the splits that it was not trained on."""
+    recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
+    relations = told_relations(recipe, prepared)
+    found: dict[str, Any] = {"relations": relations} if relations else {}
+    for split in ("validation", "test"):
+        if prepared.all_single(split):
+            if len(prepared.documents(split)):
+                pairs = split_pairs(model, prepared, recipe, split, device)
+                found[split] = pair_figures(model, pairs, relations)
+            continue
+        evaluation = evaluate_split(model, prepared, recipe, split, device)
+        if evaluation is not None:
+            found[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
+    return found

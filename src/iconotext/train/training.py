@@ -1,0 +1,69 @@
+"""A training run as one of its processes sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.recipe import Recipe, dump_recipe
+from iconotext.train.checkpoint import Checkpoint, Progress, save_checkpoint
+
+if TYPE_CHECKING:
+    from torch.optim import AdamW
+
+    from iconotext.embed.model import JointModel
+    from iconotext.train.parallel import Processes, Watcher
+    from iconotext.train.prepared import Prepared
+    from iconotext.train.start import Start
+
+
+@dataclass(eq=False)
+class Training:
+    """A run as one of its processes sees it.
+
+    Attributes:
+        recipe: The resolved recipe.
+        prepared: The corpus.
+        folder: Of the model.
+        processes: Where it runs.
+        watcher: Told how it goes on; only in the first process.
+        start: The model, and what it reads.
+        encode: The model as ``processes`` wrapped it.
+        optimizer: Of the model.
+        progress: How far it is.
+    """
+
+    recipe: Recipe
+    prepared: Prepared
+    folder: Path
+    processes: Processes
+    watcher: Watcher | None
+    start: Start
+    encode: Callable[..., Any]
+    optimizer: AdamW
+    progress: Progress
+
+    @property
+    def model(self) -> JointModel:
+        """The model itself."""
+        return self.start.model
+
+    @property
+    def main(self) -> bool:
+        """Whether this is the process that writes."""
+        return self.processes.rank == 0
+
+    def save_checkpoint(self) -> None:
+        """Write all that is needed to go on from here."""
+        save_checkpoint(
+            self.folder,
+            Checkpoint(
+                dump_recipe(self.recipe),
+                self.prepared.meta["key"],
+                self.progress,
+                self.model.state_dict(),
+                self.optimizer.state_dict(),
+            ),
+        )
