@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.train.batches import batches_ahead, epoch_batches, load_batch
-from iconotext.train.prepared import Prepared
+from iconotext.train.prepared import Prepared, Words
 from tests.train.synthetic import small_recipe
 
 
@@ -19,8 +19,7 @@ def made(documents, *, corpora=None, splits=None):
     return Prepared(
         folder=None,
         meta={},
-        id_bytes=np.zeros(0, np.uint8),
-        id_offsets=np.zeros(len(documents) + 1, np.int64),
+        ids=[f"d{number}" for number in range(len(documents))],
         splits=np.array(splits or [0] * len(documents), np.uint8),
         corpora=np.array(corpora or [0] * len(documents), np.uint16),
         sentence_offsets=np.cumsum([0, *sentences]),
@@ -32,13 +31,7 @@ def made(documents, *, corpora=None, splits=None):
         relation_offsets=np.zeros(len(documents) + 1, np.int64),
         relations=np.zeros((0, 2), np.int32),
         images=np.arange(100, dtype=np.float16)[:, None],
-        views=None,
-        regions=None,
-        region_concepts=None,
-        region_offsets=None,
-        sentences=None,
-        words=np.arange(int(words.sum()), dtype=np.int32),
-        word_offsets=np.cumsum([0, *words]),
+        words=Words(np.arange(int(words.sum()), dtype=np.int32), np.cumsum([0, *words])),
     )
 
 
@@ -105,7 +98,7 @@ def test_a_batch_has_the_rows_of_its_documents():
     batch = load(prepared, [2, 0])
     assert (batch.sentence_counts, batch.image_counts) == ([3, 2], [3, 2])
     assert batch.images[:, 0].tolist() == [0, 1, 2, 5, 6]
-    offsets = prepared.word_offsets
+    offsets = prepared.words.offsets
     wanted = [*range(offsets[3], offsets[6]), *range(offsets[0], offsets[2])]
     assert batch.words.tolist() == wanted
     assert batch.lengths.tolist() == np.diff(offsets)[[3, 4, 5, 0, 1]].tolist()

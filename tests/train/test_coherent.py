@@ -17,6 +17,7 @@ from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
+from iconotext.train.prepared import TrainingSentences
 from iconotext.train.run import train
 from iconotext.train.start import new_model, told_relations
 from iconotext.train.validate import validate, validation_median_rank
@@ -160,7 +161,7 @@ def test_word_vectors_are_trained_on_the_training_texts(corpus, tmp_path):
         for row in texts
         if row["split"] == "train"
     ]
-    sentences = prepared.sentences_for_training()
+    sentences = TrainingSentences(prepared, prepared.words)
     assert list(sentences) == list(sentences) == wanted  # it may be gone through several times
     first, again = (new_model(recipe(), prepared).model.embedding.weight for _ in range(2))
     assert (first == again).all()

@@ -52,7 +52,7 @@ def test_a_batch_holds_the_linked_sentences_and_images_alone():
     assert batch.positives == 4  # one link of document 3, three of document 0
     assert batch.sentence_counts == batch.image_counts == [1] * 5
     assert batch.images[:, 0].tolist() == [4, 0, 0, 1, 2]
-    starts = prepared.word_offsets[[8, 0, 2, 1, 3]]  # sentence 1 of document 3, then 0, 2, 1 of document 0 ...
+    starts = prepared.words.offsets[[8, 0, 2, 1, 3]]  # sentence 1 of document 3, then 0, 2, 1 of document 0 ...
     firsts = np.cumsum([0, *batch.lengths.tolist()])[:-1]
     assert batch.words[firsts].tolist() == starts.tolist()
 

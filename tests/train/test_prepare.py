@@ -12,7 +12,7 @@ from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.prepare import prepare
-from iconotext.train.prepare_images import ImageWriter
+from iconotext.train.prepare_images import ImageRows
 from iconotext.train.prepared import META, open_prepared
 from tests.train import synthetic
 from tests.train.synthetic import DIM, small_recipe, write_synthetic
@@ -50,8 +50,8 @@ def test_what_is_prepared(tmp_path):
     assert prepared.linked.all()
     assert prepared.links_of(7) == tuple(map(tuple, lines[7]["links"]))
     words = (tmp_path / "arrays" / "vocabulary.txt").read_text().split()
-    start, end = prepared.word_offsets[5], prepared.word_offsets[6]  # document 1, sentence 1
-    assert [words[w] for w in prepared.words[start:end]] == lines[1]["sentences"][1].split()
+    start, end = prepared.words.offsets[5:7]  # document 1, sentence 1
+    assert [words[w] for w in prepared.words.ids[start:end]] == lines[1]["sentences"][1].split()
     assert prepared.images.shape == (60, DIM)
 
 
@@ -82,7 +82,7 @@ def test_it_is_used_again_until_something_changes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("at", ["begun", "nearly done"])
 def test_stopped_half_way_it_is_done_again(tmp_path, monkeypatch, at):
     corpus = write_synthetic(tmp_path, 20)
-    where = (ImageWriter, "rows") if at == "begun" else (Path, "rename")
+    where = (ImageRows, "of") if at == "begun" else (Path, "rename")
 
     def stop(*_):
         raise KeyboardInterrupt

@@ -37,8 +37,8 @@ def trained(tmp_path_factory):
 
 
 def counts_of(prepared: Prepared) -> NDArray[np.int64]:
-    assert prepared.region_offsets is not None
-    return np.diff(prepared.region_offsets)
+    assert prepared.regions is not None
+    return np.diff(prepared.regions.offsets)
 
 
 def test_it_learns(trained):
@@ -50,15 +50,17 @@ def test_regions_are_prepared_as_they_are(trained):
     prepared = open_prepared(trained / "prepared")
     assert prepared.meta["concepts"] == [*(f"thing{n}" for n in range(THINGS)), "some thing"]
     assert prepared.images is None
-    assert prepared.regions.shape[1] == DIM
-    assert len(prepared.region_offsets) == 241
+    assert prepared.regions.features.shape[1] == DIM
+    assert len(prepared.regions.offsets) == 241
     recipe = regional_recipe(trained)
     batch = load_batch(prepared, recipe, np.array([5, 0]), 2, training=True, seed=[0])
     counts = counts_of(prepared)
     assert batch.images.counts.tolist() == counts[[10, 11, 0, 1]].tolist()
-    first = slice(prepared.region_offsets[10], prepared.region_offsets[11])
-    assert torch.equal(batch.images.features[: counts[10]], torch.tensor(prepared.regions[first], dtype=torch.float32))
-    assert batch.images.concepts[: counts[10]].tolist() == prepared.region_concepts[first].tolist()
+    first = slice(prepared.regions.offsets[10], prepared.regions.offsets[11])
+    assert torch.equal(
+        batch.images.features[: counts[10]], torch.tensor(prepared.regions.features[first], dtype=torch.float32)
+    )
+    assert batch.images.concepts[: counts[10]].tolist() == prepared.regions.concepts[first].tolist()
 
 
 def test_names_of_concepts_are_words_of_sentences(trained):
@@ -92,8 +94,8 @@ def test_what_carries_a_link_is_the_region_that_shows_it(trained):
             continue
         for link in linker.link(document).links:
             row = prepared.image_rows[2 * number + link.image]
-            span = slice(prepared.region_offsets[row], prepared.region_offsets[row + 1])
-            concepts = prepared.region_concepts[span]
+            span = slice(prepared.regions.offsets[row], prepared.regions.offsets[row + 1])
+            concepts = prepared.regions.concepts[span]
             weights = [weight for *_, weight in link.explanation.regions]
             assert len(weights) == len(concepts)
             if len(weights) == 1:

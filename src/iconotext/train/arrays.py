@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class ArrayWriter:
+class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     """Appends rows to an array on disk; memory holds one piece at a time.
 
     The numbers go to ``NAME.bin``, dtype and shape to ``NAME.json`` when the writer is closed.
@@ -31,7 +33,7 @@ class ArrayWriter:
         """Add rows: (n, *row).
 
         Raises:
-            FeatureError: A number is too large for the type, or none.
+            FeatureError: A number is too large for the type, or not a number.
         """
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
@@ -45,14 +47,9 @@ class ArrayWriter:
         self._file.write(stored.tobytes())
         self.rows += len(rows)
 
-    def __enter__(self) -> ArrayWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
-        if error is None:
+        if error[0] is None:
             head = {"dtype": self.dtype.str, "shape": [self.rows, *self.row]}
             write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
 
@@ -63,11 +60,22 @@ def open_array(path: Path) -> NDArray[Any]:
     Raises:
         CorpusError: It is missing or was cut off.
     """
-    try:
+    with damaged(path):
         head = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         dtype, shape = np.dtype(head["dtype"]), tuple(head["shape"])
         if 0 in shape:  # nothing to map
             return np.zeros(shape, dtype)
         return np.memmap(path.with_suffix(".bin"), dtype, "r", shape=shape)
-    except (OSError, ValueError, KeyError) as error:
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Say what to do where an array of a prepared corpus cannot be read.
+
+    Raises:
+        CorpusError: Instead of the error of reading.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise CorpusError(f"{path}: damaged; remove the folder {path.parent} and train again ({error})") from error

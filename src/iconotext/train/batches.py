@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
+from iconotext.train.spans import drawn_places, span_counts, span_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +91,7 @@ def epoch_batches(
         documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
     rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1])
-    owners = np.asarray(prepared.corpora)[documents]
+    owners = prepared.corpora[documents]
     groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
     need = max(2, (recipe.objective.b or 1) + 1)
     batches = []
@@ -129,49 +132,93 @@ def load_batch(
         seed: For what is drawn.
     """
     rng = np.random.default_rng(list(seed))
-    limits = recipe.training
-    sentences, sentence_counts = _chosen(prepared.sentence_offsets, documents, limits.max_sentences, training, rng)
-    places, image_counts = _chosen(prepared.image_offsets, documents, limits.max_images, training, rng)
-    rows = np.asarray(prepared.image_rows[places])
+    chosen = _whole_documents(prepared, recipe, documents, training, rng)
     strangers = _strangers(prepared, documents)
     if recipe.similarity.kind == "labelled-pairs":
-        pairs = labelled_pairs(prepared, documents, strangers.numpy())
-        sentences = np.asarray(prepared.sentence_offsets[pairs.documents]) + pairs.sentences
-        rows = np.asarray(prepared.image_rows[np.asarray(prepared.image_offsets[pairs.documents]) + pairs.images])
-        sentence_counts = image_counts = [1] * len(rows)
-        strangers = torch.from_numpy(pairs.strangers)
+        pairs = labelled_pairs(prepared, documents, strangers)
+        strangers = pairs.strangers
+        places = np.asarray(prepared.image_offsets[pairs.documents]) + pairs.images
+        chosen = _pairs(np.asarray(prepared.sentence_offsets[pairs.documents]) + pairs.sentences, places)
         positives = int(np.isin(pairs.documents, documents[:positives]).sum())
     elif recipe.similarity.kind == "single-pair":
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        one_sentence, one_image = draw_single_pairs(sentence_counts, image_counts, generator)
-        sentences, rows = sentences[one_sentence.numpy()], rows[one_image.numpy()]
-        sentence_counts = image_counts = [1] * len(documents)
-    words = lengths = vectors = None
-    if prepared.words is not None:
-        assert prepared.word_offsets is not None
-        starts = np.asarray(prepared.word_offsets[sentences])
-        counts = np.asarray(prepared.word_offsets[sentences + 1]) - starts
-        words = torch.from_numpy(np.asarray(prepared.words[_ranges(starts, counts)], np.int64))
-        lengths = torch.from_numpy(counts)
-    else:
-        assert prepared.sentences is not None
-        vectors = torch.from_numpy(np.asarray(prepared.sentences[sentences], np.float32))
-    images: Tensor | RegionBatch
+        drawn = draw_single_pairs(chosen.sentence_counts, chosen.image_counts, generator)
+        chosen = _pairs(chosen.sentences[drawn[0].numpy()], chosen.images[drawn[1].numpy()])
+    words, lengths = _words(prepared, chosen.sentences)
+    labels, weights = _relations(prepared, recipe, documents[:positives])
+    return Batch(
+        documents,
+        positives,
+        chosen.sentence_counts,
+        chosen.image_counts,
+        sentences=_vectors(prepared.sentences, chosen.sentences),
+        words=words,
+        lengths=lengths,
+        images=_images(prepared, recipe, prepared.image_rows[chosen.images], training, rng),
+        strangers=torch.from_numpy(strangers),
+        relations=labels,
+        relation_weights=weights,
+    )
+
+
+class _Chosen(NamedTuple):
+    """Which sentences, and which places of images, take part, and how many of each document."""
+
+    sentences: NDArray[np.int64]
+    sentence_counts: list[int]
+    images: NDArray[np.int64]
+    image_counts: list[int]
+
+
+def _whole_documents(
+    prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], training: bool, rng: np.random.Generator
+) -> _Chosen:
+    """All of the documents, or in training as much as the recipe allows."""
+    limits = recipe.training
+    sentences = drawn_places(prepared.sentence_offsets, documents, limits.max_sentences if training else None, rng)
+    images = drawn_places(prepared.image_offsets, documents, limits.max_images if training else None, rng)
+    return _Chosen(*sentences, *images)
+
+
+def _pairs(sentences: NDArray[np.int64], images: NDArray[np.int64]) -> _Chosen:
+    ones = [1] * len(sentences)
+    return _Chosen(sentences, ones, images, ones)
+
+
+def _vectors(vectors: NDArray[np.float16] | None, rows: NDArray[np.int64]) -> Tensor | None:
+    return None if vectors is None else torch.from_numpy(np.asarray(vectors[rows], np.float32))
+
+
+def _words(prepared: Prepared, sentences: NDArray[np.int64]) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """Word ids, one sentence after the other, and how many each has."""
+    if prepared.words is None:
+        return None, None
+    ids, offsets = prepared.words
+    places = span_places(offsets, sentences)
+    return torch.from_numpy(np.asarray(ids[places], np.int64)), torch.from_numpy(span_counts(offsets, sentences))
+
+
+def _images(
+    prepared: Prepared, recipe: Recipe, rows: NDArray[np.int64], training: bool, rng: np.random.Generator
+) -> Tensor | RegionBatch:
     if prepared.regions is not None:
-        images = _regions(prepared, rows, limits.max_regions, training, rng)
-    elif prepared.images is None:
+        features, concepts, offsets = prepared.regions
+        places, counts = drawn_places(offsets, rows, recipe.training.max_regions if training else None, rng)
+        return RegionBatch(
+            torch.from_numpy(np.asarray(features[places], np.float32)),
+            torch.tensor(counts),
+            torch.from_numpy(np.asarray(concepts[places], np.int64)),
+        )
+    if prepared.images is None:
         from iconotext.train.pixels import load_pixels
 
-        images = load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
-    else:
-        features = np.asarray(prepared.images[rows], np.float32)
-        if training and prepared.views is not None:
-            drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself
-            other = np.flatnonzero(drawn)
-            features[other] = prepared.views[rows[other], drawn[other] - 1]
-        images = torch.from_numpy(features)
-    chosen = (sentence_counts, image_counts, vectors, words, lengths, images, strangers)
-    return Batch(documents, positives, *chosen, *_relations(prepared, recipe, documents[:positives]))
+        return load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
+    found = np.asarray(prepared.images[rows], np.float32)
+    if training and prepared.views is not None:
+        drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself
+        other = np.flatnonzero(drawn)
+        found[other] = prepared.views[rows[other], drawn[other] - 1]
+    return torch.from_numpy(found)
 
 
 def _relations(
@@ -184,18 +231,16 @@ def _relations(
     return torch.from_numpy(prepared.labels(positives, names)), prepared.relation_weights(names)
 
 
-def _regions(
-    prepared: Prepared, rows: NDArray[np.int64], limit: int | None, training: bool, rng: np.random.Generator
-) -> RegionBatch:
-    assert prepared.regions is not None
-    assert prepared.region_concepts is not None
-    assert prepared.region_offsets is not None
-    places, counts = _chosen(prepared.region_offsets, rows, limit, training, rng)
-    return RegionBatch(
-        torch.from_numpy(np.asarray(prepared.regions[places], np.float32)),
-        torch.tensor(counts),
-        torch.from_numpy(np.asarray(prepared.region_concepts[places], np.int64)),
-    )
+def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(D, D) bool: which documents have no image in common."""
+    counts = span_counts(prepared.image_offsets, documents)
+    rows = prepared.image_rows[span_places(prepared.image_offsets, documents)]
+    different, inverse = np.unique(rows, return_inverse=True)
+    if len(different) == len(rows):  # the usual case
+        return ~np.eye(len(counts), dtype=np.bool_)
+    has = np.zeros((len(counts), len(different)), np.float32)
+    has[np.repeat(np.arange(len(counts)), counts), inverse] = 1
+    return np.asarray(has @ has.T == 0)
 
 
 def batches_ahead(
@@ -209,7 +254,6 @@ def batches_ahead(
     start: int = 0,
 ) -> Iterator[Batch]:
     """The batches of an epoch, from one on, read on a thread while the one before is computed."""
-    from concurrent.futures import ThreadPoolExecutor
 
     def read(number: int) -> Batch:
         documents, positives = planned[number]
@@ -217,49 +261,10 @@ def batches_ahead(
         return load_batch(prepared, recipe, documents, positives, training=training, seed=seed)
 
     with ThreadPoolExecutor(1, thread_name_prefix="iconotext-batches") as pool:
-        following = pool.submit(read, start) if start < len(planned) else None
+        ahead: deque[Future[Batch]] = deque()
         for number in range(start, len(planned)):
-            assert following is not None
-            batch = following.result()
-            following = pool.submit(read, number + 1) if number + 1 < len(planned) else None
-            yield batch
-
-
-def _chosen(
-    offsets: NDArray[np.int64],
-    documents: NDArray[np.int64],
-    limit: int | None,
-    training: bool,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], list[int]]:
-    """The rows of the documents, document after document in reading order, and how many each has.
-
-    Regions are to images what sentences are to documents.
-    """
-    starts, ends = np.asarray(offsets[documents]), np.asarray(offsets[documents + 1])
-    counts = ends - starts
-    if not training or limit is None or counts.max() <= limit:
-        return _ranges(starts, counts), counts.tolist()
-    pieces = [
-        start + (np.sort(rng.permutation(count)[:limit]) if count > limit else np.arange(count))
-        for start, count in zip(starts, counts, strict=True)
-    ]
-    return np.concatenate(pieces), [len(piece) for piece in pieces]
-
-
-def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """start, start + 1, ... of each, one after the other."""
-    ends = np.cumsum(counts)
-    return np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-
-
-def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> Tensor:
-    """(D, D) bool: which documents have no image in common."""
-    places, counts = _chosen(prepared.image_offsets, documents, None, False, np.random.default_rng())
-    rows = np.asarray(prepared.image_rows[places])
-    different, inverse = np.unique(rows, return_inverse=True)
-    if len(different) == len(rows):  # the usual case
-        return ~torch.eye(len(counts), dtype=torch.bool)
-    has = np.zeros((len(counts), len(different)), np.float32)
-    has[np.repeat(np.arange(len(counts)), counts), inverse] = 1
-    return torch.from_numpy(has @ has.T == 0)
+            ahead.append(pool.submit(read, number))
+            if number > start:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import CorpusError
+from iconotext.train.spans import span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArra
         CorpusError: There are fewer than two, so that a pair of one has no negative in another.
     """
     documents = prepared.documents(split)
-    counts = np.asarray(prepared.link_offsets[documents + 1]) - np.asarray(prepared.link_offsets[documents])
+    counts = span_counts(prepared.link_offsets, documents)
     documents = documents[counts > 0]
     if split == "train" and recipe.training.labelled < 1:
         # One order for all shares: a larger one has all documents of a smaller one.

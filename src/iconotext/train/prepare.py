@@ -5,32 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from iconotext.corpus.store import read_corpus
+from iconotext.embed.folder import VOCABULARY
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
-from iconotext.train.arrays import ArrayWriter
+from iconotext.train.feature_files import region_path, table_path
 from iconotext.train.lock import locked
-from iconotext.train.prepare_images import ImageWriter, region_path, region_sources, table_path
-from iconotext.train.prepare_sentences import SentenceWriter
-from iconotext.train.prepared import META, SPLITS, Prepared, open_prepared
+from iconotext.train.prepare_documents import DocumentTable
+from iconotext.train.prepare_images import ImageRows, image_writer, region_sources
+from iconotext.train.prepare_sentences import sentence_writer
+from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.features.regions import RegionSource
     from iconotext.features.vocabulary import Vocabulary
 
@@ -94,7 +90,7 @@ def _prepare(
     check_concepts(recipe, names)
     if recipe.words:
         vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, told)
-        vocabulary.save(work / "vocabulary.txt")
+        vocabulary.save(work / VOCABULARY)
     meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, told)}
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
@@ -168,18 +164,6 @@ def _vocabulary(most: int, corpora: Sequence[Path], names: Sequence[str], told: 
     return build_vocabulary(texts(), max_words=most, besides=names)
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What was seen and left out; a few bytes a document."""
-
-    documents: int = 0
-    skipped: int = 0
-    images_left_out: int = 0
-    splits: bytearray = field(default_factory=bytearray)
-    undivided: array[int] = field(default_factory=lambda: array("q"))
-    chances: array[int] = field(default_factory=lambda: array("Q"))
-
-
 def _write(
     recipe: Recipe,
     corpora: Sequence[Path],
@@ -188,108 +172,49 @@ def _write(
     regions: Sequence[RegionSource],
     told: Report,
 ) -> dict[str, Any]:
-    counts = _Counts()
+    """Write all arrays; what ``Prepared.meta`` says of them."""
+    documents = DocumentTable(recipe.seed)
+    skipped = images_left_out = 0
     with ExitStack() as stack:
-
-        def writer(name: str, dtype: str, row: tuple[int, ...] = ()) -> ArrayWriter:
-            return stack.enter_context(ArrayWriter(work / name, dtype, row))
-
-        images = ImageWriter(recipe, corpora, work, stack, regions)
-        sentences = SentenceWriter(recipe, work, vocabulary, stack)
-        names = ("id_offsets", "sentence_offsets", "image_offsets", "link_offsets", "relation_offsets")
-        offsets = {name: writer(name, "<i8") for name in names}
-        for each in offsets.values():
-            each.append(np.zeros(1, np.int64))
-        ids, image_rows, links = writer("id_bytes", "u1"), writer("image_rows", "<i8"), writer("links", "<i4", (2,))
-        linked, owners = writer("linked", "?"), writer("corpora", "<u2")
-        relations, relation_names = writer("relations", "<i4", (2,)), dict[str, int]()
+        images = image_writer(recipe, corpora, work, stack, regions)
+        sentences = sentence_writer(recipe, work, vocabulary, stack)
+        rows = ImageRows(images)
         for number, path in enumerate(corpora):
             for chunk in _chunks(read_corpus(path), AT_ONCE):
-                told("encoding", counts.documents)
-                kept = []
-                for document, row in zip(chunk, images.rows(number, chunk), strict=True):
-                    counts.images_left_out += int((row < 0).sum())
-                    if not document.sentences or not (row >= 0).any():
-                        counts.skipped += 1
+                told("encoding", len(documents))
+                texts: list[str] = []
+                for document, own in zip(chunk, rows.of(number, chunk), strict=True):
+                    images_left_out += int((own < 0).sum())
+                    if not document.sentences or not (own >= 0).any():
+                        skipped += 1
                         continue
-                    kept.append(document)
-                    ids.append(np.frombuffer(document.id.encode(), np.uint8))
-                    offsets["id_offsets"].append(np.array([ids.rows]))
-                    image_rows.append(row[row >= 0])
-                    offsets["image_offsets"].append(np.array([image_rows.rows]))
-                    links.append(_links(document, row))
-                    offsets["link_offsets"].append(np.array([links.rows]))
-                    linked.append(np.array([document.links is not None]))
-                    relations.append(_relations(document, relation_names))
-                    offsets["relation_offsets"].append(np.array([relations.rows]))
-                    owners.append(np.array([number]))
-                    _split(document, number, recipe.seed, counts)
-                    counts.documents += 1
-                first = sentences.count
-                sentences.append(kept)
-                lengths = [len(document.sentences) for document in kept]
-                offsets["sentence_offsets"].append(first + np.cumsum(lengths, dtype=np.int64))
-        splits = _divided(counts, recipe.training.validation)
-        writer("splits", "u1").append(splits)
+                    documents.append(document, number, own)
+                    texts += [sentence.text for sentence in document.sentences]
+                if texts:
+                    sentences.append(texts)
+    splits = documents.save(work, recipe.training.validation)
     train, validation = (int((splits == number).sum()) for number in (0, 1))
     if train < 2 or validation < 2:  # a document needs another to be compared with
         raise CorpusError(
             f"{', '.join(map(str, corpora))}: training needs two or more documents with sentences and readable images "
-            f"to train on and as many to validate on; there are {train} and {validation} ({counts.skipped} without "
+            f"to train on and as many to validate on; there are {train} and {validation} ({skipped} without "
             "either were left out); `iconotext corpus check` says what is wrong with documents, `iconotext corpus "
             "split` divides them anew"
         )
     return {
         "arrays": [*images.arrays, *sentences.arrays],
-        "documents": counts.documents,
-        "skipped": counts.skipped,
-        "drawn": _drawing(recipe) if counts.undivided else None,
-        "images_left_out": counts.images_left_out,
+        "documents": len(documents),
+        "skipped": skipped,
+        "drawn": _drawing(recipe) if documents.drawn else None,
+        "images_left_out": images_left_out,
         "text_features": sentences.dim,
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
-        "relations": list(relation_names),
+        "relations": list(documents.relations),
     }
 
 
-def _links(document: Document, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-    """(L, 2) gold links, images counted without those left out."""
-    places = np.cumsum(rows >= 0) - 1
-    found = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
-    return np.array(found, np.int32).reshape(-1, 2)
-
-
-def _relations(document: Document, names: dict[str, int]) -> NDArray[np.int32]:
-    """(A, 2) number and truth of the relations that somebody judged; new names get the next number."""
-    judged = [(name, holds) for name, holds in (document.meta.get("relations") or {}).items() if holds is not None]
-    found = [(names.setdefault(name, len(names)), int(holds)) for name, holds in judged]
-    return np.array(found, np.int32).reshape(-1, 2)
-
-
-def _split(document: Document, corpus: int, seed: int, counts: _Counts) -> None:
-    if document.split is None:
-        chance = hashlib.sha256(f"{seed} {corpus} {document.id}".encode()).digest()[:8]
-        counts.chances.append(int.from_bytes(chance, "big"))
-        counts.undivided.append(len(counts.splits))
-    counts.splits.append(SPLITS.index(document.split or "train"))
-
-
-def _divided(counts: _Counts, share: float) -> NDArray[np.uint8]:
-    """(D,) splits; of the documents without one a share validates, at least two if two are left to train on."""
-    splits = np.array(counts.splits, np.uint8)
-    undivided, chances = np.array(counts.undivided, np.int64), np.array(counts.chances, np.uint64)
-    wanted = min(max(round(share * len(undivided)), 2), max(len(undivided) - 2, 1))
-    if wanted > 0:
-        splits[undivided[np.argsort(chances, kind="stable")[:wanted]]] = SPLITS.index("validation")
-    return splits
-
-
 def _chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    chunk: list[Document] = []
-    for document in documents:
-        chunk.append(document)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
+    rest = iter(documents)
+    while chunk := list(islice(rest, size)):
         yield chunk

@@ -14,6 +14,7 @@ from iconotext.features.word2vec import WORD2VEC
 from iconotext.features.word_vectors import MINILM
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.labelled import labelled_documents
+from iconotext.train.prepared import TrainingSentences
 
 if TYPE_CHECKING:
     from torch import nn
@@ -192,10 +193,10 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
 
 def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
     """(V, dim) what the word vectors start from, zeros for a word without one."""
-    if source == WORD2VEC:
+    if source == WORD2VEC and prepared.words is not None:
         from iconotext.features.word2vec import train_word2vec
 
-        return train_word2vec(prepared.sentences_for_training(), len(vocabulary), dim=dim, seed=seed)
+        return train_word2vec(TrainingSentences(prepared, prepared.words), len(vocabulary), dim=dim, seed=seed)
     from iconotext.features.word_vectors import load_word_vectors
 
     vectors, found = load_word_vectors(source, vocabulary.words, dim=dim)

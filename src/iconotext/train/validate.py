@@ -18,6 +18,7 @@ from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
 from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of
+from iconotext.train.spans import span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe
     for start in range(0, len(order), POOL):
         pool = np.sort(order[start : start + POOL])
         texts, images = encode_pairs(model, prepared, recipe, pool, device)
-        rows = np.asarray(prepared.image_rows[prepared.image_offsets[pool]])
+        rows = prepared.image_rows[prepared.image_offsets[pool]]
         _, first, own = np.unique(rows, return_index=True, return_inverse=True)
         ranks.append(ranks_of(texts @ images[first].T, own).mean)
     return float(np.median(np.concatenate(ranks)))
@@ -225,10 +226,7 @@ def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDAr
     """The documents in their order, cut so that each part has at most about so many sentences and images."""
     if not len(documents):
         return []
-    sizes = [
-        np.asarray(offsets[documents + 1]) - np.asarray(offsets[documents])
-        for offsets in (prepared.sentence_offsets, prepared.image_offsets)
-    ]
+    sizes = [span_counts(offsets, documents) for offsets in (prepared.sentence_offsets, prepared.image_offsets)]
     most = np.array([AT_ONCE, AT_ONCE if prepared.regions is None else REGIONAL_AT_ONCE])
     cuts, used = [], np.zeros(2, np.int64)
     for number, size in enumerate(zip(*(each.tolist() for each in sizes), strict=True)):

@@ -1,0 +1,116 @@
+"""What documents consist of: ids, splits, counts, gold links and relations, in memory until all are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS
+from iconotext.train.spans import offsets_of
+from iconotext.types import Document
+from iconotext.write import open_atomic, write_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class _Ragged:
+    """Whole numbers, some for each document, eight bytes each."""
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.ends = array("q", [0])
+
+    def append(self, numbers: Iterable[int]) -> None:
+        self.numbers.extend(numbers)
+        self.ends.append(len(self.numbers))
+
+    def arrays(self, dtype: str, width: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Where the rows of each document begin, and all rows of ``width`` numbers."""
+        numbers = np.array(self.numbers, dtype)
+        return np.array(self.ends, np.int64) // width, numbers if width == 1 else numbers.reshape(-1, width)
+
+
+class DocumentTable:
+    """The documents that are kept, in the order in which they come.
+
+    Args:
+        seed: Decides with the document's id how documents without a split are divided.
+
+    Attributes:
+        relations: Names of the coherence relations that somebody judged, as they come.
+        drawn: Numbers of the documents without a split, each with what decides about it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.relations: dict[str, int] = {}
+        self.drawn: dict[int, int] = {}
+        self._ids: list[str] = []
+        self._splits, self._linked = bytearray(), bytearray()
+        self._corpora, self._sentences = array("H"), array("q")
+        self._images, self._links, self._judged = _Ragged(), _Ragged(), _Ragged()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
+        """Add a document.
+
+        Args:
+            document: With sentences.
+            corpus: Number of its corpus.
+            rows: (images,) rows of its images, -1 for those that cannot be used.
+        """
+        if document.split is None:
+            chance = hashlib.sha256(f"{self._seed} {corpus} {document.id}".encode()).digest()[:8]
+            self.drawn[len(self)] = int.from_bytes(chance, "big")
+        self._ids.append(document.id)
+        self._splits.append(SPLITS.index(document.split or "train"))
+        self._corpora.append(corpus)
+        self._sentences.append(len(document.sentences))
+        self._images.append(rows[rows >= 0].tolist())
+        self._linked.append(document.links is not None)
+        places = (np.cumsum(rows >= 0) - 1).tolist()  # images are counted without those left out
+        used = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
+        self._links.append(chain.from_iterable(used))
+        judged = [(name, holds) for name, holds in (document.meta.get("relations") or {}).items() if holds is not None]
+        numbered = [(self.relations.setdefault(name, len(self.relations)), int(holds)) for name, holds in judged]
+        self._judged.append(chain.from_iterable(numbered))
+
+    def save(self, folder: Path, share: float) -> NDArray[np.uint8]:
+        """Write all documents; of those without a split a share validates.
+
+        Returns:
+            (D,) the splits.
+        """
+        splits = self._divided(share)
+        arrays: dict[str, NDArray[Any]] = {
+            "splits": splits,
+            "corpora": np.array(self._corpora, np.uint16),
+            "sentence_offsets": offsets_of(self._sentences),
+            "linked": np.array(self._linked, np.bool_),
+        }
+        arrays["image_offsets"], arrays["image_rows"] = self._images.arrays("int64", 1)
+        arrays["link_offsets"], arrays["links"] = self._links.arrays("int32", 2)
+        arrays["relation_offsets"], arrays["relations"] = self._judged.arrays("int32", 2)
+        write_text(folder / IDS, json.dumps(self._ids), force=True)
+        with open_atomic(folder / DOCUMENTS, force=True) as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        return splits
+
+    def _divided(self, share: float) -> NDArray[np.uint8]:
+        """(D,) splits; of the documents without one a share validates, at least two if two are left to train on."""
+        splits = np.array(self._splits, np.uint8)
+        undivided = np.array(list(self.drawn), np.int64)
+        chances = np.array(list(self.drawn.values()), np.uint64)
+        wanted = min(max(round(share * len(undivided)), 2), max(len(undivided) - 2, 1))
+        splits[undivided[np.argsort(chances, kind="stable")[:wanted]]] = SPLITS.index("validation")
+        return splits
