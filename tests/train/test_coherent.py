@@ -17,9 +17,9 @@ from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from iconotext.train.prepared import TrainingSentences
+from iconotext.train.prepared import TrainingSentences, told_relations
 from iconotext.train.run import train
-from iconotext.train.start import new_model, told_relations
+from iconotext.train.start import new_model
 from iconotext.train.validate import validate, validation_median_rank
 from tests.train.coherent import DIM, write_pairs
 

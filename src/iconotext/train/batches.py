@@ -16,6 +16,7 @@ from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
+from iconotext.train.prepared import told_relations
 from iconotext.train.spans import drawn_places, span_counts, span_places
 
 if TYPE_CHECKING:
@@ -225,9 +226,9 @@ def _relations(
     prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """Labels and weights of what the coherence objective tells, if the recipe has it."""
-    if not recipe.objective.coherence:
+    names = told_relations(recipe, prepared)
+    if not names:
         return None, None
-    names = recipe.objective.relations or prepared.labelled_relations
     return torch.from_numpy(prepared.labels(positives, names)), prepared.relation_weights(names)
 
 

@@ -10,7 +10,7 @@ from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
-from iconotext.train.start import told_relations
+from iconotext.train.prepared import told_relations
 from iconotext.train.validate import evaluate_split, validate
 from iconotext.write import write_text
 

@@ -16,13 +16,14 @@ from iconotext.embed.folder import VOCABULARY
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
+from iconotext.train.checks import check_concepts
 from iconotext.train.feature_files import region_path, table_path
+from iconotext.train.init import start_vocabulary
 from iconotext.train.lock import locked
 from iconotext.train.prepare_documents import DocumentTable
 from iconotext.train.prepare_images import ImageRows, image_writer, region_sources
 from iconotext.train.prepare_sentences import sentence_writer
 from iconotext.train.prepared import META, Prepared, open_prepared
-from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 from iconotext.write import write_text
 
@@ -178,7 +179,7 @@ def _write(
     with ExitStack() as stack:
         images = image_writer(recipe, corpora, work, stack, regions)
         sentences = sentence_writer(recipe, work, vocabulary, stack)
-        rows = ImageRows(images)
+        rows = ImageRows(images, stack)
         for number, path in enumerate(corpora):
             for chunk in _chunks(read_corpus(path), AT_ONCE):
                 told("encoding", len(documents))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -76,11 +76,15 @@ def image_writer(
 
 
 class ImageRows:
-    """Gives each different image a row, the first time that it is seen."""
+    """Gives each different image a row, the first time that it is seen.
 
-    def __init__(self, writer: ImageWriter) -> None:
+    Which rows there are stands in a database on disk, so that memory does not grow with the images.
+    """
+
+    def __init__(self, writer: ImageWriter, stack: ExitStack) -> None:
         self._writer = writer
-        self._rows: dict[bytes, int] = {}  # by digests, which are short and all equally long
+        self._known = stack.enter_context(closing(sqlite3.connect("")))
+        self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row INTEGER) WITHOUT ROWID")
         self._count = 0
 
     def of(self, corpus: int, documents: Sequence[Document]) -> list[NDArray[np.int64]]:
@@ -89,16 +93,17 @@ class ImageRows:
         new: dict[str, Image] = {}
         for document, own in zip(documents, keys, strict=True):
             for image, key in zip(document.images, own, strict=True):
-                if _digest(key) not in self._rows:
-                    new.setdefault(key, image)
-        for key, good in zip(new, self._writer.add(corpus, new), strict=True):
-            self._rows[_digest(key)] = self._count if good else -1
-            self._count += bool(good)
-        return [np.array([self._rows[_digest(key)] for key in own], np.int64) for own in keys]
+                if key not in new and self._find(key) is None:
+                    new[key] = image
+        good = self._writer.add(corpus, new)
+        rows = np.where(good, self._count + np.cumsum(good) - 1, -1)
+        self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows.tolist(), strict=True))
+        self._count += sum(good)
+        return [np.array([self._find(key) for key in own], np.int64) for own in keys]
 
-
-def _digest(key: str) -> bytes:
-    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def _find(self, key: str) -> int | None:
+        found = self._known.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
+        return None if found is None else int(found[0])
 
 
 class FileWriter:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from iconotext.recipe import Recipe
+
 SPLITS = ("train", "validation", "test")
 META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
 
@@ -185,6 +187,11 @@ class TrainingSentences:
             words = np.asarray(self.words.ids[cuts[0] : cuts[-1]])
             for part in np.split(words, cuts[1:-1] - cuts[0]):
                 yield part.tolist()
+
+
+def told_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
+    """Names of the relations that a model of the recipe tells, by number; none without the coherence objective."""
+    return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 
 
 def open_prepared(folder: Path) -> Prepared:

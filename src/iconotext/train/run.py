@@ -10,12 +10,13 @@ from pathlib import Path
 from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.checks import check_start
+from iconotext.train.init import with_init
 from iconotext.train.lock import locked
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.refused import gone_if_refused
 from iconotext.train.same import same_recipe
-from iconotext.train.start import check_start, with_init
 from iconotext.write import reporting_full_disk, write_text
 
 CORPUS = "corpus"

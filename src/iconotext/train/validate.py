@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from iconotext.embed.model import JointModel
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
@@ -22,10 +24,12 @@ from iconotext.train.spans import span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from iconotext.train.prepared import Prepared
     from iconotext.types import FloatMatrix
+
+Losses = Callable[[Tensor, Batch], Tensor]
+"""Cosines of pairs, and the batch that they are of, to the losses by the recipe."""
 
 AT_ONCE = 1024
 """Sentences, and images, that are encoded together where there is no loss, unless one document has more."""
@@ -58,13 +62,21 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
     whole = _whole(recipe) if pairs else recipe
     scored: list[Scored] = []
     with torch.inference_mode():
+        own: Losses = partial(
+            losses_of,
+            recipe=recipe,
+            epoch=recipe.training.epochs,
+            generator=generator,
+            scale=model.log_scale.exp(),
+            bias=model.bias,
+        )
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
             losses, cosines, told = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
             if recipe.similarity.kind == "single-pair":
-                losses = _single_pair_losses(model, moved, cosines, recipe, generator, draws) + told.repeat(draws)
+                losses = _single_pair_losses(own, moved, cosines, generator, draws) + told.repeat(draws)
             elif pairs:
-                losses = _labelled_losses(model, moved, cosines, recipe, generator, prepared)
+                losses = _labelled_losses(own, moved, cosines, prepared)
             total, count = total + float(losses.sum()), count + len(losses)
             scored += _scored(batch, cosines, prepared)
     return total / count, evaluate(scored).means["auc"] if scored else None
@@ -122,52 +134,32 @@ def _whole(recipe: Recipe) -> Recipe:
 
 
 def _single_pair_losses(
-    model: JointModel, batch: Batch, cosines: Tensor, recipe: Recipe, generator: torch.Generator, draws: int
+    losses: Losses, batch: Batch, cosines: Tensor, generator: torch.Generator, draws: int
 ) -> Tensor:
     """The losses of NoStruct for so many random pairs of each document, from the cosines of all their pairs."""
-    losses = []
-    for _ in range(draws):
-        rows, columns = draw_single_pairs(batch.sentence_counts, batch.image_counts, generator)
-        drawn = cosines[rows.to(cosines.device)][:, columns.to(cosines.device)]
-        losses.append(
-            losses_of(
-                drawn,
-                batch,
-                recipe,
-                epoch=recipe.training.epochs,
-                generator=generator,
-                scale=model.log_scale.exp(),
-                bias=model.bias,
-            )
-        )
-    return torch.cat(losses)
+    drawn = (draw_single_pairs(batch.sentence_counts, batch.image_counts, generator) for _ in range(draws))
+    return torch.cat([losses(_crossed(cosines, rows, columns), batch) for rows, columns in drawn])
 
 
-def _labelled_losses(
-    model: JointModel, batch: Batch, cosines: Tensor, recipe: Recipe, generator: torch.Generator, prepared: Prepared
-) -> Tensor:
+def _labelled_losses(losses: Losses, batch: Batch, cosines: Tensor, prepared: Prepared) -> Tensor:
     """The losses of the gold links of a batch of whole documents."""
     pairs = labelled_pairs(prepared, batch.documents, batch.strangers.cpu().numpy())
     place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
     own = order[place]  # which of the batch's documents
     rows = np.cumsum([0, *batch.sentence_counts])[own] + pairs.sentences
     columns = np.cumsum([0, *batch.image_counts])[own] + pairs.images
-    chosen = replace(
+    linked = replace(
         batch,
         positives=int((own < batch.positives).sum()),
         sentence_counts=[1] * len(rows),
         image_counts=[1] * len(rows),
         strangers=torch.from_numpy(pairs.strangers).to(cosines.device),
     )
-    return losses_of(
-        cosines[torch.from_numpy(rows).to(cosines.device)][:, torch.from_numpy(columns).to(cosines.device)],
-        chosen,
-        recipe,
-        epoch=recipe.training.epochs,
-        generator=generator,
-        scale=model.log_scale.exp(),
-        bias=model.bias,
-    )
+    return losses(_crossed(cosines, torch.from_numpy(rows), torch.from_numpy(columns)), linked)
+
+
+def _crossed(cosines: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    return cosines[rows.to(cosines.device)][:, columns.to(cosines.device)]
 
 
 def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Scored]:

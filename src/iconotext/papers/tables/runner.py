@@ -21,10 +21,11 @@ from iconotext.papers.tables.processes import Watch, default_jobs, run_jobs
 from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_relation, table_rows
 from iconotext.papers.tables.runs import Arrays, Run, runs_of
 from iconotext.recipe import dump_recipe
+from iconotext.train.checks import check_start
+from iconotext.train.init import with_init
 from iconotext.train.labelled import labelled_documents
 from iconotext.train.refused import gone_if_refused
 from iconotext.train.run import finished
-from iconotext.train.start import check_start, with_init
 
 if TYPE_CHECKING:
     from iconotext.train.prepare import Report

@@ -1,0 +1,84 @@
+"""What would stop a run late, or let it learn nothing, is said before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import CorpusError, FeatureError, SettingError
+from iconotext.features import check_backbones
+from iconotext.features.word2vec import WORD2VEC
+from iconotext.features.word_vectors import MINILM
+from iconotext.train.batches import epoch_batches
+from iconotext.train.labelled import labelled_documents
+
+if TYPE_CHECKING:
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+
+
+def check_start(recipe: Recipe) -> None:
+    """Raise what would stop a run only after its corpus is encoded.
+
+    Raises:
+        SettingError: The file of word vectors is not there.
+        FeatureError: There is no such backbone.
+    """
+    check_backbones(recipe.features.text, recipe.features.image)
+    vectors = recipe.words.word_vectors if recipe.words else None
+    if vectors is not None and vectors not in (MINILM, WORD2VEC) and not Path(vectors).is_file():
+        raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+def check_run(recipe: Recipe, prepared: Prepared) -> None:
+    """Raise what would make a run end after its first epoch, or learn nothing.
+
+    Raises:
+        CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on; or relations, and
+            none are labelled; or a median rank, and documents are no pairs.
+        SettingError: The learning rate would rise until the end.
+    """
+    if recipe.similarity.kind == "labelled-pairs":
+        for split in ("train", "validation"):
+            labelled_documents(prepared, recipe, split)
+    _check_relations(recipe, prepared)
+    if recipe.training.choose == "median-rank" and not prepared.all_single("validation"):
+        raise CorpusError(
+            'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
+            'with others set training.choose = "loss"'
+        )
+    warmup = recipe.training.warmup_steps
+    if warmup:
+        steps = recipe.training.epochs * len(epoch_batches(prepared, recipe, "train", 0))
+        if warmup >= steps:
+            raise SettingError(
+                f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
+                f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
+            )
+
+
+def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
+    if not recipe.objective.coherence:
+        return
+    known = prepared.labelled_relations
+    missing = [name for name in recipe.objective.relations if name not in known]
+    if missing or not known:
+        what = f"the relation {missing[0]}" if missing else "any relation"
+        there = f"; labelled are {', '.join(known)}" if known else ""
+        raise CorpusError(
+            f"objective.coherence: no training document of one sentence and one image has a label of {what}{there}"
+        )
+
+
+def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
+    """Raise if an encoder shall read concepts where none are named.
+
+    Raises:
+        FeatureError: The source of regions names nothing.
+    """
+    if recipe.reads_concepts and not names:
+        raise FeatureError(
+            f"{recipe.features.image}: names nothing that is seen in its regions; give it the names of its concepts, "
+            "or set image.concepts = false"
+        )

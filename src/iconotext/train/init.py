@@ -1,0 +1,92 @@
+"""The model that a run starts from, where its recipe names one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.embed.folder import init_folder, load_model
+from iconotext.errors import FeatureError, SettingError
+from iconotext.features.regions.files import is_region_file
+from iconotext.recipe.settings import REGION_FILES
+from iconotext.train.prepared import told_relations
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from iconotext.embed.folder import StoredModel
+    from iconotext.embed.model import JointModel
+    from iconotext.features.vocabulary import Vocabulary
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+
+
+def with_init(recipe: Recipe) -> Recipe:
+    """The recipe with the encoders of the model that it starts from, if it names one.
+
+    Raises:
+        SettingError: It has settings that those encoders have no use for.
+        FeatureError: The model cannot be read.
+    """
+    if recipe.init is None:
+        return recipe
+    old = load_model(init_folder(recipe.init)).recipe
+    taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
+    if _of_another_corpus(recipe.features.image, old.features.image):
+        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
+    if old.words is not None:
+        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's went on from there
+    resolved = recipe.model_copy(update=taken)
+    try:
+        resolved.check_encoders()
+    except ValueError as error:
+        raise SettingError(f"the recipe, with the encoders of {recipe.init}: {error}") from error
+    return resolved
+
+
+def _of_another_corpus(new: str, old: str) -> bool:
+    """Whether both are files of features, which hold those of one corpus."""
+    tables = new.endswith(".npy") and old.endswith(".npy")
+    return tables or (is_region_file(Path(new)) and (is_region_file(Path(old)) or Path(old).suffix in REGION_FILES))
+
+
+def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
+    """The words of the model that the recipe starts from: its weights belong to them, whatever the new corpus has."""
+    return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
+
+
+def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
+    """Take over the encoders, and what is known of relations that are told further on.
+
+    Scale and bias belong to the objective, which may be another one.
+    A file of features says nothing about the network it is from; of two files only the dimensions are compared, and
+    what can be seen in their regions.
+    """
+    name, images = recipe.init, recipe.features.image
+    for side, new in prepared.meta["backbones"].items():
+        looked_up = side == "image" and (images.endswith(".npy") or is_region_file(Path(images)))
+        if new != old.backbones.get(side) and not looked_up:
+            raise FeatureError(f"{name}: was trained on the {side} backbone {old.backbones.get(side)}, not {new}")
+    if old.concepts != (prepared.meta["concepts"] if recipe.reads_concepts else []):
+        raise FeatureError(f"{name}: was trained on other concepts than those of {images}")
+    try:
+        model.text.load_state_dict(old.model.text.state_dict())
+        model.image.load_state_dict(old.model.image.state_dict())
+    except RuntimeError as error:
+        raise FeatureError(
+            f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
+        ) from error
+    if model.coherence is not None and old.model.coherence is not None:
+        _continue_relations(model.coherence, told_relations(recipe, prepared), old.model.coherence, old.relations)
+
+
+def _continue_relations(new: nn.Linear, told: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
+    """Take over what is known of the relations that both tell; the others begin anew."""
+    import torch
+
+    with torch.no_grad():
+        for row, relation in enumerate(known):
+            if relation in told:
+                new.weight[told.index(relation)] = old.weight[row]
+                new.bias[told.index(relation)] = old.bias[row]
