@@ -10,12 +10,11 @@ from iconotext.errors import CorpusError, FeatureError, OutputError, SettingErro
 from iconotext.evaluate.refinement_tuning import (
     FIGURE_FILE,
     SETTINGS_FILE,
-    read_refinement,
     tune_refinement,
     write_tuning,
 )
 from iconotext.evaluate.retrieval import rank_pools, retrieval
-from iconotext.library.refinement import refine
+from iconotext.library.refinement import read_refinement, refine
 
 
 def made(seed=0, n=60, helpful=True):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import did_you_mean, readable, there_are
-from iconotext.recipe.wrong_value import wrong_value
+from iconotext.recipe.wrong_value import make_settings as make_settings
 from iconotext.write import reporting_full_disk
 
 LISTS = ("evidence", "include", "exclude")
@@ -26,7 +26,6 @@ EVERY = 15.0
 """Seconds between two lines that say how far a command is."""
 
 Item = TypeVar("Item")
-Settings = TypeVar("Settings", bound=BaseModel)
 
 
 @contextmanager
@@ -95,28 +94,6 @@ def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[s
             raise SettingError(f"--set {pair}: {wrong}{there_are(near, known)}")
         found[home][name] = value.split(",") if name in LISTS else value
     return found
-
-
-def make_settings(
-    kind: type[Settings], values: Mapping[str, object], called: Mapping[str, str] | None = None
-) -> Settings:
-    """Settings from what the user gave, where given.
-
-    Args:
-        kind: The class of the settings.
-        values: By the names of its fields; None: not given.
-        called: What a message calls a field, such as ``--min-side``; without it its name.
-
-    Raises:
-        SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
-    """
-    try:
-        return kind.model_validate({name: value for name, value in values.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
-        where = f"{(called or {}).get(name, name)}: " if name else ""
-        raise SettingError(f"{where}{wrong_value(first)}") from error
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:

@@ -165,7 +165,7 @@ def refinement_of(model: str, encoder: Encoder, refine: str | None, wanted: Refi
         FeatureError: The file in the folder is damaged.
     """
     from iconotext.embed.folder import init_folder
-    from iconotext.evaluate.refinement_tuning import read_refinement
+    from iconotext.library.refinement import read_refinement
 
     aware = encoder.coherence is not None
     if wanted is not None and wanted.threshold and not aware:

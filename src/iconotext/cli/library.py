@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,25 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli import complete
-from iconotext.cli.common import known_errors, make_settings, progress
+from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import READING, Download, Json, Linking, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
-from iconotext.errors import IconotextError
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
 from iconotext.read import ReadSettings
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from iconotext.embed.relation_model import RelationModel
-    from iconotext.features import FeatureCache
-    from iconotext.library.encode import Link
     from iconotext.library.files import Found
     from iconotext.library.report import Report
-    from iconotext.pipeline import Linker
-    from iconotext.read import Failure
-    from iconotext.types import LinkedDocument
 
 SHOWN = 20
 """Pictures left out, or folders, that are named on the terminal; ``--json`` names all."""
@@ -89,7 +80,20 @@ def add(
     - `iconotext library add lib`
     """
     with known_errors(download=download, goes_on=True):
-        report = add_to_library(path, paths or [], model=model, reading=reading, linking=linking)
+        from iconotext.library.add_paths import add_paths
+
+        def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
+            return progress(files, total=total, label="Adding")
+
+        report = add_paths(
+            path,
+            paths or [],
+            model=model,
+            reading=reading,
+            linking=linking,
+            watch=watch,
+            say=lambda what: say(what, err=True),
+        )
         if json:
             say_json(_report_json(path, report))
         else:
@@ -143,89 +147,6 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
             say_json(found)
         else:
             _show_list(found)
-
-
-def add_to_library(
-    path: Path, paths: Sequence[Path], *, model: str | None, reading: ReadSettings, linking: LinkSettings
-) -> Report:
-    """Bring a library up to date with paths, by default with those that were added before.
-
-    Args:
-        path: Its folder.
-        paths: Pictures, documents, folders.
-        model: Of a new library; None takes ``default``, or that of the library which is there.
-        reading: How documents are read; what was set is remembered for these paths.
-        linking: How they are linked; the same.
-    """
-    from iconotext.features import FeatureCache, check_backbones, find_model
-    from iconotext.features.model_folder import MODELS
-    from iconotext.library.settings import is_library
-    from iconotext.library.store import open_library
-    from iconotext.library.update import update_library
-
-    def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
-        return progress(files, total=total, label="Adding")
-
-    if model is not None:  # before a new library is begun
-        find_model(model, MODELS)
-    check_backbones(linking.text, linking.image)
-    cache = FeatureCache()
-    there = open_library(path).settings if is_library(path) else None
-    given = "relations" in linking.model_fields_set
-    relations = linking.relations if given or there is None else there.relations_from
-    return update_library(
-        path,
-        paths,
-        document_linker(model or (there.model if there else "default")),
-        model=model,
-        asked=_asked(reading, linking),
-        relation_model=named_relation_model(relations, cache),
-        relations_from=relations,
-        cache=cache,
-        watch=watch,
-        say=lambda what: say(what, err=True),
-    )
-
-
-def named_relation_model(name: str, cache: FeatureCache) -> RelationModel | None:
-    """The relation model that a library uses; None for ``none``."""
-    from iconotext.embed.relation_model import load_relation_model, relations_folder
-
-    return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
-
-
-def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
-    """What was set, in words that mean the same from another folder; relations are the library's, not a document's."""
-    given = reading.model_dump(mode="json", exclude_unset=True)
-    given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
-    folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
-    return given | {name: str(Path(value).resolve()) for name, value in folders.items() if Path(value).exists()}
-
-
-def document_linker(model: str) -> Link:
-    """What reads and links a document with given settings; the models are loaded when the first one comes."""
-    loaded: dict[LinkSettings, Linker] = {}
-
-    def link(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.pipeline import Linker
-        from iconotext.read import Failure, read_documents
-
-        def chosen(kind: type[BaseModel]) -> dict[str, object]:
-            return {name: value for name, value in asked.items() if name in kind.model_fields}
-
-        try:
-            reading = make_settings(ReadSettings, chosen(ReadSettings))
-            # The library asks for relations itself, once for what a document says of a picture, not for each link.
-            linking = make_settings(LinkSettings, chosen(LinkSettings) | {"relations": "none"})
-            documents = list(read_documents(file, reading, within=folder, identifier=file.stem))
-        except IconotextError as error:
-            yield Failure(file, error)
-            return
-        if linking not in loaded:
-            loaded[linking] = Linker.load(model, linking)
-        yield from loaded[linking].link_all(documents)
-
-    return link
 
 
 def _report_json(path: Path, report: Report) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from iconotext.cli.options import Download, Force, Json
 from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
-    from iconotext.encoder import Encoder
     from iconotext.library.search import Query, Result
-    from iconotext.library.store import Library
 
 INDENT = (0, 0, 0, 8)
 """Of what is said of a result: as wide as how well it matches."""
@@ -68,16 +66,16 @@ def search(
     """
     with known_errors(download=download):
         from iconotext.library.filters import make_filters
-        from iconotext.library.store import open_library
+        from iconotext.library.find import find_images
+        from iconotext.library.search import Query, has_good_match
         from iconotext.write import check_overwrite
-
-        from iconotext.library.search import Query, has_good_match  # isort: skip
 
         if html is not None:
             check_overwrite(html, force)
-        query = Query(sentence, picture, relation, top, make_filters(folder, since, until), anyway)
-        opened = open_library(library)
-        query, found = find(opened.path, query)
+        filters = make_filters(folder, since, until)
+        opened, query, found, note = find_images(library, Query(sentence, picture, relation, top, filters, anyway))
+        if note is not None:
+            say(note, err=True)
         if html is not None:
             from iconotext.library.search_page import write_search_page
 
@@ -90,45 +88,6 @@ def search(
             show(query, found)
             if html is not None:
                 say(f"Open {html}", err=True)
-
-
-def find(path: Path, query: Query) -> tuple[Query, list[Result]]:
-    """Search a library with the models that it was made with; the query with its relation by name, and the results."""
-    from dataclasses import replace
-
-    from iconotext.cli.library import named_relation_model
-    from iconotext.embed.folder import init_folder
-    from iconotext.evaluate.refinement_tuning import read_refinement
-    from iconotext.features import FeatureCache
-    from iconotext.library.encode import library_encoder
-    from iconotext.library.search import is_english
-    from iconotext.library.search import search as search_library
-    from iconotext.library.store import open_library
-
-    cache = FeatureCache()
-    library = open_library(path)
-    relation_model = named_relation_model(library.settings.relations_from, cache)
-    encoder = library_encoder(library.settings.model)
-    refinement = read_refinement(init_folder(library.settings.model)) if encoder.coherence is not None else None
-    if query.relation is not None:
-        query = replace(query, relation=named(query.relation, library, encoder))
-    results = search_library(library, query, encoder, relation_model, refinement)
-    if query.text and relation_model is not None and not is_english(query.text):
-        say("the sentence is not English, so the relation model, which reads English, says nothing of it", err=True)
-    return query, results
-
-
-def named(relation: str, library: Library, encoder: Encoder) -> str:
-    """The name of a relation that was typed.
-
-    Raises:
-        SettingError: There is no such relation here.
-    """
-    from iconotext.library.search import told_relations
-    from iconotext.relations import find_relation, relation_name
-
-    told = told_relations(library, encoder)
-    return relation_name(relation, told) if told else find_relation(relation).name  # search says what is missing
 
 
 def show(query: Query, found: list[Result]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import FeatureError, SettingError
+from iconotext.errors import SettingError
 from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.retrieval import (
     DRAWS,
@@ -29,6 +29,7 @@ from iconotext.evaluate.retrieval import (
     ranks_of,
     retrieval,
 )
+from iconotext.library.refinement import SETTINGS_FILE as SETTINGS_FILE
 from iconotext.library.refinement import Refinement, confidence, top_difference
 from iconotext.write import write_text
 
@@ -45,7 +46,7 @@ THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 2.0)
 """T that are tried; the paper settled on 0.1. Cosines never differ by more than 2, so the last refines all queries but
 those of opposite images."""
 
-SETTINGS_FILE, FIGURE_FILE = "refinement.json", "refinement.svg"
+FIGURE_FILE = "refinement.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,27 +209,6 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
     draw_tuning(tuning, folder / FIGURE_FILE, force=force)
     text = json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
     write_text(folder / SETTINGS_FILE, text + "\n", force=force)
-
-
-def read_refinement(folder: Path) -> Refinement | None:
-    """The settings in a folder; None where there is no such file.
-
-    Raises:
-        FeatureError: The file is damaged.
-    """
-    path = folder / SETTINGS_FILE
-    if not path.is_file():
-        return None
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        found = Refinement(float(values["strength"]), float(values["threshold"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FeatureError(
-            f"{path}: not settings of a refinement: {error}; run `iconotext analyze refinement` again"
-        ) from error
-    if not (0 <= found.strength < np.inf and found.threshold >= 0):
-        raise FeatureError(f"{path}: λ is {found.strength} and T is {found.threshold}; both are at least 0")
-    return found
 
 
 def draw_tuning(tuning: Tuning, path: Path, *, force: bool = False) -> None:

@@ -1,11 +1,14 @@
-"""What is wrong with the value of a setting, in plain words."""
+"""Settings from what somebody gave; what is wrong with a value is said in plain words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
 
 PLAIN = {
@@ -19,6 +22,31 @@ PLAIN = {
 """What pydantic calls a kind of value, and what people do."""
 
 _KIND = re.compile(rf"({'|'.join(PLAIN)})(, .*)?$")
+
+
+Settings = TypeVar("Settings", bound=BaseModel)
+
+
+def make_settings(
+    kind: type[Settings], values: Mapping[str, object], called: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings from values, where given.
+
+    Args:
+        kind: The class of the settings.
+        values: By the names of its fields; None: not given.
+        called: What a message calls a field, such as ``--min-side``; without it its name.
+
+    Raises:
+        SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
+    """
+    try:
+        return kind.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        where = f"{(called or {}).get(name, name)}: " if name else ""
+        raise SettingError(f"{where}{wrong_value(first)}") from error
 
 
 def wrong_value(problem: Mapping[str, Any]) -> str:
