@@ -19,7 +19,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import IO, Any, BinaryIO, ParamSpec, TypeVar
 
 from iconotext.errors import IconotextError
 
@@ -27,8 +28,26 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 _lock = threading.Lock()
-_worker: subprocess.Popen[bytes] | None = None
-_workers_of_parent: list[subprocess.Popen[bytes] | None] = []  # kept, and never asked, by a process forked from ours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    """The other process, what it reads questions from and what it writes answers to."""
+
+    process: subprocess.Popen[bytes]
+    questions: IO[bytes]
+    answers: IO[bytes]
+
+    def end(self) -> None:
+        self.process.kill()
+        for stream in (self.questions, self.answers):
+            with contextlib.suppress(OSError):
+                stream.close()
+        self.process.wait()
+
+
+_worker: _Worker | None = None
+_workers_of_parent: list[_Worker | None] = []  # kept, and never asked, by a process forked from ours
 
 
 class LimitError(Exception):
@@ -73,15 +92,13 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     """What the other process answers; None where it came to its end over the question."""
     asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    timer = threading.Timer(seconds, worker.kill)
+    timer = threading.Timer(seconds, worker.process.kill)
     timer.daemon = True
     timer.start()
     try:
-        worker.stdin.write(asked)
-        worker.stdin.flush()
-        answer: tuple[bool, Any] = pickle.load(worker.stdout)
+        worker.questions.write(asked)
+        worker.questions.flush()
+        answer: tuple[bool, Any] = pickle.load(worker.answers)
         return answer
     except (EOFError, OSError, pickle.UnpicklingError):
         _stop()
@@ -93,25 +110,26 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
         timer.cancel()
 
 
-def _running_worker() -> subprocess.Popen[bytes]:
+def _running_worker() -> _Worker:
     global _worker
-    if _worker is not None and _worker.poll() is None:
+    if _worker is not None and _worker.process.poll() is None:
         return _worker
     _stop()
     places = os.pathsep.join(place for place in sys.path if place)
     environment = {**os.environ, "PYTHONPATH": places, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-    command = [sys.executable, "-P", "-m", "iconotext.worker"]
     try:
-        _worker = subprocess.Popen(
-            command,
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "iconotext.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pipesize=2**20,  # a picture of some megabytes then needs few turns
+            pipesize=2**20,  # an image of some megabytes then needs few turns
             env=environment,
         )
-        assert _worker.stdout is not None
-        if _worker.stdout.read(1) != b"\n":
+        if process.stdin is None or process.stdout is None:
+            raise OSError("it has no pipes")
+        _worker = _Worker(process, process.stdin, process.stdout)
+        if _worker.answers.read(1) != b"\n":
             raise OSError("it ended at once")
     except OSError as error:
         raise IconotextError(f"the process that reads files cannot be started: {error}") from error
@@ -126,10 +144,10 @@ def close_worker() -> None:
     """End the other process, at once even if it is at work; the next file starts a new one."""
     if _lock.acquire(blocking=False):
         try:
-            if _worker is not None and _worker.stdin is not None:
+            if _worker is not None:
                 with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                    _worker.stdin.close()
-                    _worker.wait(timeout=5)
+                    _worker.questions.close()
+                    _worker.process.wait(timeout=5)
         finally:
             _lock.release()
     _stop()
@@ -138,14 +156,8 @@ def close_worker() -> None:
 def _stop() -> None:
     global _worker
     worker, _worker = _worker, None
-    if worker is None:
-        return
-    worker.kill()
-    for stream in (worker.stdin, worker.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    worker.wait()
+    if worker is not None:
+        worker.end()
 
 
 def _reset_after_fork() -> None:

@@ -149,13 +149,8 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
     """The error to raise where something cannot be written."""
-    advice = "; free some space there, then give the same command again" if is_full_disk_error(error) else ""
+    advice = "; free some space there, then give the same command again" if _full_disk_error(error) else ""
     return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")
-
-
-def is_full_disk_error(error: BaseException) -> bool:
-    """Whether an error means that there is no space left."""
-    return _full_disk_error(error) is not None
 
 
 def _full_disk_error(error: BaseException | None) -> BaseException | None:

@@ -114,7 +114,7 @@ class Run:
             return
         if self._only is not None:
             self._told = True  # what is wrong with each picture
-            output_console().print(table([self._only]))
+            output_console().print(table(self._only))
         else:
             output_console().print(overview(self._counts))
 

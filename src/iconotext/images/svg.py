@@ -5,7 +5,6 @@ Both functions may take any amount of memory and time, and a drawing may end the
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 from pathlib import Path
@@ -29,6 +28,8 @@ LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
 PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
 LONGEST = 200  # characters of an attribute with numbers in it
 DEFAULT_SIZE = (300.0, 150.0)  # in CSS, for a drawing without one
+
+FONT = Path(__file__).with_name("DejaVuSans.ttf")
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -72,7 +73,7 @@ def render_svg(data: bytes) -> Pillow.Image:
             height=LONGER_SIDE,  # the ratio stays
             dpi=96,
             skip_system_fonts=True,  # the same drawing on every machine
-            font_files=[str(_font())],
+            font_files=[str(FONT)],
             font_family=font,
             serif_family=font,
             sans_serif_family=font,
@@ -115,11 +116,3 @@ def _length(value: str | None) -> float | None:
     found = LENGTH.match((value or "")[:LONGEST])
     length = float(found[1]) * PIXELS.get(found[2].lower(), 0) if found else 0.0  # 0: per cent of who knows what
     return length if length > 0 else None
-
-
-def _font() -> Path:
-    """The font that comes with matplotlib, which is not imported for that."""
-    found = importlib.util.find_spec("matplotlib")
-    assert found is not None
-    (folder,) = found.submodule_search_locations or [""]
-    return Path(folder, "mpl-data", "fonts", "ttf", "DejaVuSans.ttf")

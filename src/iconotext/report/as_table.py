@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,43 +80,34 @@ def overview(counts: Sequence[Counts]) -> Table:
     return found
 
 
-def table(documents: Iterable[LinkedDocument]) -> Table:
-    """Every picture with its strongest sentence, the confidence as a bar, and the totals at the foot.
+def table(linked: LinkedDocument) -> Table:
+    """Every image with its strongest sentence, the confidence as a bar, and the totals at the foot.
 
-    Of a link that is explained, the words that carry it are bold and underlined.
+    Where a link is explained, the words that carry it are bold and underlined.
 
-    Text of the documents stands in ``rich.text.Text``, so that no markup or control sequence in it has an effect.
+    Text of the document stands in ``rich.text.Text``, so that no markup or control sequence in it has an effect.
     """
     from rich.table import Table
     from rich.text import Text
 
+    document, by_image = linked.document, links_by_image(linked)
     found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
-    found.add_column("Picture", overflow="ellipsis", no_wrap=True)
-    found.add_column("Belongs to")
-    found.add_column("Confidence", no_wrap=True)
-    counts = [0, 0, 0, 0]
-    shown = list(documents)
-    for linked in shown:
-        by_image = links_by_image(linked)
-        if len(shown) > 1:
-            found.add_row(Text(readable(title(linked.document)), style="bold"))
-        for i, image in enumerate(linked.document.images):
-            name = Text(shortened(readable(image.source), 40))
-            if i in by_image:
-                best = by_image[i][0]
-                more = len(by_image[i]) - 1
-                belongs = _sentence(linked.document.sentences[best.sentence].text, best.explanation)
-                belongs.append(f" (and {more} more)" if more else "", style="dim")
-                found.add_row(name, belongs, bar(best.confidence))
-            else:
-                name.stylize("dim")
-                style = "dim red" if image.problem else "dim"
-                found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
-        sizes = (1, len(linked.document.sentences), len(linked.document.images), len(linked.links))
-        counts = [count + size for count, size in zip(counts, sizes, strict=True)]
-    found.columns[0].footer = Text(counted(counts[2], "picture"))
-    found.columns[1].footer = Text(f"{counted(counts[1], 'sentence')} in {counted(counts[0], 'document')}")
-    found.columns[2].footer = Text(counted(counts[3], "link"))
+    pictures, links = counted(len(document.images), "picture"), counted(len(linked.links), "link")
+    sentences = f"{counted(len(document.sentences), 'sentence')} in 1 document"
+    found.add_column("Picture", overflow="ellipsis", no_wrap=True, footer=Text(pictures))
+    found.add_column("Belongs to", footer=Text(sentences))
+    found.add_column("Confidence", no_wrap=True, footer=Text(links))
+    for number, image in enumerate(document.images):
+        name = Text(shortened(readable(image.source), 40))
+        if number in by_image:
+            best, *others = by_image[number]
+            belongs = _sentence(document.sentences[best.sentence].text, best.explanation)
+            belongs.append(f" (and {len(others)} more)" if others else "", style="dim")
+            found.add_row(name, belongs, bar(best.confidence))
+        else:
+            name.stylize("dim")
+            style = "dim red" if image.problem else "dim"
+            found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
     return found
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,6 @@ def embed(
     wanted: Iterable[int],
     *,
     longer_side: int = LONGER_SIDE,
-    decoder: Callable[..., Pixels] = decode,
 ) -> dict[int, Embedded]:
     """Encode some of a document's images for a page, several at a time.
 
@@ -62,7 +61,6 @@ def embed(
         images: The images of the document.
         wanted: Numbers of those that the page shows; no other is read.
         longer_side: At most so many pixels; smaller images keep their size.
-        decoder: As ``iconotext.images.decode``.
 
     Returns:
         By the number of the image what is shown. One that cannot be decoded has a ``problem`` instead.
@@ -70,15 +68,15 @@ def embed(
     numbers = list(wanted)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
     with ThreadPoolExecutor(workers) as pool:  # Pillow lets other threads run while it decodes and encodes
-        found = pool.map(lambda i: _embed(images[i].file, longer_side, decoder), numbers)
+        found = pool.map(lambda i: _embed(images[i].file, longer_side), numbers)
         return dict(zip(numbers, found, strict=True))
 
 
-def _embed(file: Path | bytes | None, longer_side: int, decoder: Callable[..., Pixels]) -> Embedded:
+def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
     if file is None:
         return Embedded(None, problem="there is no file of this picture")
     try:
-        image = decoder(file, at_least=longer_side)
+        image = decode(file, at_least=longer_side)
     except (ImageError, OSError) as error:
         # The page may be passed on: it must not show where the file was on this machine.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
