@@ -4,7 +4,7 @@
     ├── DocumentError          a document cannot be read
     │   ├── UnknownFormatError     no reader for this kind of file
     │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
-    ├── ImageError           a picture cannot be read; never stops a document
+    ├── ImageError           an image cannot be read; never stops a document
     │   ├── OutsideError           its address leads out of the allowed folder
     │   └── UnreachableError       a server did not answer, or would not just now
     ├── CorpusError            a corpus file breaks the format
@@ -38,11 +38,11 @@ class HostileDocumentError(DocumentError):
 
 
 class ImageError(IconotextError):
-    """A picture cannot be read. The document keeps it with its ``problem``."""
+    """An image cannot be read. The document keeps it with its ``problem``."""
 
 
 class OutsideError(ImageError):
-    """The address of a picture leads out of the folder it may come from."""
+    """The address of an image leads out of the folder it may come from."""
 
 
 class UnreachableError(ImageError):

@@ -54,17 +54,17 @@ class Image:
     """One image of a document.
 
     Attributes:
-        source: The address of the picture as the document writes it.
-        file: Where the encoded picture is: a file, or its bytes where it came inside the document or from the
+        source: The address of the image as the document writes it.
+        file: Where the encoded image is: a file, or its bytes where it came inside the document or from the
             network. None where it could not be had.
         alt: Alternative text, None where there is none.
         caption: Caption, None where there is none.
-        block: Number of the block it stands in; a picture on its own has a block of its own. None without layout.
+        block: Number of the block it stands in; an image on its own has a block of its own. None without layout.
         position: Number of sentences before it in reading order, 0 to the number of sentences. None without layout.
         anchors: Identifiers by which the document may point at it (its own ``id`` and its figure's).
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, as shares of width and height, 0 to 1 from the top left.
-        problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good picture.
+        problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good image.
     """
 
     source: str
@@ -141,7 +141,7 @@ class Explanation:
         words: Begin and end of each word that was tried, in characters of the sentence's text, and its weight; in
             reading order.
         regions: Left, top, right, bottom of each region, as shares of the picture's width and height, 0 to 1 from the
-            top left, and its weight. () where the model reads features without looking at the picture.
+            top left, and its weight. () where the model reads features without looking at the image.
     """
 
     words: tuple[tuple[int, int, float], ...]
@@ -156,10 +156,10 @@ class Link:
         sentence: Index into the document's sentences.
         image: Index into the document's images.
         score: How strongly the two belong together, the cell of the matrix the links were chosen from: the cosine
-            (-1 to 1) where the picture is the only evidence, else a number from 0 to 1.
+            (-1 to 1) where the image is the only evidence, else a number from 0 to 1.
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
-        explanation: What carries it; None where nobody asked, or nothing is known of the picture but its place.
+        explanation: What carries it; None where nobody asked, or nothing is known of the image but its place.
         relations: How sentence and image relate: by the names of ``corpus.relations``, the probability of each; None
             where nobody asked, or the document's language is one that the relation model does not know.
     """

@@ -1,7 +1,7 @@
 """Reading strange files in another process, with a limit on its memory and time.
 
 A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, a
-picture that says it is small), and nothing within a process can stop it; native code can end the process. So one other
+image that says it is small), and nothing within a process can stop it; native code can end the process. So one other
 process, started with the first file and kept for the next ones, reads one at a time. It ends when its input does, that
 is with us, also where we are killed.
 """

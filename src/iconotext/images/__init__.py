@@ -36,25 +36,25 @@ Result = TypeVar("Result")
 
 
 def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int = MAX_PIXELS) -> Pillow.Image:
-    """Decode a picture to RGB: its first frame, upright, on white.
+    """Decode an image to RGB: its first frame, upright, on white.
 
     Decoding takes at most ``raster.MAX_DECODED`` bytes, for the images of all threads together. Where the header does
     not show how much a format takes, it is decoded in another process, one image at a time, with
     ``MAX_ISOLATED_MEMORY``.
 
     Args:
-        file: The encoded picture, or where it is.
+        file: The encoded image, or where it is.
         at_least: Length in pixels that the shorter side must keep. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its
-            size where that still leaves so much, which is several times as quick, and so is any picture of more than
+            size where that still leaves so much, which is several times as quick, and so is any image of more than
             ``raster.MAX_RESULT`` pixels.
         max_pixels: Width times height that is still decoded; read from the header before anything is unpacked.
 
     Returns:
-        Mode RGB, at most ``raster.MAX_RESULT`` pixels: larger pictures are shrunk by a whole number. 16-bit grey is
+        Mode RGB, at most ``raster.MAX_RESULT`` pixels: larger images are shrunk by a whole number. 16-bit grey is
         scaled to 8 bits, EXIF rotation applied where it can be read, SVG drawn ``svg.LONGER_SIDE`` pixels long.
 
     Raises:
-        ImageError: No such file, not a picture, damaged, or too large. For bytes the message names no place.
+        ImageError: No such file, not an image, damaged, or too large. For bytes the message names no place.
     """
     try:
         kind = image_kind(file)
@@ -69,16 +69,16 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
-    """Say which images take no part, from their headers alone.
+    """Set the problem of images that take no part in linking, from their headers alone.
 
     Args:
         images: The images of one document. A ``problem`` that is already there stays.
-        min_side: Length in pixels below which a picture is an icon or a spacer.
+        min_side: Length in pixels below which an image is an icon or a spacer.
         max_pixels: As for ``decode``.
 
     Returns:
         The same images in the same order, with ``problem`` set where there is none to be linked: the file is missing
-        or no picture, the picture is too small, or it has the same bytes as an earlier one.
+        or no image, the image is too small, or it has the same bytes as an earlier one.
     """
     known: dict[Hashable, Path | bytes | None] = {}
     same = [known.setdefault(_identity(image.file), image.file) for image in images]
@@ -124,7 +124,7 @@ def _identity(file: Path | bytes | None) -> Hashable:
 
 
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
-    """The number of every file that repeats an earlier one, with the number of that one."""
+    """By the number of each file that repeats an earlier one, the number of that one."""
     distinct = dict.fromkeys(files.values())
     sizes = {file: len(file) if isinstance(file, bytes) else file.stat().st_size for file in distinct}
     shared = Counter(sizes.values())

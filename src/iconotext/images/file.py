@@ -23,10 +23,10 @@ from iconotext.images.kind import HEAD, Kind, kind_of, not_an_image, raw_format
 from iconotext.images.raster import upright_rgb
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
-"""What Pillow may try. Naming them keeps its readers that run other programs (EPS) away from strange files."""
+"""Formats that Pillow may try. This keeps those of its readers that run other programs (EPS) from strange files."""
 
 MAX_BYTES = 512 * 2**20
-"""Of a file; the largest that make sense are bitmaps: 100 megapixels are 300 MB."""
+"""Bytes of a file. The largest that make sense are bitmaps: 100 megapixels are 300 MB."""
 
 MAX_READS = 100_000
 """How often a file may be read, and once more for every 64 bytes; endless tiny parts would take more."""
@@ -57,7 +57,7 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
     """Width and height, from the header alone.
 
     Raises:
-        ImageError: Not a picture, damaged, or more than ``max_pixels``.
+        ImageError: Not an image, damaged, or more than ``max_pixels``.
     """
     with _image_errors():
         if kind == "SVG":
@@ -73,10 +73,10 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
 
 
 def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
-    """RGB; see ``images.decode``.
+    """Decode an image to RGB; see ``images.decode``.
 
     Raises:
-        ImageError: Not a picture, damaged, or too large. It names no place.
+        ImageError: Not an image, damaged, or too large. It names no place.
     """
     with _image_errors():
         if kind == "SVG":
@@ -95,14 +95,14 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
 def decode_pixels(
     file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
-    """What ``decode_image`` gives, in a form that can go from one process to another: size, and 3 bytes a pixel."""
+    """The result of ``decode_image`` as size and bytes, 3 a pixel, which can go from one process to another."""
     image = decode_image(file, kind, at_least, max_pixels)
     return image.size, image.tobytes()
 
 
 @contextmanager
 def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
-    """The picture with its header read and its size checked; Pillow meets broken pixels only when they are used."""
+    """The image with its header read and its size checked; broken pixels show only when Pillow decodes them."""
     with pillow_silenced(), _stream(file) as stream:
         head = stream.read(HEAD)
         stream.seek(0)
@@ -195,7 +195,7 @@ _loud: warnings.catch_warnings[None] | None = None
 def pillow_silenced() -> Iterator[None]:
     """No warnings from Pillow: what matters in them becomes an ``ImageError``.
 
-    ``warnings.catch_warnings`` changes the filters of the whole process, and pictures are decoded on several threads:
+    ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads:
     the first thread to come in puts the filter there, the last one to leave takes it away.
     """
     global _silent_threads, _loud

@@ -8,10 +8,10 @@ from typing import IO
 from iconotext.errors import ImageError
 
 MAX_SCANS = 100
-"""Encoders make about a dozen."""
+"""Scans of a JPEG; encoders make about a dozen."""
 
 MAX_PARTS = 10_000
-"""Scans, tables and notes; photographs with much about themselves have some hundreds."""
+"""Scans, tables and other segments; photographs with much metadata have some hundreds."""
 
 _CHUNK = 2**14
 # What begins a part, its length, and of a scan how many components are in it. The numbers left out are a 255 within a
@@ -22,7 +22,7 @@ _FIRST_WITH_LENGTH, _END, _SCAN = 0xC0, 0xD9, 0xDA
 
 
 def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> None:
-    """Refuse a JPEG of too many scans. Only its markers are looked at; nothing is decoded.
+    """Reject a JPEG of too many scans. Only its markers are read; nothing is decoded.
 
     Args:
         stream: The file, with its beginning at 0; it is left anywhere.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 HEAD = 4096
-"""Bytes that are looked at."""
+"""Bytes at the beginning of a file that show its kind."""
 
 RAW = frozenset(
     (".3fr", ".arw", ".cr2", ".cr3", ".dng", ".iiq", ".nef", ".nrw", ".orf", ".pef", ".raf", ".rw2", ".srw")
@@ -28,7 +28,10 @@ Kind = Literal["SVG", "HEIF", "other", "plain"]
 
 
 def kind_of(head: bytes) -> Kind:
-    """How a file is to be decoded; ``plain``: by Pillow, with memory that its header tells, ``other``: without that."""
+    """How a file is to be decoded.
+
+    ``plain`` is for Pillow, which takes as much memory as the header shows; ``other`` too, but it may take any amount.
+    """
     if _is_svg(head):
         return "SVG"
     if head[4:8] == b"ftyp":

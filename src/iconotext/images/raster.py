@@ -1,4 +1,4 @@
-"""An opened picture → RGB, with a bound on the memory that it takes, whatever its header says."""
+"""An opened image → RGB, with a bound on the memory that it takes, whatever its header says."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from PIL.ImageFile import ImageFile
 from iconotext.errors import ImageError
 
 MAX_DECODED = 576 * 2**20
-"""Bytes that the pictures being decoded may take in this process, those of all threads together."""
+"""Bytes that the images being decoded may take in this process, those of all threads together."""
 
 MAX_RESULT = 25_000_000
-"""Larger pictures are handed out at a half, a third, ... of their sides: 25 megapixels are 100 MB in memory."""
+"""Larger images are returned at a half, a third, ... of their sides: 25 megapixels are 100 MB in memory."""
 
 BAND = 2**20
 """Pixels that are converted at a time."""
 
-# Bytes a pixel that decoding takes at its highest, measured; for other formats it is the picture itself.
+# Bytes a pixel that decoding takes at its highest, measured; for other formats it is the image itself.
 _PER_PIXEL = {"WEBP": 16, "AVIF": 12, "JPEG2000": 20, "HEIF": 5}
 _ORIENTATION = 0x0112  # EXIF tags
 _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_HEIGHT, _BITS, _SAMPLES = 278, 322, 323, 258, 277
@@ -39,11 +39,11 @@ _TURNS = {
 }
 
 Rows = Callable[[int, int], Pillow.Image]
-"""The rows of a picture from one number up to another."""
+"""The rows of an image from one number up to another."""
 
 
 def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
-    """Decode an opened picture to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
+    """Decode an opened image to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
 
     Args:
         image: Not loaded yet.
@@ -78,7 +78,7 @@ def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None
     """The whole number by which the sides of an image are divided: 1 unless it is very large.
 
     Args:
-        full: Sides of the picture in its file.
+        full: Sides of the image in its file.
         size: As it is decoded.
         at_least: As for ``decode``.
     """
@@ -89,11 +89,11 @@ def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None
 
 
 def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
-    """Convert a picture some rows at a time: what is transparent is white, and 16-bit grey is scaled to 8 bits.
+    """Convert an image some rows at a time: what is transparent is white, and 16-bit grey is scaled to 8 bits.
 
     Args:
-        rows: Gives them, as a picture of their own.
-        size: Of the picture.
+        rows: Gives them, as an image of their own.
+        size: Of the image.
         by: Its sides are divided by so much.
     """
     width, height = size
@@ -132,7 +132,7 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     kind = np.asarray(rows(0, 1)).dtype
     if kind == np.uint16:
-        whites = [65_535.0]  # the file says so: a dark 16-bit picture stays dark
+        whites = [65_535.0]  # the file says so: a dark 16-bit image stays dark
     elif np.issubdtype(kind, np.floating):
         whites = [1.0, 255.0, 65_535.0]
     else:
@@ -162,7 +162,7 @@ def _bytes_per_pixel(mode: str) -> int:
 
 
 def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
-    """Let it be decoded at 1/2, 1/4 or 1/8 where that is enough; the bytes that decoding then takes."""
+    """Choose 1/2, 1/4 or 1/8 of its size where that is enough; returns the bytes that decoding then takes."""
     width, height = image.size
     needed = 0
     if image.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
@@ -178,7 +178,7 @@ def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
 
 
 def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
-    """Let it be decoded at 1/2, 1/4, ... where it is very large; the bytes that takes, and its sides then."""
+    """Choose 1/2, 1/4, ... of its size if it is very large; returns the bytes that decoding takes, and the size."""
     halved = 0
     while needed >> (2 * halved) > MAX_DECODED // 2:
         halved += 1

@@ -19,9 +19,9 @@ LONGER_SIDE = 1024
 """Pixels of the longer side of what is drawn, however small or large the drawing says it is."""
 
 MAX_BYTES = 20 * 2**20
-"""Of the file."""
+"""Bytes of the file."""
 
-# What is in the file: a part of it, or a raster picture. resvg would open anything else that is a path.
+# What is in the file: a part of it, or a raster image. resvg would open anything else that is a path.
 OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
 NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,3})?"
 LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")

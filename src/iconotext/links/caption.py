@@ -1,4 +1,4 @@
-"""Caption evidence: what is written about a picture, compared with every sentence as text."""
+"""Caption evidence: what is written about an image, compared with every sentence as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Encode = Callable[[Sequence[str]], "FloatMatrix"]
 """Texts to (n, d) float32 unit vectors."""
 
 Field = Literal["caption", "alt", "lone"]
-"""The caption; the alt text beside a caption; the alt text or file name of a picture without a caption."""
+"""The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
 
 FIELDS: tuple[Field, ...] = ("caption", "alt", "lone")
 

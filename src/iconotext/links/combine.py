@@ -41,7 +41,7 @@ EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
 
 # An explicit reference is worth its precision against the share of cells that are links anyway, 1 in 150 sentences.
-# Pointing words have been narrowed down to the nearest picture, where the layout alone is right in some 3 of 10 cases;
+# Pointing words have been narrowed down to the nearest image, where the layout alone is right in some 3 of 10 cases;
 # their precision is an estimate: 0.8 with a direction, 0.5 without.
 REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85}
 """Log-odds that each strength of reference adds."""
@@ -68,7 +68,7 @@ class Combination:
 
     Attributes:
         contributions: Kind to (S, V) float32, what it adds to the log-odds of a cell.
-        score: (S, V) float32: the cosine where the picture is the only evidence; else 0 to 1, the odds of the sentence
+        score: (S, V) float32: the cosine where the image is the only evidence; else 0 to 1, the odds of the sentence
             against the null option alone, rising with the sum of the contributions.
         confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to 1 at most, but for
             sentences that cite the image explicitly: each of several can be right.
@@ -112,7 +112,7 @@ def combine(
         shape: (S, V).
         has_text: (V,) whether there is anything to compare for the caption evidence.
         reference: (S, V) from ``reference_evidence``, None where it is switched off.
-        image_similarity: (S, V) cosines; the score where pictures are the only evidence.
+        image_similarity: (S, V) cosines; the score where images are the only evidence.
         coefficients: By ``subset_name``; those of the package by default.
 
     Raises:

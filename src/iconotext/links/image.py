@@ -13,7 +13,7 @@ _FLAT = 1e-6  # a spread below float32's noise on cosines is none
 
 
 def image_features(similarity: FloatMatrix) -> dict[str, FloatMatrix]:
-    """Features of the picture similarity that do not depend on how wide an encoder spreads its cosines.
+    """Features of the image similarity that do not depend on how wide an encoder spreads its cosines.
 
     Args:
         similarity: (S, V) cosines of sentences with images.

@@ -1,4 +1,4 @@
-"""Numbered labels of pictures, 'Figure 3' or 'Abb. 3.2a': where a text carries one, and where it cites one."""
+"""Numbered labels of images, 'Figure 3' or 'Abb. 3.2a': where a text carries one, and where it cites one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layout evidence: where a picture stands among the sentences."""
+"""Layout evidence: where an image stands among the sentences."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def places(document: Document) -> Places:
     position = np.array([i.position for i in document.images], dtype=np.int64)
     above = np.where(position > 0, rank[np.clip(position - 1, 0, n - 1)], -1)
     below = np.where(position < n, rank[np.clip(position, 0, n - 1)], rank[-1] + 1)
-    # A picture between two sentences of one block is inside it even where the source gives pictures no block.
+    # An image between two sentences of one block is inside it even where the source gives images no block.
     inside = (rank[:, None] == above) & (above == below)
     own = np.array([-1 if i.block is None else i.block for i in document.images], dtype=np.int64)
     inside |= blocks[:, None] == own
@@ -66,7 +66,7 @@ def layout_features(document: Document) -> dict[str, FloatMatrix]:
     """Features of the place of every sentence against every image; none where the document has no layout.
 
     Distances count sentences or blocks, 0 for the nearest, as log(1 + n); they are apart for sentences before and
-    after the image, since pictures mostly follow what they show.
+    after the image, since images mostly follow what they show.
 
     Args:
         document: With S sentences and V images.

@@ -20,7 +20,7 @@ DIRECTED = 0.6
 """'the photo above', and a photo does stand close above."""
 
 VAGUE = 0.3
-"""'in this picture', and a picture stands close."""
+"""'in this picture', and an image stands close."""
 
 _FAR = 1
 """Text blocks that may stand between a deictic reference and its picture."""
@@ -100,7 +100,7 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
     close = np.flatnonzero(distance == nearest)
     if found.several:
         return [int(j) for j in close]
-    # Of several pictures between the same two sentences the one next to the pointing sentence is meant.
+    # Of several images between the same two sentences the one next to the pointing sentence is meant.
     pick = min if place.position[close[0]] > sentence else max
     return [int(pick(close, key=lambda j: place.order[j]))]
 

@@ -66,7 +66,7 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
         settings: Choices such as the language; see ``ReadSettings``.
 
     Returns:
-        The document. Pictures that cannot be had or make no sense to link are in it with their ``problem``.
+        The document. Images that cannot be had or make no sense to link are in it with their ``problem``.
 
     Raises:
         DocumentError: The file is missing, empty, of an unknown format, broken, or passes a limit.
@@ -111,7 +111,7 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
 
 
 def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
-    """Read many documents, one after the other; folders are walked. A bad one gives a ``Failure`` and stops nothing.
+    """Read many documents, one after the other, also those in folders. One that cannot be read gives a ``Failure``.
 
     Ids are made unique within the run: the file's name, with as many of its folders as it takes.
     """
@@ -129,12 +129,12 @@ def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings
 
 
 def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
-    """Read the documents of one file: one, but for formats that hold several.
+    """Read the documents of one file; only an EPUB can hold several.
 
     Args:
         path: The file.
         settings: Limits and choices.
-        within: Folder that pictures may come from, if ``settings.root`` names none; None: the file's own.
+        within: Folder that images may come from, if ``settings.root`` names none; None: the file's own.
         identifier: Id of the document, or what the ids of several begin with.
 
     Raises:
@@ -158,7 +158,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """What a reader finds in a file, in this process: with no limit on its memory and time."""
+    """What the reader of a format finds in a file; here nothing limits its memory and time."""
     return list(reader_of(format_)(path, settings))
 
 
@@ -186,7 +186,7 @@ def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
 
 
 def _unforeseen(path: Path, error: Exception) -> Exception:
-    """What to raise for an exception that no reader foresaw. Tests let it through as it is, so that it hides no bug."""
+    """The error to raise for an exception that no reader foresaw. Tests replace this, so that it hides no bug."""
     kind = f"{type(error).__name__}: {error}".rstrip(": ")
     return DocumentError(
         f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"

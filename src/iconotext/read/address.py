@@ -22,7 +22,7 @@ SERVED = ("", "static", "assets", "public")
 """Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
 
 MAX_LENGTH = 4_096
-"""Characters of an address that is looked up, the longest path of Linux: resolving takes quadratic time for it."""
+"""Characters of an address that is looked up, as many as a path has on Linux: resolving takes quadratic time."""
 
 MAX_LOOKED_UP = 10_000
 """Different addresses of one document that are looked up: each may be in many folders."""
@@ -42,7 +42,7 @@ class Addresses:
         self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
-        """The picture at an address, as ``open_address`` finds it.
+        """The image at an address, as ``open_address`` finds it.
 
         Raises:
             ImageError: It cannot be had, or the document names too many.
@@ -64,7 +64,7 @@ class Addresses:
 
 
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
-    """The picture that a document means by an address.
+    """The image that a document means by an address.
 
     Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts
     from ``settings.root``, else from the nearest parent folder of the document in which it exists, or in a folder of it
@@ -112,7 +112,7 @@ def _path_part(address: str) -> str:
 
 
 def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> bool:
-    """``//images/a.jpg`` is a site path with a slash too many where it exists as one."""
+    """Whether ``//images/a.jpg`` is a path on the site with a slash too many."""
     return address.startswith("//") and _on_site(unquote(_path_part(address)), document.parent, settings) is not None
 
 
@@ -130,7 +130,7 @@ def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
 
 
 def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path | None:
-    """What Hugo would show for a relative address on a page under ``content/``: a file that is served beside it.
+    """The file that Hugo would show for a relative address on a page under ``content/``.
 
     ``content/post/trip.md`` is shown as ``/post/trip/``: ``a.png`` on it is ``static/post/trip/a.png``; or, as themes
     have it, ``static/a.png``.

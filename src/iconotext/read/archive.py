@@ -22,7 +22,7 @@ MAX_MEMBERS = 20_000
 MAX_RATIO = 200
 """Unpacked bytes per packed byte: text and markup stay below 30, empty drawings below 100."""
 RATIO_FROM = 8 * 2**20
-"""Below this many unpacked bytes a ratio of any size does no harm."""
+"""Members that unpack to fewer bytes may have any ratio."""
 CHUNK = 2**20
 END_OF_DIRECTORY, END_OF_DIRECTORY_64, LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 
@@ -48,7 +48,7 @@ class Archive:
         return None
 
     def read(self, name: str) -> bytes:
-        """A member's bytes. A second reading costs nothing.
+        """A member's bytes, which are kept.
 
         Raises:
             HostileDocumentError: It unpacks to more than is allowed.
@@ -158,7 +158,7 @@ def _clean(name: str) -> str:
 
 
 def _check_directory(stream: BinaryIO) -> None:
-    """Refuse a directory of millions of entries before ``zipfile`` makes an object of each."""
+    """Reject a directory of millions of entries before ``zipfile`` makes an object of each."""
     size = stream.seek(0, 2)
     start = max(0, size - 65_600)  # the end record, after it a comment of up to 65,535 bytes
     stream.seek(start)

@@ -26,9 +26,9 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     Args:
         flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting
             counts before it, detection after it).
-        path: The file they come from; relative picture addresses start there.
+        path: The file they come from; relative image addresses start there.
         identifier: Id of the document.
-        within: The folder that no picture may leave.
+        within: The folder that no image may leave.
         settings: See ``ReadSettings``.
     """
     addresses = Addresses(path, within, settings)
@@ -60,7 +60,7 @@ def _sample(blocks: list[Block]) -> list[str]:
 
 
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
-    """Where the sentences of a block are; a heading is one, and a line without a letter or digit none."""
+    """Where the sentences of a block are; a heading is one sentence, a line without letters and digits has none."""
     if not WORDS.search(block.text):
         return []
     if block.kind == "heading":

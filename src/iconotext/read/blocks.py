@@ -131,7 +131,7 @@ LABEL = re.compile(
     r"|рис(?:унок|\.)|図|图|圖|그림)\s*\d+(?:[.\-–]\d+)*[a-z]?\s*(?:[.:|–—-]|$)",
     re.IGNORECASE,
 )
-"""A paragraph that begins so is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
+"""The beginning of a paragraph that is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
 
 MAX_CAPTION_WORDS = 60
 
@@ -139,13 +139,13 @@ MAX_CAPTION_WORDS = 60
 def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     """Give every caption to its image and take it out of the text.
 
-    A block is a caption where the format says so, where it begins like "Figure 3:" beside a picture, where it is
-    one short line in italics directly below a picture, or where it repeats the picture's alternative text there. A
-    caption belongs to the picture directly above it that has none yet, else to the one directly below. A caption
-    without a picture (of a table or a listing) becomes a paragraph.
+    A block is a caption where the format says so, where it begins like "Figure 3:" beside an image, where it is
+    one short line in italics directly below an image, or where it repeats the picture's alternative text there. A
+    caption belongs to the image directly above it that has none yet, else to the one directly below. A caption
+    without an image (of a table or a listing) becomes a paragraph.
     """
     kept: list[Block] = []
-    waiting: Block | None = None  # a caption that stands above its picture
+    waiting: Block | None = None  # a caption that stands above its image
     for block in blocks:
         above = _uncaptioned(kept[-1]) if kept and waiting is None else None
         if block.images:
@@ -177,7 +177,7 @@ def _has_label(block: Block) -> bool:
 
 
 def _uncaptioned(block: Block) -> FlowImage | None:
-    """The last picture of a block that ends with it, if it has no caption yet."""
+    """The last image of a block that ends with it, if it has no caption yet."""
     if not block.images:
         return None
     offset, image = block.images[-1]

@@ -38,7 +38,7 @@ ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What the package file (OPF) says of a book.
+    """The contents of a book's package file (OPF).
 
     Attributes:
         title: Title, or None.
@@ -58,7 +58,7 @@ class Package:
 def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
     """A book, as one flow or as one per chapter (``settings.epub``).
 
-    Chapters without text and pictures are left out.
+    Chapters without text and images are left out.
 
     Raises:
         HostileDocumentError: It passes a limit; see ``open_archive``.
@@ -167,7 +167,7 @@ def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
 
 
 def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
-    """One chapter, named by its file; None where there is neither text nor a picture in it."""
+    """One chapter, named by its file; None where there is neither text nor an image in it."""
     try:
         tree = parse_html(decode_bytes(archive.read(name), name, html=True))
     except DocumentError as error:
@@ -196,7 +196,7 @@ def _remove_boilerplate(tree: Element) -> None:
             if element.tag not in ("html", "body"):
                 boilerplate.append(element)
                 continue
-            keep = list(element.iter("img", "svg"))  # a whole title page: its pictures (the cover) stay
+            keep = list(element.iter("img", "svg"))  # a whole title page: its images (the cover) stay
             element.text = None
             for part in list(element):
                 element.remove(part)
@@ -207,7 +207,7 @@ def _remove_boilerplate(tree: Element) -> None:
 
 
 def _unwrap_drawings(tree: Element) -> None:
-    """``<svg><image href="cover.jpg"/></svg>``, which makes a cover fill the screen, is a picture like any other."""
+    """``<svg><image href="cover.jpg"/></svg>``, which lets a cover fill the screen, becomes an ``<img>``."""
     for svg in list(tree.iter("svg")):
         images = [e for e in svg.iter("image", "img") if e.get("xlink:href") or e.get("href")]
         if len(images) != 1 or svg.getparent() is None:
@@ -233,7 +233,7 @@ def _target(archive: Archive, chapter: str, href: str) -> str | None:
 
 
 def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -> FlowImage:
-    """The picture with its bytes; one from elsewhere as it is."""
+    """The image with its bytes, if it lies in the book."""
     if image.problem is not None:
         return image
     problem = None

@@ -1,4 +1,4 @@
-"""HTML → blocks: the main text of a page in reading order, with its pictures and their captions."""
+"""HTML → blocks: the main text of a page in reading order, with its images and their captions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KINDS: dict[str, Kind] = {
     "caption": "caption",
 }
 ONE_IMAGE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
-"""Elements whose id names the picture, where they hold only one."""
+"""Elements whose id names the image, where they hold only one."""
 CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ ToTarget = Callable[[str], str | None]
 
 
 def parse_html(text: str) -> Element:
-    """Parse HTML as a browser would, whatever is wrong with it.
+    """Parse HTML, also if it is not well-formed, as a browser would.
 
     Raises:
         HostileDocumentError: It passes a limit of the parser, which would leave out the rest of it without a word.
@@ -131,8 +131,8 @@ class _Walk:
         self.italic = 0
         self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, what it points at
         self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
-        self.pending: list[str] = []  # ids of empty elements right before a picture
-        self.crowded: dict[Element, bool] = {}  # whether an element holds several pictures
+        self.pending: list[str] = []  # ids of empty elements right before an image
+        self.crowded: dict[Element, bool] = {}  # whether an element holds several images
         self.breaks = 0  # <br> in a row
         self.seen_sources: tuple[str, ...] = ()  # of the image before, if nothing came since: <noscript> repeats it
 
@@ -213,7 +213,7 @@ class _Walk:
                 self.finish_figure()
 
     def finish_figure(self) -> None:
-        """All pictures of a figure share its caption, wherever in it the caption stands."""
+        """All images of a figure share its caption, wherever in it the caption stands."""
         _, first = self.figures.pop()
         blocks = self.writer.blocks[first:]
         captions = [block for block in blocks if block.kind == "caption" and not block.images]
@@ -223,12 +223,12 @@ class _Walk:
         caption = " ".join(block.text for block in captions)
         for block in images:
             block.images = [(o, replace(p, caption=caption)) for o, p in block.images]
-            if block.kind == "caption":  # a picture inside <figcaption>
+            if block.kind == "caption":  # an image inside <figcaption>
                 block.kind = "paragraph"
         self.writer.blocks[first:] = [block for block in blocks if block.kind != "caption"]
 
     def drawing(self, element: Element) -> None:
-        """A drawing within a figure is one of its pictures; elsewhere it is an icon of the page."""
+        """A drawing within a figure is one of its images; elsewhere it is an icon of the page."""
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
@@ -243,7 +243,7 @@ class _Walk:
         self.writer.image(FlowImage(sources, alt, title=title, anchors=self.anchors(element)))
 
     def anchors(self, element: Element) -> tuple[str, ...]:
-        """Identifiers of a picture: its own, those right before it, those of elements that hold only this one."""
+        """Identifiers of an image: its own, those right before it, those of elements that hold only this one."""
         found, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
@@ -262,7 +262,7 @@ class _Walk:
 
 
 def image_sources(element: Element) -> tuple[str, ...]:
-    """Addresses of an ``<img>``, the largest picture first, placeholders of lazy loading left out."""
+    """Addresses of an ``<img>``, the largest image first, placeholders of lazy loading left out."""
     sets = [element.get(name) for name in LAZY_SETS]
     image = next(element.iterancestors("picture"), None)
     if image is not None:

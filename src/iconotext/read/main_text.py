@@ -33,8 +33,7 @@ BLOCKS = (
     " textarea tfoot th thead tr ul li h1 h2 h3 h4 h5 h6"
 ).split()
 MAX_COMPARED = 5_000
-"""Blocks of a page up to which trafilatura compares its text with what others find, which takes quadratic time. It does
-so anyhow only for pages on which it finds little text itself."""
+"""Blocks of a page up to which trafilatura compares its text with that of other methods, in quadratic time."""
 
 
 def keep_main_text(root: Element) -> Element:
@@ -58,7 +57,7 @@ def keep_main_text(root: Element) -> Element:
 
 
 def remove(elements: Iterable[Element]) -> None:
-    """Take elements with what is in them out of their tree; the text behind each stays.
+    """Take elements and their contents out of their tree; the text behind each stays.
 
     Text is put together once for each place: added piece by piece, it would be copied as often as there are pieces.
     """
@@ -152,7 +151,7 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
 
 
 def _is_link_list(extent: Extent) -> bool:
-    """Whether an element is little but short links to elsewhere: previous and next, tags, share buttons."""
+    """Whether an element is hardly more than short links to elsewhere: previous and next, tags, share buttons."""
     if extent.images:
         return False
     return extent.links >= 2 and extent.linked > 0.8 * max(extent.length, 1) and extent.linked / extent.links < 30

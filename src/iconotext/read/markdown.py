@@ -1,4 +1,4 @@
-"""Markdown → blocks: CommonMark with tables, front matter and the picture tags of Jekyll and Hugo."""
+"""Markdown → blocks: CommonMark with tables, front matter and the image tags of Jekyll and Hugo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)
 LONG_NAME = re.compile(r"\b(?:\w++\.){32}")
 MAX_FRONT_MATTER = 64 * 2**10
-"""Characters of a front matter; those of real documents have hundreds."""
+"""Characters of a front matter; real documents have some hundreds."""
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -63,7 +63,7 @@ def _toml_values(head: str) -> dict[str, str]:
 
 
 def _yaml_values(head: str) -> dict[str, str] | None:
-    """Single values as they are written; None where the head is no YAML of names and values but text between rules.
+    """Single values as they are written; None where the head is no YAML mapping, but text between two rules.
 
     Nothing is constructed: there are no objects to make, and merged aliases cannot unfold to gigabytes.
     """
@@ -86,7 +86,7 @@ def _parser() -> MarkdownIt:
     from mdit_py_plugins.footnote import footnote_plugin
 
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    # Addresses stay as the author wrote them, and a picture whose address we refuse is listed, not made into text. The
+    # Addresses stay as the author wrote them, and an image whose address we refuse is listed, not made into text. The
     # HTML is read by us and by nobody else.
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign]

@@ -35,7 +35,7 @@ def _identify(text: str) -> str:
 
 
 def language_code(declared: str) -> str | None:
-    """Normalise a declared language (``pt-BR``, ``EN``, ``de_AT``) to its code; None where it is none."""
+    """Normalise a declared language (``pt-BR``, ``EN``, ``de_AT``) to its code; None where there is none."""
     match = re.match(r"\s*+([A-Za-z]{2,3})(?![A-Za-z])", declared)
     return match[1].lower() if match else None
 

@@ -1,7 +1,7 @@
-"""Tags of site generators in Markdown: those of pictures become HTML figures, the rest goes.
+"""Tags of site generators in Markdown: those of images become HTML figures, the rest goes.
 
-Every expression here runs once over the text: nothing that opens is searched past the next of its kind, and what may
-repeat gives nothing back (``*+``). A document of nothing but openings takes no longer than any other.
+Every expression here takes linear time: the search for a closing tag stops at the next opening one, and repeats do not
+backtrack (``*+``).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+
 
 
 def expand_templates(text: str) -> str:
-    """Replace the tags of site generators: picture tags by HTML figures, addresses by plain ones, the rest by nothing.
+    """Replace the tags of site generators: image tags by HTML figures, addresses by plain ones, the rest by nothing.
 
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
     ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names a
-    picture file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
+    image file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
     MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
     CommonMark forbids, is taken as meant.
     """
@@ -99,7 +99,7 @@ def _tag(match: re.Match[str]) -> str:
 
 
 def _figure(arguments: str, *, name: str) -> str:
-    """HTML of a template tag that names a picture; "" for any other tag."""
+    """HTML of a template tag that names an image; "" for any other tag."""
     named: dict[str, str] = {}
     plain: list[str] = []
     for key, *values in ARGUMENT.findall(arguments):

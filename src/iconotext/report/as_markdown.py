@@ -1,4 +1,4 @@
-"""A linked document as Markdown: its text, with every picture after the block that it belongs to."""
+"""A linked document as Markdown: its text, with every image after the block that it belongs to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
 
     Args:
         linked: The document.
-        folder: Where the Markdown will lie: addresses of picture files are as seen from there.
+        folder: Where the Markdown will lie: addresses of image files are as seen from there.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -113,7 +113,7 @@ def _embedding(image: Image, source: Path | None, folder: Path) -> str:
 
 
 def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
-    """The address of a picture for a file in the folder; where that is the document's own, as the document wrote it."""
+    """The address of an image for a file in the folder; where that is the document's own, as the document wrote it."""
     beside = source is not None and os.path.realpath(source.parent) == os.path.realpath(folder)
     if not isinstance(image.file, Path) or (beside and not image.source.startswith("/")):
         return image.source
@@ -127,7 +127,7 @@ def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
 def _address(source: str) -> str:
     # Percent signs stay: the address is quoted already where that was needed.
     address = quote(readable(source), safe="/:?#@!$&'*+,;=%~()[]")
-    # The scheme of a script is no address of a picture.
+    # The scheme of a script is no address of an image.
     return address if not re.match(r"(?i)(javascript|vbscript|data):", address) else "#"
 
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 LONGER_SIDE = 900
-"""Pixels of the longer side of a picture in a page: sharp enough to look at closely, about 100 kB."""
+"""Pixels of the longer side of an image in a page: sharp enough to look at closely, about 100 kB."""
 
 QUALITY = 80
 FLAT_COLOURS = 256
-"""A picture with no more colours than this is a drawing or a screenshot: PNG keeps it sharp, and often smaller."""
+"""An image with no more colours than this is a drawing or a screenshot: PNG keeps it sharp, and often smaller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What went wrong with documents and pictures, as a table of tab-separated values."""
+"""What went wrong with documents and images, as a table of tab-separated values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Problem:
 
     Attributes:
         path: The file that was read.
-        what: The address of the picture in it; "document" where it is the document itself.
+        what: The address of the image in it; "document" where it is the document itself.
         why: What is wrong.
     """
 

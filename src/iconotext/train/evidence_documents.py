@@ -1,8 +1,8 @@
 """Training documents for the combination: real ones, and real ones disturbed so that every setting is seen.
 
 Cited figures come from one kind of book, where a figure follows the paragraph that cites it and has a caption as well
-as an alt text. The model must not take that for a law, so some copies lose a caption or alt text and some pictures
-move: before their paragraph, into it, some blocks away. Pictures of other documents, at a random place, teach it what
+as an alt text. The model must not take that for a law, so some copies lose a caption or alt text and some images
+move: before their paragraph, into it, some blocks away. Images of other documents, at a random place, teach it what
 no link looks like.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix, Image
 
 FOREIGN = 0.25
-"""Pictures of other documents put into a document, per picture of its own."""
+"""Pictures of other documents put into a document, per image of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Cited:
     Attributes:
         document: With S sentences and V images; images without links are left out of the fit.
         sentence_vectors: (S, d) texts of the sentences.
-        image_vectors: (V, d) pictures, in the same space.
+        image_vectors: (V, d) images, in the same space.
     """
 
     document: Document
@@ -83,7 +83,7 @@ def moved(cited: Cited, rng: np.random.Generator, *, share: float) -> Cited:
     blocks, edges = _edges(document)
     starts = edges[:-1]
     images = list(document.images)
-    # One way of setting pictures per document: authors keep to theirs.
+    # One way of setting images per document: authors keep to theirs.
     before, inside = rng.random() < 0.4, rng.random() < 0.5
     for i, j in document.links or ():
         if rng.random() >= share:

@@ -19,7 +19,7 @@ WRITTEN_BY_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture of a drawing, by the relation that leads to it, or a text box."""
+    """An image of a drawing, by the relation that leads to it, or a text box."""
 
     relation: str | None = None
     alt: str | None = None
@@ -28,7 +28,7 @@ class Drawn:
 
 
 def drawn(element: Element, alt: str | None = None, title: str | None = None) -> Iterator[Drawn]:
-    """Pictures and text boxes of a drawing in their order; what is said of the whole drawing is said of each."""
+    """Pictures and text boxes of a drawing in their order; the alt text of the whole drawing counts for each."""
     match local(element):
         case "txbxContent":
             yield Drawn(box=element)
@@ -54,7 +54,7 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
 
 
 def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
-    """The picture with its bytes, or with what is wrong with it.
+    """The image with its bytes, or with what is wrong with it.
 
     Args:
         found: What the drawing says.
@@ -62,7 +62,7 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
         archive: The Word file.
 
     Raises:
-        HostileDocumentError: The picture unpacks to more than is allowed.
+        HostileDocumentError: The image unpacks to more than is allowed.
     """
     target = relations.get(found.relation or "")
     if target is None:
@@ -86,7 +86,7 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
 
 
 def _own_alt(element: Element) -> str | None:
-    """In a group each picture may say for itself what it shows; pandoc puts the file's name there."""
+    """The alt text of an image in a group; a single word is no text, since pandoc puts the file's name there."""
     own = _alt(child(element, "nvPicPr", "cNvPr"))
     return own if own and " " in own else None
 

@@ -24,7 +24,7 @@ CONTENTS = re.compile(
     r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$"
 )
 MAX_BASES = 100
-"""Styles that one style is based on, the one on the other; Word itself writes at most eleven."""
+"""Length of a chain of styles, each based on the next one; Word itself writes at most eleven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _own(identifier: str, element: Element) -> _Own:
 
 
 def _style(identifier: str, own: dict[str, _Own]) -> Style:
-    """What a style says with those it is based on: the nearest answer to each question counts."""
+    """What a style says together with those it is based on: where several differ, the nearest counts."""
     chain: dict[str, _Own] = {}
     key: str | None = identifier
     while key in own and key not in chain:
@@ -113,7 +113,7 @@ def _kind_of_name(name: str) -> Kind | None:
 
 
 def kind_of_properties(properties: Element | None) -> Kind | None:
-    """What the numbers of a paragraph or its style say: an outline level makes a heading, numbering an item."""
+    """The kind that outline level (a heading) and numbering (an item) give to a paragraph or its style."""
     if properties is None:
         return None
     level = child(properties, "outlineLvl")

@@ -114,7 +114,7 @@ class _Walk:
         if len(anchors) > MAX_ANCHORS:
             raise HostileDocumentError(f"more than {MAX_ANCHORS:,} bookmarks on one paragraph: no document has that")
         if anchors and not blocks:
-            self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its picture
+            self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its image
         if anchors and blocks:
             for block in blocks:
                 block.anchors = tuple(anchors)
@@ -124,7 +124,7 @@ class _Walk:
         after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
         captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
         if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
-            # A floating picture with its caption in a text box beside it: the two leave the running text together.
+            # A floating image with its caption in a text box beside it: the two leave the running text together.
             floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
             blocks[0].images, blocks[0].anchors = [], ()
             before.insert(0, [floating])
@@ -181,7 +181,7 @@ class _Walk:
         self.content(element, italic=italic if own is None else own)
 
     def content(self, element: Iterable[Element], *, italic: bool) -> None:
-        """What stands in a run."""
+        """The parts of a run: text, breaks, fields, drawings."""
         for part in element:
             match local(part):
                 case "t":
@@ -263,5 +263,5 @@ def _separate_caption(block: Block) -> list[Block]:
         return [block]
     images = Block(images=[(0, image) for _, image in block.images])
     caption = replace(block, kind="caption", images=[])
-    above = block.images[0][0] < len(block.text) / 2  # the picture stands above its caption
+    above = block.images[0][0] < len(block.text) / 2  # the image stands above its caption
     return [images, caption] if above else [caption, images]

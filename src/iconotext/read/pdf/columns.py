@@ -1,4 +1,4 @@
-"""The columns and tables of a page: in which order its lines and pictures are read."""
+"""The columns and tables of a page: in which order its lines and images are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ITEMS = 1_000
 
 @dataclass(slots=True)
 class Column:
-    """Lines and pictures that are read from top to bottom.
+    """Lines and images that are read from top to bottom.
 
     Attributes:
         items: In reading order.
@@ -33,7 +33,7 @@ class Column:
 
 
 def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
-    """Lines and pictures of a page, parted into columns in reading order."""
+    """Lines and images of a page, divided into columns, in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
@@ -58,7 +58,7 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
 
 
 def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
-    """Whether a line at the left is a heading over both columns: the right one leaves its height free and goes on."""
+    """Whether a line at the left is a heading over both columns: the right column has a gap beside it."""
     sizes = [other.size for other in items if isinstance(other, Line)]
     if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
         return False
@@ -86,7 +86,7 @@ def _merged(found: list[Column]) -> list[Column]:
 
 
 def _gutter(items: list[Line | PageImage]) -> float | None:
-    """Where the space between two columns is; None for one column, also where a table only looks like two."""
+    """Where the space between two columns is; None where there is one column, or a table that looks like two."""
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
     low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
@@ -189,7 +189,7 @@ def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
 
 
 def _with_bullet(row: list[Line | PageImage]) -> list[Line | PageImage]:
-    """A bullet or number that stands apart from the text of its item joins it."""
+    """Join a bullet or number to the text of its item."""
     first = row[0]
     if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):
         alone = BULLET.match(first.text) or NUMBER.match(first.text + " x")

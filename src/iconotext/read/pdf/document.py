@@ -1,6 +1,6 @@
 """A PDF file as pdfium opens it: its pages one after the other, its title and language.
 
-What is drawn with lines and curves (plots, diagrams) is no embedded picture and is not found.
+What is drawn with lines and curves (plots, diagrams) is no embedded image and is not found.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
     """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out.
 
     Raises:
-        HostileDocumentError: It has too many pages, or its pictures unpack to too much.
+        HostileDocumentError: It has too many pages, or its images unpack to too much.
         DocumentError: It is damaged, empty or has a password.
     """
     with _open_pdf(path) as document:

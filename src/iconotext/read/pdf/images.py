@@ -1,4 +1,4 @@
-"""The pictures embedded in a page of a PDF, as a viewer shows them."""
+"""The images embedded in a page of a PDF, as a viewer shows them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MAX_IMAGES = 200
 MAX_DEPTH = 8
 
 
-SMALLEST = 8.0  # points: a picture that is shown smaller is a rule, a bullet or a spacer
+SMALLEST = 8.0  # points: an image that is shown smaller is a rule, a bullet or a spacer
 
 
 @dataclass(slots=True)
 class PageImage:
-    """A picture on a page.
+    """An image on a page.
 
     Attributes:
         image: With its bytes, page and box.
         box: Its place in points.
-        key: Equal for pictures that are the same.
+        key: Equal for images that are the same.
     """
 
     image: FlowImage
@@ -39,19 +39,19 @@ class PageImage:
 
 
 def read_images(page: Handle, number: int, transform: Transform, *, max_pixels: int) -> list[PageImage]:
-    """The pictures of a page, in the order of the file; strips of one picture are put together.
+    """The images of a page, in the order of the file; strips of one image are put together.
 
     Args:
         page: An open page of pdfium.
         number: Its number, from 1.
         transform: How its space is shown.
-        max_pixels: Larger pictures are not unpacked; they have a problem.
+        max_pixels: Larger images are not unpacked; they have a problem.
     """
     return _PageImages(page, number, transform, max_pixels).read()
 
 
 class _PageImages:
-    """The pictures of one page."""
+    """The images of one page."""
 
     def __init__(self, page: Handle, number: int, transform: Transform, max_pixels: int) -> None:
         self.page = page
@@ -84,7 +84,7 @@ class _PageImages:
         return shown
 
     def images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
-        """Image objects with the map from their space to the shown page; forms may hold forms, also themselves."""
+        """Image objects with their transforms to the shown page; forms may hold forms, even themselves."""
         count, get = (
             (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
             if depth
@@ -105,7 +105,7 @@ class _PageImages:
                     yield from self.images(handle, composed(own, transform), depth + 1)
 
     def place(self, image: Handle, transform: Transform) -> Box | None:
-        """Where a picture is shown; None where it is not to be seen."""
+        """Where an image is shown; None where it is not visible."""
         try:
             left, top, right, bottom = transformed_box(transform, *image.get_bounds())
         except pdfium.PdfiumError:
@@ -169,14 +169,14 @@ def _without_exif(jpeg: bytes) -> bytes:
 
 
 def _has_mask(image: Handle) -> bool:
-    """Whether parts of a picture are transparent, seen at the few pixels it has at 72 dpi."""
+    """Whether parts of an image are transparent, seen at the few pixels it has at 72 dpi."""
     import numpy as np
 
     bitmap = image.get_bitmap(render=True, scale_to_original=False)
     if bitmap.n_channels < 4:
         return False
     alpha = bitmap.to_numpy()[..., 3]
-    # The outermost pixels are only partly covered, whatever the picture.
+    # The outermost pixels are only partly covered, whatever the image.
     inner = alpha[2:-2, 2:-2]
     return bool(inner.size and np.mean(inner < 250) > 0.01)
 
@@ -192,7 +192,7 @@ def _area(box: Box) -> float:
 
 
 def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
-    """Groups of pictures that are the strips or tiles of one: flush with each other, and as wide or as high."""
+    """Groups of images that are the strips or tiles of one: flush with each other, and as wide or as high."""
     group_of = list(range(len(objects)))
     for number, (image, box, _) in enumerate(objects):
         for other in range(number):
@@ -207,7 +207,7 @@ def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
 
 
 def _flush(one: Box, other: Box) -> int | None:
-    """0 where one picture stands right on top of the other, 1 where they stand side by side, None where neither."""
+    """0 where one image stands right on top of the other, 1 where they stand side by side, None where neither."""
     for axis in (0, 1):
         sides = abs(one[axis] - other[axis]) < 1 and abs(one[axis + 2] - other[axis + 2]) < 1
         across = 1 - axis

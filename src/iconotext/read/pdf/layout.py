@@ -1,4 +1,4 @@
-"""From lines and pictures on pages to blocks: columns, paragraphs, headings, captions, without running headers."""
+"""From lines and images on pages to blocks: columns, paragraphs, headings, captions, without running headers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from iconotext.read.pdf.paragraphs import (
 )
 from iconotext.read.pdf.space import Box, bounding_box, distance, overlap
 
-CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its picture
+CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its image
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
 
 
 def mark_links(pages: Sequence[Page]) -> None:
-    """Name the pictures, and give the words of a link the name of the picture it leads to."""
+    """Name the images, and give the words of a link the name of the image it leads to."""
     by_number = {page.number: page for page in pages}
     for page in pages:
         for number, shown in enumerate(page.images, 1):
@@ -76,7 +76,7 @@ def mark_links(pages: Sequence[Page]) -> None:
 
 
 def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
-    """The picture that a link leads to: the one whose top, or whose caption, is at the place."""
+    """The image that a link leads to: the one whose top, or whose caption, is at the place."""
     page = pages.get(place.page)
     if page is None or place.height is None or not page.images:
         return None
@@ -118,7 +118,7 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
 
 
 def _find_captions(parts: list[Text | Figure], body: float) -> None:
-    """Give pictures the texts beside them that are their captions, and take those out of the text."""
+    """Give images the texts beside them that are their captions, and take those out of the text."""
     figures = [part for part in parts if isinstance(part, Figure)]
     left = min((line.box[0] for part in parts if isinstance(part, Text) for line in part.lines), default=0.0)
     for number, part in enumerate(parts):
@@ -142,7 +142,7 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
 
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
-    """Whether a text right below a picture is set apart from the running text as captions are."""
+    """Whether a text right below an image is set like a caption, not like running text."""
     box, image = _text_box(text), _figure_box(figure)
     size = text.lines[0].size
     if not -0.5 * size < box[1] - image[3] < 0.8 * size or text.kind != "paragraph":
@@ -186,7 +186,7 @@ def _figure_box(figure: Figure) -> Box:
 
 
 def _joined(parts: list[Text | Figure]) -> list[Text | Figure]:
-    """Put together paragraphs that a picture, a column or a page parts."""
+    """Join paragraphs that an image, a column or a page interrupts."""
     joined: list[Text | Figure] = []
     for part in parts:
         open_text = next((p for p in reversed(joined) if isinstance(p, Text) and not p.note), None)
@@ -216,7 +216,7 @@ def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
 
 
 def _caption_goes_on(caption: Text, part: Text) -> bool:
-    """Whether a caption that a column or page ends goes on in the next."""
+    """Whether a caption goes on in the next column or page."""
     last, first = caption.lines[-1], part.lines[0]
     elsewhere = caption.page != part.page or first.box[1] < last.box[1]
     like = abs(last.size - first.size) < 0.06 * last.size and last.italic == first.italic

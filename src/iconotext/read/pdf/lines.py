@@ -159,7 +159,7 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
             line = _OpenLine(index)
             done.append(line)
         line.add(index, character, box, base)
-    return _whole([_finished(text, line) for line in done if line.words])
+    return _joined([_finished(text, line) for line in done if line.words])
 
 
 def _upright(x: float, y: float, transform: Transform) -> bool:
@@ -209,8 +209,8 @@ def _font(text: Handle, index: int) -> Font:
     return Font(size, bold, italic, bool(MONO_NAME.search(name)))
 
 
-def _whole(lines: list[Line]) -> list[Line]:
-    """Put together what is one line and was drawn in parts (links, formulas): same baseline, a space between."""
+def _joined(lines: list[Line]) -> list[Line]:
+    """Join lines that were drawn in parts (links, formulas): the same baseline, a space between."""
     waiting = sorted(lines, key=lambda line: (round(line.base), line.box[0]))
     whole: list[Line] = []
     for line in waiting:

@@ -1,4 +1,4 @@
-"""A page of a PDF as pdfium shows it: lines of text with their places, pictures with theirs, links within the file."""
+"""A page of a PDF as pdfium shows it: lines of text with their places, images with theirs, links within the file."""
 
 from __future__ import annotations
 

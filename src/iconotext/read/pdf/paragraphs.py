@@ -44,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What tells a hyphen that breaks a word from one that belongs to it.
+    """How the document hyphenates: whether a hyphen breaks a word or belongs to it.
 
     Attributes:
         whole: Words that stand in the document unbroken, in lower case.
@@ -153,7 +153,7 @@ def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5)
 
 
 def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool) -> None:
-    """Say what a paragraph is, from its letters, its first characters and where it stands."""
+    """Set the kind of a paragraph, by its letters, its first characters and its place."""
     size = statistics.median(line.size for line in text.lines)
     content = " ".join(line.text for line in text.lines)
     words = len(content.split())

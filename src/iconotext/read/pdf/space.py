@@ -69,5 +69,5 @@ def distance(one: Box, other: Box) -> float:
 
 
 def overlap(one: Box, other: Box) -> float:
-    """How wide the stretch is that two boxes share from left to right; negative where there is a gap."""
+    """How much two boxes overlap from left to right; negative where there is a gap."""
     return min(one[2], other[2]) - max(one[0], other[0])

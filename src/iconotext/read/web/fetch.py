@@ -24,7 +24,7 @@ MOVED = (301, 302, 303, 307, 308)
 PORTS = {"http": 80, "https": 443}
 
 AGENT = "iconotext"
-"""What we call ourselves to servers, and look for in their robots.txt."""
+"""Our name for servers, in requests and in their robots.txt."""
 
 Lookup = Callable[[str, int], str]
 """From a host and a port to the IP address to connect to; raises ``ImageError`` where that is not allowed."""

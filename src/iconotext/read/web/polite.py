@@ -43,7 +43,7 @@ class Politeness:
         interval: Seconds between two requests to one host; its robots.txt may ask for more.
         tries: How often an address is asked for that gives no answer, or says that its server is busy.
         patience: Seconds that a host may ask us to wait; one that asks for more is left for another time.
-        max_bytes: Of a picture.
+        max_bytes: Of an image.
         max_seconds: For one request.
         robots: Whether robots.txt is obeyed; switch it off only for hosts of your own.
     """
@@ -86,7 +86,7 @@ class Pace:
 
 
 class PoliteFetcher:
-    """Fetches pictures; several threads may share one, each host then still gets one request an interval.
+    """Fetches images; several threads may share one, each host then still gets one request an interval.
 
     Args:
         politeness: How to behave.
@@ -111,11 +111,11 @@ class PoliteFetcher:
         self._lock = threading.Lock()
 
     def fetch(self, address: str) -> bytes:
-        """The bytes of a picture.
+        """The bytes of an image.
 
         Raises:
-            UnreachableError: No answer, or a busy server, after all tries; another time there may be a picture.
-            ImageError: Refused, forbidden by robots.txt, not there, no picture, too large, redirected too often.
+            UnreachableError: No answer, or a busy server, after all tries; another time there may be an image.
+            ImageError: Refused, forbidden by robots.txt, not there, no image, too large, redirected too often.
         """
         address, answer = self.follow(address)
         kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()

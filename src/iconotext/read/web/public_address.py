@@ -14,7 +14,7 @@ SPECIAL = tuple(
     map(
         ip_network,
         # The special-purpose registries of IANA (RFC 6890), whether or not they call a block reachable: services of
-        # the network itself (AS112, relays) are no place for pictures either.
+        # the network itself (AS112, relays) are no place for images either.
         (
             "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 "
             "192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 "
@@ -23,7 +23,7 @@ SPECIAL = tuple(
         ).split(),
     )
 )
-"""Not public; the last line is of IPv6: protocols such as Teredo, documentation, 6to4, AS112, the former 6bone."""
+"""Blocks that are not public. The last line is IPv6: protocols such as Teredo, documentation, 6to4, AS112, 6bone."""
 
 
 def is_public(address: str) -> bool:
