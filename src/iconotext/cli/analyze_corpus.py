@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate import Split, select
+from iconotext.cli.evaluate_selection import Split, select
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import complain, say, say_json

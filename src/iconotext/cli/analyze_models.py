@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate import EvaluateSettings, Split, check_names, evaluate_model, score, select
+from iconotext.cli.evaluate import check_names, evaluate_model, score
+from iconotext.cli.evaluate_selection import EvaluateSettings, Split, select
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import complain, say, say_json
@@ -17,7 +18,7 @@ from iconotext.papers.analyses.settings import RefinementSettings
 from iconotext.pipeline import LinkSettings
 
 if TYPE_CHECKING:
-    from iconotext.cli.evaluate import Selection
+    from iconotext.cli.evaluate_selection import Selection
 
 BAR = 30
 """Characters of the longest bar."""

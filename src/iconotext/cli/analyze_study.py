@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate import Split, select
+from iconotext.cli.evaluate_selection import Split, select
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import say, say_json

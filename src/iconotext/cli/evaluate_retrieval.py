@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.cli.common import progress
-from iconotext.cli.evaluate import EvaluateSettings, Selection, Split, select
+from iconotext.cli.evaluate_selection import EvaluateSettings, Selection, Split, select
 from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted

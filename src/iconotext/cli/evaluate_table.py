@@ -11,7 +11,8 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from iconotext.cli.evaluate import Report, Selection
+    from iconotext.cli.evaluate import Report
+    from iconotext.cli.evaluate_selection import Selection
     from iconotext.evaluate import Comparison, Evaluation
 
 NARROW = 110
