@@ -209,6 +209,7 @@ def test_against_a_slow_check(tmp_path, picture, rows, block):
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+@pytest.mark.slow
 def test_workers_find_the_same_in_the_same_order(tmp_path, picture, monkeypatch, name):
     picture("0.png")
     many = [row(f"d{i % 37}", f"{i % 5}.png", "http://x/1", split=("train", "test")[i % 2]) for i in range(60)]

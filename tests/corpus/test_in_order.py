@@ -34,6 +34,7 @@ def test_results_come_in_order(workers, count):
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 20])
+@pytest.mark.slow
 def test_what_comes_before_an_error_is_worked_on(workers, count):
     found: list[tuple[int, int]] = []
     with pytest.raises(CorpusError, match="broken"):
@@ -42,6 +43,7 @@ def test_what_comes_before_an_error_is_worked_on(workers, count):
     assert [next(results) for _ in range(count)] == [(i, 2 * i) for i in range(count)]
 
 
+@pytest.mark.slow
 def test_errors_of_workers_come_out():
     with pytest.raises(CorpusError, match="0"):
         list(in_order(some(9), failing, 2))

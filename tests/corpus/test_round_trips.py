@@ -40,6 +40,7 @@ def written_and_read(docs, name, **options):
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
 @settings(max_examples=60, deadline=None)
 @given(docs=documents())
+@pytest.mark.slow
 def test_our_own_formats_keep_everything(name, docs):
     assert written_and_read(docs, name) == docs
 
@@ -114,6 +115,7 @@ def test_what_reading_documents_finds_survives(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet", "released"])
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_documents(tmp_path, name):
     """40 MB of documents, of which a format may hold 256."""
 

@@ -26,6 +26,7 @@ def test_shares_come_out_exactly_where_nothing_is_shared():
 
 
 @given(st.lists(st.lists(st.integers(0, 60), max_size=3), min_size=40, max_size=60), st.integers(0, 9))
+@pytest.mark.slow
 def test_no_picture_is_in_two_splits(images, seed):
     docs = [document(i, *map(str, sources)) for i, sources in enumerate(images)]
     try:

@@ -117,6 +117,7 @@ JSON = st.recursive(
     escaped=st.booleans(),
     cut=st.none() | st.integers(0, 200),
 )
+@pytest.mark.slow
 def test_the_quick_way_to_read_a_line_finds_what_the_careful_one_does(change, drop, escaped, cut):
     values = {name: value for name, value in (GOOD | change).items() if name != drop}
     line = json.dumps(values, ensure_ascii=escaped).encode("utf-8", "surrogatepass")[:cut]
@@ -165,6 +166,7 @@ NAMES = st.sampled_from(["a.png", "gone.png", "img", "lost", "https:", "host", "
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=8), st.integers(1, 3))
+@pytest.mark.slow
 def test_pictures_are_where_the_system_says(sources, remembered):
     """Oracle: a look for each file, with no folder remembered."""
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:

@@ -124,6 +124,7 @@ def test_two_processes_write_at_once(path):
     connection.close()
 
 
+@pytest.mark.slow
 def test_many_processes_begin_a_file_together(tmp_path):
     for attempt in range(3):
         path = tmp_path / str(attempt) / "features.sqlite"
@@ -133,6 +134,7 @@ def test_many_processes_begin_a_file_together(tmp_path):
         assert [len(rows_of(path, 100 * number)) for number in range(5)] == [20] * 5
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_writing_costs_nothing_that_was_stored(path):
     for attempt in range(3):
         writer = start_writer(path, 1000 * attempt, 100_000)

@@ -115,6 +115,7 @@ def test_same_batch_gives_the_same_bits(backbone, noise):
     np.testing.assert_array_equal(backbone.encode(files).pooled, backbone.encode(files).pooled)
 
 
+@pytest.mark.slow
 def test_a_large_jpeg_gives_nearly_what_the_full_picture_gives(backbone):
     large = decode(SAMPLES / "chelsea.png").resize((1800, 1200), Pillow.Resampling.BICUBIC)
     streams = [io.BytesIO(), io.BytesIO()]

@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
@@ -13,11 +15,13 @@ def test_importing_loads_nothing_heavy():
     assert run(f"import sys, iconotext.features; print({HEAVY})") == "[]\n"
 
 
+@pytest.mark.slow
 def test_default_backbones_load_nothing_heavy_before_they_are_used():
     code = "import sys; from iconotext.features import *; load_text_backbone(); load_image_backbone()"
     assert run(f"{code}; print({HEAVY})") == "[]\n"
 
 
+@pytest.mark.slow
 def test_encoding_sentences_needs_no_transformers():
     code = "import sys; from iconotext.features import *; load_text_backbone().encode(['a'])"
     assert run(f"{code}; print({HEAVY})") == "['torch', 'tokenizers']\n"

@@ -28,6 +28,7 @@ def backbone():
     return load_text_backbone()
 
 
+@pytest.mark.slow
 def test_agrees_with_sentence_transformers(backbone):
     from sentence_transformers import SentenceTransformer
 

@@ -76,6 +76,7 @@ def test_every_mistyped_name_fails_at_once_with_the_nearest_ones(tmp_path, pictu
     assert sorted(tmp_path.iterdir()) == before  # nothing was begun
 
 
+@pytest.mark.slow
 def test_without_a_network_download_is_one_line(tmp_path, picture):
     (tmp_path / "a.md").write_text("A dog.\n\n![](a.png)\n")
     picture("a.png")

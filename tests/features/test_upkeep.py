@@ -110,6 +110,7 @@ def test_no_database_at_all(path):
     assert path.stat().st_size == 2700
 
 
+@pytest.mark.slow
 def test_another_process_writes_and_reads_meanwhile(path):
     fill(path, range(3000))
     code = """

@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from iconotext.corpus.row import SPLITS, Row
@@ -183,12 +184,5 @@ def _sizes(counts: Counter[int]) -> Sizes:
     total = counts.total()
     if not total:
         return Sizes(0, 0, 0)
-    middle = [(total - 1) // 2, total // 2]
-    found: list[int] = []
-    passed = 0
-    for size in sorted(counts):
-        passed += counts[size]
-        while len(found) < 2 and middle[len(found)] < passed:
-            found.append(size)
     mean = sum(size * n for size, n in counts.items()) / total
-    return Sizes(sum(found) / 2, mean, max(counts), dict(sorted(counts.items())))
+    return Sizes(float(median(counts.elements())), mean, max(counts), dict(sorted(counts.items())))
