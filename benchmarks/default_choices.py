@@ -32,7 +32,7 @@ from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.embed.folder import load_model
 from iconotext.embed.trained import trained_encoder
 from iconotext.evaluate import Evaluation, Scored, evaluate
-from iconotext.evaluate.seeds import differences, over_seeds
+from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.recipe import Recipe, load_recipe, make_recipe

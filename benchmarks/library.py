@@ -43,9 +43,8 @@ from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
 from iconotext.library.index import build_index, exact_nearest
-from iconotext.library.items import Item, Place
+from iconotext.library.items import Item, Near, Place
 from iconotext.library.match import Background, asked_words
-from iconotext.library.rows import Near
 from iconotext.library.search import Query, search
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library, open_library

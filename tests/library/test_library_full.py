@@ -22,6 +22,8 @@ from iconotext.cli.common import known_errors
 from iconotext.library import add
 from tests.library.library_fakes import update
 
+pytestmark = pytest.mark.slow
+
 add.BATCH, add.TIDY_AFTER = 20, 2
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 with known_errors():

@@ -15,6 +15,8 @@ from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library, open_library
 from tests.encoders import MadeUpEncoder
 
+pytestmark = pytest.mark.slow
+
 DIM = 64
 COUNT = 3000
 
@@ -22,7 +24,7 @@ COUNT = 3000
 def found_near(library, query, n, where=None):
     """What a search by picture looks at."""
     condition = None if where is None else where.condition
-    return candidates.find_candidates(library, None, query, n, sentence=None, where=condition, vectors=False).near
+    return candidates.find_candidates(library, None, query, n, sentence=None, where=condition).near
 
 
 def items(count: int, *, seed: int, folder: str = "/photos") -> list[Item]:
@@ -109,7 +111,7 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     where = Filters(folder="/few's")
     found = found_near(opened, query, 30, where)
     assert len(found) == 30  # as many as there are, far off as they may be
-    assert {near.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
+    assert {near.item.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
 
 
 @pytest.fixture

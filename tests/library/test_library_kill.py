@@ -17,7 +17,10 @@ from iconotext.library.search import Query, search
 from iconotext.library.store import open_library
 from tests.library.library_fakes import Colours, content, paint, update
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill so")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill so"),
+]
 
 IMAGES = 12
 BATCH = 4

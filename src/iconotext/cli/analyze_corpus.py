@@ -106,8 +106,8 @@ def bias(
     - `iconotext analyze bias dii/ --image dii/features.npy`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.drawing import check_figure
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
+        from iconotext.papers.analyses.drawing import check_figure
 
         figure = output or (None if as_json else Path("distances.svg"))
         if figure is not None:

@@ -179,8 +179,9 @@ def refinement(
     """
     with known_errors(download=download):
         from iconotext.cli.evaluate_retrieval import encoded_pairs, retrieval_encoder
-        from iconotext.evaluate.refinement_tuning import FIGURE_FILE, SETTINGS_FILE, write_tuning
+        from iconotext.library.refinement import SETTINGS_FILE
         from iconotext.papers.analyses.refinement import coherence_of, tune, tuning_sections
+        from iconotext.papers.analyses.refinement_tuning import FIGURE_FILE, write_tuning
         from iconotext.write import check_overwrite
 
         folder = output or (None if as_json else Path("refinement"))

@@ -58,7 +58,7 @@ def stats(
     with known_errors():
         from iconotext.corpus.stats import row_stats
         from iconotext.corpus.store import read_rows
-        from iconotext.evaluate.drawing import check_figure
+        from iconotext.papers.analyses.drawing import check_figure
 
         if plot is not None:
             check_figure(plot, force=force)

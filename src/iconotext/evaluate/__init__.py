@@ -1,10 +1,8 @@
-"""How good links are: metrics, intervals, comparisons, baselines, and the analyses of Hessel 2019 and Li 2021.
+"""How good links are: metrics, intervals, and whether one model is better than another.
 
-``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals``, ``significance`` and ``seeds`` say how sure
-that is. ``random_scores`` and ``object_detection`` are the baselines. ``correlation``, ``difficulty``, ``explained``,
-``bias``, ``shares``, ``examples`` and ``curves`` look closer; ``published`` and ``table`` set our figures beside those
-of the papers. Text-image pairs have measures of their own: ``retrieval`` (with ``pair_vectors``, ``retrieval_scores``,
-``refinement_tuning``), ``average_precision`` of relations, and what people prefer (``human``).
+``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals`` and ``significance`` say how sure that is.
+``random_scores`` is the baseline of chance. Pairs of one text and one image have measures of their own: ``retrieval``
+(with ``pair_vectors`` and ``retrieval_scores``) and the ``average_precision`` of relations.
 """
 
 from iconotext.evaluate.results import (

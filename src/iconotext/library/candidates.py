@@ -9,6 +9,7 @@ import numpy as np
 
 from iconotext.library.background import measure_background
 from iconotext.library.index import ABOVE
+from iconotext.library.items import Near
 from iconotext.library.match import (
     LEVELS,
     Match,
@@ -20,7 +21,6 @@ from iconotext.library.match import (
     with_every_word,
     words_of,
 )
-from iconotext.library.rows import Near
 from iconotext.library.store import Library, one_of
 from iconotext.links.words import stems
 
@@ -64,7 +64,6 @@ def find_candidates(
     *,
     sentence: str | None,
     where: str | None,
-    vectors: bool,
 ) -> Candidates:
     """Find the pictures to choose from.
 
@@ -75,26 +74,25 @@ def find_candidates(
         n: At least so many, where there are.
         sentence: It, where what is said of the pictures counts; None for a search by picture.
         where: A condition in SQL.
-        vectors: Whether the vectors of the pictures are wanted.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
     exact = library.settings.index is None or library.count(where) <= ABOVE
-    more = ["vector"] * vectors + ["said"] * (sentence is not None)
-    near = library.nearest(vector, n, where=where, exact=exact, more=more)
+    near = library.nearest(vector, n, where=where, exact=exact)
     if sentence is None or not near:
         return Candidates(near, np.array([each.similarity for each in near], np.float32))
     words, digests = asked_words(sentence), {each.digest for each in near}
     relevance = library.matching(words, n, where=where)
-    near += library.near(relevance.keys() - digests, vector)
+    others = library.items(relevance.keys() - digests).values()
+    near += [Near(item, float(item.vector @ vector)) for item in others]
     relevance |= library.matching(words, len(digests), where=one_of("digest", sorted(digests)))
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
-        np.array([np.nan if each.said is None else (each.said @ vector).max() for each in near], np.float32),
+        np.array([np.nan if each.item.said is None else (each.item.said @ vector).max() for each in near], np.float32),
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
         background,
     )
-    has, wanted = [set(words_of(each.places).split()) for each in near], stems(sentence)
+    has, wanted = [set(words_of(each.item.places).split()) for each in near], stems(sentence)
     whole = with_every_word(whole, np.array([has_every_word(each, wanted) for each in has]), len(wanted))
     scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,6 @@ from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.match import said_of
 from iconotext.library.report import Report
 from iconotext.library.store import Library
-from iconotext.plain_text import encodable
 from iconotext.report.embedded import embed
 from iconotext.types import Image
 
@@ -124,7 +122,7 @@ def _write(
     stale = {digest for digest, item in stored.items() if item.relation_model != intake.relation_name}
     # A stale one that cannot be encoded at present stays as it is: it is in neither ``items`` nor ``fresh``.
     items = {digest: item for digest, item in stored.items() if digest not in arrivals or digest not in stale}
-    fresh, problems = _encoded([a for digest, a in arrivals.items() if digest not in items], intake)
+    fresh, problems = intake.encode([a for digest, a in arrivals.items() if digest not in items])
     report.encoded += len(fresh)
     items |= fresh
     for digest, problem in problems.items():
@@ -173,24 +171,6 @@ def _said(items: Sequence[Item], intake: Intake) -> dict[str, FloatMatrix | None
     several = list(dict.fromkeys(text for some in texts.values() for text in some))
     vectors = dict(zip(several, intake.encoder.encode_sentences(several), strict=True)) if several else {}
     return {digest: np.stack([vectors[t] for t in some]) if some else None for digest, some in texts.items()}
-
-
-def _encoded(arrivals: Sequence[Arrival], intake: Intake) -> tuple[dict[str, Item], dict[str, str]]:
-    """Items without places by digest, and the problems of those that cannot be read."""
-    if not arrivals:
-        return {}, {}
-    items: dict[str, Item] = {}
-    problems: dict[str, str] = {}
-    found = intake.encode([arrival.picture for arrival in arrivals])
-    for n, (arrival, problem) in enumerate(zip(arrivals, found.problems, strict=True)):
-        vector = found.vectors[n]
-        if problem is not None or not np.isfinite(vector).all() or not vector.any():
-            where = f"{arrival.picture}: " if isinstance(arrival.picture, Path) else ""
-            problems[arrival.digest] = encodable((problem or "it has no features").removeprefix(where))
-            continue
-        offsets = None if found.offsets is None else found.offsets[n]
-        items[arrival.digest] = Item(arrival.digest, (), arrival.date, vector, offsets, intake.relation_name)
-    return items, problems
 
 
 def _related(places: Sequence[Place], item: Item, intake: Intake) -> list[Place]:

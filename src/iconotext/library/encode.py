@@ -8,36 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from iconotext.errors import FeatureError
+from iconotext.library.items import Arrival, Item
 from iconotext.library.settings import FORMAT
+from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
-    from iconotext.features.backbone import ImageBackbone, Picture
+    from iconotext.features.backbone import ImageBackbone
     from iconotext.library.files import Found
     from iconotext.library.relations import RelationModel
-    from iconotext.types import FloatMatrix
 
     Asked = Mapping[str, Any]
     Link = Callable[[Path, Path | None, Asked], Iterable[LinkedDocument | Failure]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Encoded:
-    """Encoded pictures.
-
-    Attributes:
-        vectors: (n, dim) rows of length 1; zeros for one that cannot be read.
-        offsets: (n, R) what each adds to the log-odds of each relation; None without a relation model.
-        problems: Why each cannot be read, None for a good one.
-    """
-
-    vectors: FloatMatrix
-    offsets: FloatMatrix | None
-    problems: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,13 +62,25 @@ class Intake:
         asked = [dict(self.asked_of(file.path))] if file.kind == "document" else []
         return json.dumps([FORMAT, self.relation_name, *asked], sort_keys=True)
 
-    def encode(self, pictures: Sequence[Picture]) -> Encoded:
-        """Encode pictures, files or bytes."""
+    def encode(self, arrivals: Sequence[Arrival]) -> tuple[dict[str, Item], dict[str, str]]:
+        """Encode pictures: items without places by digest, and the problems of those that cannot be read."""
+        if not arrivals:
+            return {}, {}
+        pictures = [arrival.picture for arrival in arrivals]
         found = self.encoder.encode_images(pictures)
-        if self.relation_model is None:
-            return Encoded(found.vectors, None, found.problems)
         features = found.features if self.pooled is None else self.pooled.encode(pictures)
-        return Encoded(found.vectors, self.relation_model.image_offsets(features.pooled), features.problems)
+        offsets = None if self.relation_model is None else self.relation_model.image_offsets(features.pooled)
+        items: dict[str, Item] = {}
+        problems: dict[str, str] = {}
+        for n, arrival in enumerate(arrivals):
+            vector, problem = found.vectors[n], found.problems[n] or features.problems[n]
+            if problem is not None or not np.isfinite(vector).all() or not vector.any():
+                where = f"{arrival.picture}: " if isinstance(arrival.picture, Path) else ""
+                problems[arrival.digest] = encodable((problem or "it has no features").removeprefix(where))
+                continue
+            of_image = None if offsets is None else offsets[n]
+            items[arrival.digest] = Item(arrival.digest, (), arrival.date, vector, of_image, self.relation_name)
+        return items, problems
 
 
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:

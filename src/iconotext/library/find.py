@@ -11,7 +11,7 @@ from iconotext.features import FeatureCache
 from iconotext.library.add_paths import relation_model_of
 from iconotext.library.encode import library_encoder
 from iconotext.library.refinement import read_refinement
-from iconotext.library.search import Query, Result, is_english, search, told_relations
+from iconotext.library.search import Query, Result, is_english, search, searchable_relations
 from iconotext.library.store import Library, open_library
 from iconotext.relations import find_relation, relation_name
 
@@ -61,5 +61,5 @@ def find_images(path: Path, query: Query) -> Found:
 
 def _named(relation: str, library: Library, encoder: Encoder) -> str:
     """The name of a relation that was typed."""
-    told = told_relations(library, encoder)
+    told = searchable_relations(library, encoder)
     return relation_name(relation, told) if told else find_relation(relation).name  # search says what is missing

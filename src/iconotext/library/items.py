@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.plain_text import encodable
 
@@ -106,6 +106,23 @@ class Item:
     thumbnail: str | None = None
     said: FloatMatrix | None = None
     taken: bool | None = False
+
+
+class Near(NamedTuple):
+    """A picture that a search found.
+
+    Attributes:
+        item: The picture.
+        similarity: Cosine with what was searched for.
+    """
+
+    item: Item
+    similarity: float
+
+    @property
+    def digest(self) -> str:
+        """Names its content."""
+        return self.item.digest
 
 
 @dataclass(slots=True)

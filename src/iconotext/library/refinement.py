@@ -49,6 +49,27 @@ class Refinement(NamedTuple):
     threshold: float
 
 
+def read_refinement(folder: Path) -> Refinement | None:
+    """The settings in the folder of a model; None where there is no such file.
+
+    Raises:
+        FeatureError: The file is damaged.
+    """
+    path = folder / SETTINGS_FILE
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        found = Refinement(float(values["strength"]), float(values["threshold"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FeatureError(
+            f"{path}: not settings of a refinement: {error}; run `iconotext analyze refinement` again"
+        ) from error
+    if not (0 <= found.strength < math.inf and found.threshold >= 0):
+        raise FeatureError(f"{path}: λ is {found.strength} and T is {found.threshold}; both are at least 0")
+    return found
+
+
 def refine(similarities: Floats, probabilities: Floats, *, strength: float, threshold: float) -> Floats:
     """Similarities in which those of hard queries are multiplied by the confidence in the relations (Eq. 6).
 
@@ -117,27 +138,6 @@ def top_difference(similarities: Floats) -> NDArray[np.float64]:
         return np.full(len(checked), np.inf)
     top = np.partition(checked, checked.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
     return np.asarray(top[:, 1] - top[:, 0], np.float64)
-
-
-def read_refinement(folder: Path) -> Refinement | None:
-    """The settings in a folder; None where there is no such file.
-
-    Raises:
-        FeatureError: The file is damaged.
-    """
-    path = folder / SETTINGS_FILE
-    if not path.is_file():
-        return None
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        found = Refinement(float(values["strength"]), float(values["threshold"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FeatureError(
-            f"{path}: not settings of a refinement: {error}; run `iconotext analyze refinement` again"
-        ) from error
-    if not (0 <= found.strength < np.inf and found.threshold >= 0):
-        raise FeatureError(f"{path}: λ is {found.strength} and T is {found.threshold}; both are at least 0")
-    return found
 
 
 def _checked(similarities: Floats) -> Floats:

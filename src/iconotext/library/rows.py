@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from iconotext.library.items import Item, Place, documents_of, folders_of, places_from, places_text
+from iconotext.library.items import Item, documents_of, folders_of, places_from, places_text
 from iconotext.library.match import words_of
 
-if TYPE_CHECKING:
-    from iconotext.types import FloatMatrix
-
-TOLD = ("digest", "places", "date", "taken", "relation_model", "offsets")
-"""Columns that ``near_of`` needs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Near:
-    """A picture that a search found.
-
-    Attributes:
-        digest: Names its content.
-        similarity: Cosine with the query.
-        places: Where it was found.
-        date: When the camera took it, local time; None where that is not known.
-        offsets: (R,) what it adds to the log-odds of each relation; None without a relation model.
-        vector: (dim,) its own; None where nobody asked for it.
-        said: (texts, dim) of what is said of it; None where nothing is, or nobody asked.
-    """
-
-    digest: str
-    similarity: float
-    places: tuple[Place, ...]
-    date: datetime | None
-    offsets: FloatMatrix | None
-    vector: FloatMatrix | None = None
-    said: FloatMatrix | None = None
+SHOWN = ("digest", "vector", "places", "date", "relation_model", "offsets", "said", "taken")
+"""Columns that a search needs: all but the small picture, and those that only conditions look at."""
 
 
 def schema(dim: int) -> Any:
@@ -64,19 +37,18 @@ def schema(dim: int) -> Any:
     )
 
 
-def rows_of(table: Any, dim: int) -> list[dict[str, Any]]:
-    """Rows as Python values; vectors as arrays, since a list of a thousand numbers takes long."""
-    arrays = [name for name in ("vector", "said") if name in table.column_names]
-    rows: list[dict[str, Any]] = table.drop_columns(arrays).to_pylist()
-    for name in arrays:
+def items_of(table: Any, dim: int) -> list[Item]:
+    """Pictures from their rows, a table of Arrow."""
+    vectors = [name for name in ("vector", "said") if name in table.column_names]  # as lists they take long
+    rows: list[dict[str, Any]] = table.drop_columns(vectors).to_pylist()
+    for name in vectors:
         for row, value in zip(rows, table[name], strict=True):
             known = value.values.to_numpy(zero_copy_only=False) if value.is_valid else None
             row[name] = None if known is None else np.asarray(known, np.float32).reshape(-1, dim)
-    return rows
+    return [_item(row) for row in rows]
 
 
-def item_of(row: dict[str, Any]) -> Item:
-    """A picture from its row."""
+def _item(row: dict[str, Any]) -> Item:
     return Item(
         row["digest"],
         places_from(row["places"]),
@@ -84,10 +56,17 @@ def item_of(row: dict[str, Any]) -> Item:
         row["vector"][0],
         None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
         row["relation_model"],
-        row["thumbnail"],
+        row.get("thumbnail"),
         row["said"],
         row["taken"],
     )
+
+
+def without_other_relations(item: Item, relation_model: str | None) -> Item:
+    """The picture, without relations where they are of another model: a run that renews them is not through yet."""
+    if item.relation_model == (relation_model or ""):
+        return item
+    return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
 
 
 def table_of(items: Sequence[Item], dim: int) -> Any:
@@ -111,14 +90,3 @@ def table_of(items: Sequence[Item], dim: int) -> Any:
         "taken": [item.taken for item in items],
     }
     return pa.table(columns, schema=schema(dim))
-
-
-def near_of(row: dict[str, Any], similarity: float, relation_model: str | None) -> Near:
-    """A picture that was found from its row; without relations where they are of another relation model."""
-    places, offsets = places_from(row["places"]), row["offsets"]
-    if row["relation_model"] != (relation_model or ""):  # a run that renews them is not through yet
-        places, offsets = tuple(replace(place, relations=None) for place in places), None
-    of_image = None if offsets is None else np.asarray(offsets, np.float32)
-    date = row["date"] if row["taken"] else None
-    vector = row["vector"][0] if "vector" in row else None
-    return Near(row["digest"], similarity, places, date, of_image, vector, row.get("said"))

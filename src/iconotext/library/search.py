@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,12 @@ import numpy as np
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import find_candidates
 from iconotext.library.filters import Filters
-from iconotext.library.items import Place, Said
+from iconotext.library.items import Item, Near, Place, Said
 from iconotext.library.match import Match
+from iconotext.library.places import different_places, own_relations, shown_place
 from iconotext.library.refinement import Refinement, refine
 from iconotext.library.relations import RelationModel, probabilities, refined
-from iconotext.library.rows import Near
+from iconotext.library.rows import without_other_relations
 from iconotext.library.settings import FORMAT
 from iconotext.library.store import Library
 from iconotext.links.relations import LANGUAGE
@@ -42,8 +42,8 @@ class Query:
     Attributes:
         text: A sentence; None for a search by picture alone.
         picture: A picture to be like; with a sentence too, pictures like it that fit the sentence.
-        relation: Name of the relation in which picture and sentence are to stand, one of ``told_relations``; None for
-            any.
+        relation: Name of the relation in which picture and sentence are to stand, one of
+            ``searchable_relations``; None for any.
         top: How many pictures at most.
         filters: Which pictures are looked among.
         anyway: Fill the places even if no picture is a good match.
@@ -160,15 +160,14 @@ def search(
         max(query.top, CANDIDATES if wanted is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
-        vectors=encoder.coherence is not None,
     )
     near, similarities = found.near, found.scores
-    told = _told(query, near, encoder)
+    items = [without_other_relations(each.item, library.settings.relation_model) for each in near]
+    coherence = _coherence(query, items, encoder)
+    own = [own_relations(item.places, query.filters.folder, column) for item in items]
     known = [
-        _known(
-            probabilities(odds, each.offsets, _own(each.places, query.filters.folder, column)), row, library, encoder
-        )
-        for each, row in zip(near, told, strict=True)
+        _known(probabilities(odds, item.offsets, from_text), row, library, encoder)
+        for item, from_text, row in zip(items, own, coherence, strict=True)
     ]
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
@@ -176,15 +175,13 @@ def search(
         chances = np.array([each.get(wanted, 0.5) for each in known], np.float32)
         scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
-        own = np.stack([row for row in told if row is not None])
-        scores = refine(similarities[None], own[None], strength=refinement.strength, threshold=refinement.threshold)[0]
+        sure = np.stack([row for row in coherence if row is not None])
+        scores = refine(similarities[None], sure[None], strength=refinement.strength, threshold=refinement.threshold)[0]
     order = sorted(
         range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
     )
-    results = [
-        _result(near[i], _shown_place(near[i].places, query.filters.folder, column), float(scores[i]), match, known[i])
-        for i, match in ((i, found.match(i)) for i in order[: query.top])
-    ]
+    places = {i: shown_place(items[i].places, query.filters.folder, column) for i in order[: query.top]}
+    results = [_result(near[i], place, float(scores[i]), found.match(i), known[i]) for i, place in places.items()]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
 
 
@@ -193,7 +190,7 @@ def has_good_match(results: Sequence[Result]) -> bool:
     return any(result.match is None or result.match.level != "weak" for result in results)
 
 
-def told_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
+def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
     """The relations that a search can tell: those of the library's relation model, and of a coherence-aware model."""
     own = () if encoder.coherence is None else encoder.coherence.relations
     return tuple(dict.fromkeys((*library.settings.relations, *own)))
@@ -229,7 +226,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
     if query.relation is None:
         return
     own = () if encoder.coherence is None else encoder.coherence.relations
-    told = told_relations(library, encoder)
+    told = searchable_relations(library, encoder)
     if not told:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
     if query.relation not in told:
@@ -258,65 +255,29 @@ def _vector(query: Query, encoder: Encoder) -> FloatMatrix:
     return np.asarray(vector / length if length else vector, np.float32)
 
 
-def _told(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
+def _coherence(query: Query, items: Sequence[Item], encoder: Encoder) -> list[FloatMatrix | None]:
     """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
-    if not near or query.text is None or encoder.coherence is None:
-        return [None] * len(near)
-    pictures = np.stack([found.vector for found in near if found.vector is not None])
+    if not items or query.text is None or encoder.coherence is None:
+        return [None] * len(items)
+    pictures = np.stack([item.vector for item in items])
     return list(encoder.coherence.probabilities(encoder.encode_sentences([query.text]), pictures)[0])
 
 
 def _known(
-    witnessed: FloatMatrix | None, told: FloatMatrix | None, library: Library, encoder: Encoder
+    witnessed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
     """Relation to probability: the relation model's, and where a coherence-aware model has its word, that one's."""
     known: dict[str, float] = {}
     if witnessed is not None:
         known |= zip(library.settings.relations, map(float, witnessed), strict=True)
-    if told is not None and encoder.coherence is not None:
-        known |= zip(encoder.coherence.relations, map(float, told), strict=True)
+    if coherence is not None and encoder.coherence is not None:
+        known |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
     return known
 
 
 def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
     """Whether a relation model is the one that the library was made with."""
     return relation_model.name == library.settings.relation_model
-
-
-def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
-    """The places that the search is about."""
-    return list(places) if folder is None else [place for place in places if place.within(folder)]
-
-
-def _own(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
-    """What the picture's own text says of the relations: where the wanted one is most probable, else the first."""
-    own = [place.relations for place in _within(places, folder) if place.relations is not None]
-    if not own:
-        return None
-    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
-
-
-def _shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
-    """The place to show: a document that says something before one that says nothing, and a document before a file.
-
-    One that is gone since the library was brought up to date comes after all that are there.
-    """
-    allowed = _within(places, folder) or list(places)
-
-    def worth(place: Place) -> tuple[bool, float, bool, bool]:
-        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or _is_there(place)
-        return there, float(odds), place.text is not None, place.document is not None
-
-    best = max(allowed, key=worth)  # the first of equals
-    if best.file is None:
-        files = [place.file for place in allowed if place.file is not None]
-        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
-    return best
-
-
-def _is_there(place: Place) -> bool:
-    return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
 
 
 def _result(found: Near, place: Place, score: float, match: Match | None, known: dict[str, float]) -> Result:
@@ -327,17 +288,11 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         similarity=found.similarity,
         match=match,
         relations=known,
-        date=found.date,
+        date=found.item.date if found.item.taken else None,
         document=place.document,
         caption=place.caption,
         alt=place.alt,
         sentences=place.sentences,
         file=place.file,
-        places=_different(found.places),
+        places=different_places(found.item.places),
     )
-
-
-def _different(places: Sequence[Place]) -> int:
-    """How many places there are; a file, and a document that shows that very file, are one."""
-    shown = {place.file for place in places if place.document is not None and place.file is not None}
-    return sum(place.document is not None or place.file not in shown for place in places)

@@ -87,9 +87,10 @@ def write_search_page(
 def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
     found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
+    kept = library.items(results[number].digest for number in range(len(results)) if found[number].uri is None)
     for number, result in enumerate(results):
-        if found[number].uri is None and (kept := library.thumbnail(result.digest)) is not None:
-            found[number] = Embedded(kept)
+        if (item := kept.get(result.digest)) is not None and item.thumbnail is not None:
+            found[number] = Embedded(item.thumbnail)
     return [found[number] for number in range(len(results))]
 
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
-from iconotext.library.items import Item, Place, places_from
-from iconotext.library.rows import TOLD, Near, item_of, near_of, rows_of, schema, table_of
+from iconotext.library.items import Item, Near, Place, places_from
+from iconotext.library.rows import SHOWN, items_of, schema, table_of
 from iconotext.library.settings import (
     FORMAT,
     SETTINGS,
@@ -96,16 +96,18 @@ class Library:
         found: dict[str, Item] = {}
         for start in range(0, len(wanted), 1000):
             some = wanted[start : start + 1000]
-            query = self.table.search().where(one_of("digest", some)).limit(len(some))
-            found |= {row["digest"]: item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)}
+            found |= {item.digest: item for item in self._where(one_of("digest", some), len(some))}
         return found
 
     def some(self, n: int) -> list[Item]:
         """All pictures of a library of not many more than n, else about n of them: names begin at random."""
         share = n / max(n, self.count())
-        where = "true" if share == 1 else f"digest < '{int(share * 16**8):08x}'"
-        query = self.table.search().where(where).limit(2 * n)
-        return [item_of(row) for row in rows_of(self._attempt(query.to_arrow), self.settings.dim)]
+        return self._where("true" if share == 1 else f"digest < '{int(share * 16**8):08x}'", 2 * n)
+
+    def _where(self, condition: str, limit: int) -> list[Item]:
+        """The pictures that satisfy a condition in SQL, at most so many."""
+        query = self.table.search().where(condition).limit(limit)
+        return items_of(self._attempt(query.to_arrow), self.settings.dim)
 
     def insert(self, items: Sequence[Item]) -> None:
         """Store pictures that the library does not have."""
@@ -176,7 +178,6 @@ class Library:
         where: str | None = None,
         exact: bool = False,
         index: IndexSettings | None = None,
-        more: Sequence[str] = (),
     ) -> list[Near]:
         """The n pictures nearest to a vector, best first; of two equally near the one whose name sorts first.
 
@@ -187,10 +188,9 @@ class Library:
             exact: Compare with every picture, even where there is an index.
             index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
                 more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
-            more: What else comes along: ``vector``, ``said``.
         """
         query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
-        query = query.select([*TOLD, "_distance", *more])
+        query = query.select([*SHOWN, "_distance"])
         if where:
             query = query.where(where, prefilter=True)
         index = None if exact else index or self.settings.index
@@ -208,20 +208,11 @@ class Library:
                 break
             asked *= 2  # LanceDB takes any of those that are equally near: see them all, and choose by name
         if index is not None and len(rows) < n:
-            return self.nearest(vector, n, where=where, exact=True, more=more)
+            return self.nearest(vector, n, where=where, exact=True)
         # Of unit vectors, the squared distance is 2 - 2 cos.
-        near = [
-            near_of(row, 1 - row["_distance"] / 2, self.settings.relation_model)
-            for row in rows_of(rows, self.settings.dim)
-        ]
-        return sorted(near, key=lambda found: (-found.similarity, found.digest))[:n]
-
-    def near(self, digests: Iterable[str], vector: FloatMatrix) -> list[Near]:
-        """The pictures of these names with all that is known of them, beside a vector (dim,) of length 1."""
-        wanted = sorted(digests)
-        query = self.table.search().where(one_of("digest", wanted)).select([*TOLD, "vector", "said"])
-        rows = rows_of(self._attempt(query.limit(len(wanted)).to_arrow), self.settings.dim) if wanted else []
-        return [near_of(row, float(row["vector"][0] @ vector), self.settings.relation_model) for row in rows]
+        found = items_of(rows.drop_columns(["_distance"]), self.settings.dim)
+        near = [Near(item, 1 - distance / 2) for item, distance in zip(found, distances, strict=True)]
+        return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
 
     def matching(self, words: str, n: int, *, where: str | None = None) -> dict[str, float]:
         """The n pictures whose words match best: names, and BM25.
@@ -244,13 +235,6 @@ class Library:
         batches = iter(self._attempt(lambda: query.to_batches(4096)))
         while (batch := self._attempt(lambda: next(batches, None))) is not None:
             yield batch
-
-    def thumbnail(self, digest: str) -> str | None:
-        """The small picture that is kept for one without a file of its own."""
-        rows = self._attempt(
-            lambda: self.table.search().where(one_of("digest", [digest])).select(["thumbnail"]).limit(1).to_arrow()
-        )
-        return rows["thumbnail"][0].as_py() if len(rows) else None
 
     def _attempt(self, work: Callable[[], T]) -> T:
         """Do something with LanceDB, whose errors are of many kinds and often a page long."""

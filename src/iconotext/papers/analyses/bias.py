@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
 from iconotext.evaluate.significance import permutation_p
 from iconotext.papers.analyses.distances import Distances, image_vectors, negative_distances, some_linked
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
 from iconotext.papers.analyses.settings import BiasSettings
 from iconotext.papers.render import Grid
 

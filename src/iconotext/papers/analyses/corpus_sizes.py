@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.corpus.histogram import bins
 from iconotext.errors import SettingError
-from iconotext.evaluate.drawing import BLUE, ORANGE, check_figure, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.drawing import BLUE, ORANGE, check_figure, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
-from iconotext.evaluate.seeds import resampled_seeds
+from iconotext.papers.analyses.seeds import resampled_seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

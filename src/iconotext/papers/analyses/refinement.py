@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iconotext.errors import SettingError
-from iconotext.evaluate.refinement_tuning import STRENGTHS, THRESHOLDS, Tuning, tune_refinement
 from iconotext.evaluate.retrieval_scores import pair_probabilities, similarities
+from iconotext.papers.analyses.refinement_tuning import STRENGTHS, THRESHOLDS, Tuning, tune_refinement
 from iconotext.papers.analyses.settings import RefinementSettings
 from iconotext.papers.render import Bold, Grid, Note, Section
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from iconotext.embed.coherence import Coherence
     from iconotext.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
-    from iconotext.evaluate.refinement_tuning import Setting
+    from iconotext.papers.analyses.refinement_tuning import Setting
 
 
 def coherence_of(model: str, encoder: Encoder) -> Coherence:

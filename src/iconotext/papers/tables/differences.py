@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS
-from iconotext.evaluate.seeds import differences, spread_over_seeds
+from iconotext.papers.analyses.seeds import differences, spread_over_seeds
 from iconotext.papers.render import Grid, difference, percent
 
 if TYPE_CHECKING:
     from iconotext.evaluate.results import Evaluation
-    from iconotext.evaluate.seeds import Difference
+    from iconotext.papers.analyses.seeds import Difference
 
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""

@@ -13,7 +13,7 @@ from iconotext.embed.folder import METRICS, load_model
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
-from iconotext.evaluate.seeds import over_seeds
+from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.render import Drawing, Section
 from iconotext.papers.tables.bias import bias_sections
 from iconotext.papers.tables.comparison import Comparison, Report

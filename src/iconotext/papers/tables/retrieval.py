@@ -61,10 +61,10 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
 
     from iconotext.embed.folder import load_model
     from iconotext.evaluate.average_precision import relation_precisions
-    from iconotext.evaluate.refinement_tuning import tune_refinement, write_tuning
     from iconotext.evaluate.retrieval import POOL, of_relations, rank_pools
     from iconotext.evaluate.retrieval_scores import own_probabilities, pair_probabilities, refined, similarities
     from iconotext.library.refinement import Refinement
+    from iconotext.papers.analyses.refinement_tuning import tune_refinement, write_tuning
     from iconotext.train.pair_scores import split_pairs, told_by
 
     stored, cpu = load_model(model), torch.device("cpu")

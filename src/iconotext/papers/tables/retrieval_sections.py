@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
-from iconotext.evaluate.seeds import interval_over_seeds
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
+from iconotext.papers.analyses.seeds import interval_over_seeds
 from iconotext.papers.published import published_cells
 from iconotext.papers.render import Drawing, Grid, Section, difference, percent, points
 from iconotext.plain_text import counted

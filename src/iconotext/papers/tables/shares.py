@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.drawing import BLUE, write_figure
 from iconotext.evaluate.results import LABELS
-from iconotext.evaluate.seeds import differences, over_seeds
+from iconotext.papers.analyses.drawing import BLUE, write_figure
+from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
 from iconotext.papers.render import Drawing, Grid, Section
 from iconotext.papers.tables.differences import SHOWN, BySeed

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
-from iconotext.evaluate.refinement_tuning import (
+from iconotext.evaluate.retrieval import rank_pools, retrieval
+from iconotext.library.refinement import SETTINGS_FILE, read_refinement, refine
+from iconotext.papers.analyses.refinement_tuning import (
     FIGURE_FILE,
-    SETTINGS_FILE,
     tune_refinement,
     write_tuning,
 )
-from iconotext.evaluate.retrieval import rank_pools, retrieval
-from iconotext.library.refinement import read_refinement, refine
 
 
 def made(seed=0, n=60, helpful=True):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.evaluate.drawing import BLUE, ORANGE, write_figure
 from iconotext.evaluate.retrieval import (
     DRAWS,
     POOL,
@@ -29,8 +28,8 @@ from iconotext.evaluate.retrieval import (
     ranks_of,
     retrieval,
 )
-from iconotext.library.refinement import SETTINGS_FILE as SETTINGS_FILE
-from iconotext.library.refinement import Refinement, confidence, top_difference
+from iconotext.library.refinement import SETTINGS_FILE, Refinement, confidence, top_difference
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
 from iconotext.write import write_text
 
 if TYPE_CHECKING:

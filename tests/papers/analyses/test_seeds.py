@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.evaluate.seeds import differences, over_seeds, resampled_seeds, spread_over_seeds
 from iconotext.evaluate.significance import compare
+from iconotext.papers.analyses.seeds import differences, over_seeds, resampled_seeds, spread_over_seeds
 
 
 def scores(aucs, *, hits=None, names=None):

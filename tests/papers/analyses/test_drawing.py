@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from iconotext.evaluate.drawing import write_figure
+from iconotext.papers.analyses.drawing import write_figure
 
 
 def test_names_in_a_figure_are_text_and_no_formula_and_break_no_file(tmp_path):
