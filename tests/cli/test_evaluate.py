@@ -131,11 +131,13 @@ def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
 
 
 def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
-    monkeypatch.setattr("iconotext.cli.evaluate_table.output_console", lambda: Console(width=80))
+    monkeypatch.setattr("iconotext.cli.grids.output_console", lambda: Console(width=60))
     lines = run("evaluate", "random", corpus).splitlines()
-    assert lines[0].split() == ["Model", "AUC", "p@1", "p@5", "image@1"]
-    assert lines[1].startswith("random ")
-    assert re.fullmatch(r"( *\(\d+\.\d–\d+\.\d\)){4} *", lines[2])
+    tables = [number for number, line in enumerate(lines) if line.startswith("Model ")]
+    assert [name for number in tables for name in lines[number].split()[1:]] == ["AUC", "p@1", "p@5", "image@1"]
+    assert len(tables) == 2
+    for number in tables:
+        assert re.fullmatch(r"random( +\d+\.\d \(\d+\.\d–\d+\.\d\))+ *", lines[number + 1])
 
 
 def test_evidence(corpus):

@@ -8,9 +8,6 @@ from html import escape
 from itertools import groupby
 from operator import itemgetter
 
-from iconotext.report.as_markdown import block_text, inline_text
-from iconotext.report.page import policy_hash
-
 _STYLE = """
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem }
@@ -62,6 +59,8 @@ class Grid:
 
     def markdown(self) -> str:
         """Ends with a line break; nothing in it can act as Markdown of its own."""
+        from iconotext.report.as_markdown import block_text, inline_text
+
         headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
         lines = [f"**{inline_text(self.title)}**", ""] if self.title else []
         lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
@@ -103,6 +102,8 @@ class Drawing:
 
     def markdown(self) -> str:
         """Ends with a line break; nothing in it can act as Markdown of its own."""
+        from iconotext.report.as_markdown import inline_text
+
         return f"![{inline_text(self.caption)}]({self.file})\n"
 
     def html(self) -> str:
@@ -118,6 +119,8 @@ class Note:
 
     def markdown(self) -> str:
         """Ends with a line break; nothing in it can act as Markdown of its own."""
+        from iconotext.report.as_markdown import block_text
+
         return f"{block_text(self.text)}\n"
 
     def html(self) -> str:
@@ -136,6 +139,8 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         title: Of the page.
         parts: HTML, one after the other.
     """
+    from iconotext.report.page import policy_hash
+
     return _PAGE.format(title=escape(title), parts="".join(parts), style=_STYLE, policy=policy_hash(_STYLE))
 
 
