@@ -39,9 +39,9 @@ COMMANDS = {
     "evaluate-split": "evaluate default {in}/linked/corpus.jsonl --split train --compare no-training --json",
     "evaluate-no-training": "evaluate no-training {in}/linked/corpus.jsonl --json --results scores.parquet",
     "evaluate-evidence": "evaluate default {in}/linked/corpus.jsonl --json --evidence picture,caption,layout,reference",
-    "evaluate-random": "evaluate random {in}/linked/corpus.jsonl --json --set seed=3",
+    "evaluate-random": "evaluate random {in}/linked/corpus.jsonl --json --seed 3",
     "evaluate-object-detection": (
-        "evaluate object-detection {in}/linked/corpus.jsonl --json --set word_vectors={in}/linked/words.txt"
+        "evaluate object-detection {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt"
     ),
     "link-json": "link {in}/articles --to json --output links.json",
     "link-explain": "link {in}/articles/0.md {in}/articles/page.html --explain --to json --output links.json",
@@ -70,7 +70,7 @@ COMMANDS = {
         evaluate model {in}/linked/corpus.jsonl --json --results scores.parquet
         evaluate no-training {in}/linked/corpus.jsonl --json --results other.parquet
         analyze correlation scores.parquet other.parquet --json
-        analyze difficulty scores.parquet {in}/linked/corpus.jsonl --json --set word_vectors={in}/linked/words.txt
+        analyze difficulty scores.parquet {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt
         analyze examples model {in}/linked/corpus.jsonl --output examples.html
         analyze bias {in}/linked/corpus.jsonl --json
     """,
@@ -140,7 +140,7 @@ COMMANDS = {
         reproduce li2021/3 -c {in}/things/corpus.jsonl --only without-both --only cross --jobs 1 --json --seeds 2 \
             --set features.image=features.npy --set dim=8 --set training.epochs=1 --set training.batch=12 \
             --set training.warmup_steps=1 --set text.heads=2 --set text.layers=1 --set *:image.kind=projection \
-            --set *:image.layers=3 --set *:image.concepts=true --output out
+            --output out
     """,
     "reproduce-bias": """
         reproduce li2021/bias -c {in}/linked/corpus.jsonl --jobs 1 --json --output out --set dim=8 \
@@ -159,7 +159,12 @@ COMMANDS = {
 
 # Trees that have no src/iconotext/papers are older than that folder; there, options read differently: new and old.
 OLD_OPTIONS = {
-    "--evidence picture,caption --k 3": "--evidence picture,caption --set k=3",
+    " --k ": " --set k=",
+    " --word-vectors ": " --set word_vectors=",
+    "random {in}/linked/corpus.jsonl --json --seed ": "random {in}/linked/corpus.jsonl --json --set seed=",
+    " --set *:image.kind=projection ": (
+        " --set *:image.kind=projection --set *:image.layers=3 --set *:image.concepts=true "
+    ),
 }
 
 # Fields that have another name in the new tree, at any depth of any JSON.
@@ -167,6 +172,8 @@ RENAMED: dict[str, str] = {}
 
 # Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why.
 LISTED: dict[str, str] = {
+    "reproduce-*: notes: only in the new tree (*": "results.json of each table has its notes",
+    "reproduce-*: 1: notes: only in the new tree (*": "results.json of each table has its notes",
     "*/recipe.toml: text: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
     "*/recipe.toml: image: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
 }
