@@ -51,6 +51,7 @@ def calls(path):
             yield ast.unparse(node.func), node
 
 
+@pytest.mark.slow
 def test_every_call_that_loads_says_that_it_runs_nothing():
     wrong, seen = [], set()
     for path in sorted(SOURCE.rglob("*.py")):
@@ -289,6 +290,7 @@ def watched(monkeypatch):
     assert not {"this", "evil"} & set(sys.modules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vit", "clip", "bert"])
 @pytest.mark.parametrize("attack", HOSTILE, ids=lambda attack: attack.__name__)
 @pytest.mark.filterwarnings("ignore")  # of libraries, about what they find

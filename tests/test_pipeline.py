@@ -46,6 +46,7 @@ def bare(photos: Path) -> Document:
     return Document("bare", tuple(Sentence(text) for text in TEXTS), images)
 
 
+@pytest.mark.slow
 def test_pictures_alone_find_their_sentences(linker, photos):
     linked = linker.link(bare(photos))
     assert {(link.image, link.sentence) for link in linked.links} == {(0, 0), (1, 1), (2, 2)}
@@ -59,6 +60,7 @@ def test_same_input_same_output(linker, photos):
     np.testing.assert_array_equal(one.similarity, two.similarity)
 
 
+@pytest.mark.slow
 def test_cached_features_give_the_same_links(photos):
     cached = [Linker.load(settings=LinkSettings()).link(bare(photos)) for _ in range(2)]
     assert cached[0].links == cached[1].links
@@ -142,6 +144,7 @@ def test_the_shipped_recipe_made_the_default_model():
     assert recipe.linking.bridge > 0
 
 
+@pytest.mark.slow
 def test_other_backbones_mean_the_bridge_and_the_result_says_so(linker, photos):
     untrained = Linker.load("no-training", LinkSettings(cache=False, select="best"))
     named = Linker.load(settings=LinkSettings(cache=False, select="best", image="efficientnet-lite0"))
@@ -205,6 +208,7 @@ def taken(weights, share, rng):
     return rows
 
 
+@pytest.mark.slow
 def test_without_what_carries_a_link_less_is_left_than_without_anything_else(linker, captioned, explained):
     encoded, captions = linker.encoder.read(captioned), list(CAPTIONS.values())
     images, sentences = encoded.images(), encoded.sentences(captions)
@@ -239,6 +243,7 @@ def test_words_and_regions_of_an_explanation(explained):
         assert link.explanation.regions[0][:4] == pytest.approx((0, 0, 1 / 6, 1 / 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["default", "no-training"])
 def test_explanations_explain_the_matrix_of_the_links(model, captioned):
     linker = Linker.load(model, LinkSettings(cache=False, evidence=("picture",), min_confidence=0))
@@ -247,6 +252,7 @@ def test_explanations_explain_the_matrix_of_the_links(model, captioned):
     np.testing.assert_allclose(product, linker.link(captioned).similarity, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_document_stays_as_it_is(linker, captioned, explained):
     """Explaining some links of a document gives what explaining all of them does."""
     some = LinkedDocument(captioned, explained.links[3:5], explained.similarity, "default")
@@ -255,6 +261,7 @@ def test_the_rest_of_the_document_stays_as_it_is(linker, captioned, explained):
             np.testing.assert_allclose(getattr(one.explanation, side), getattr(two.explanation, side), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_linking_explains_where_that_is_set_and_keeps_all_else(photos):
     plain = Linker.load(settings=LinkSettings(cache=False, select="best"))
     explaining = Linker.load(settings=LinkSettings(cache=False, select="best", explain=True))
@@ -266,6 +273,7 @@ def test_linking_explains_where_that_is_set_and_keeps_all_else(photos):
     assert explaining.link(Document("empty", (), ())).links == ()
 
 
+@pytest.mark.slow
 def test_what_was_only_tried_does_not_go_into_the_cache(photos, monkeypatch):
     from iconotext.features import FeatureCache
 
@@ -301,6 +309,7 @@ def test_a_picture_that_went_away_is_told(linker, photos, tmp_path):
         linker.explain(linked)
 
 
+@pytest.mark.slow
 def test_a_link_of_a_picture_that_nobody_saw_has_no_explanation(linker, photos):
     """Its caption made the link; there is no picture evidence to explain."""
     images = (Image("cat.png", photos / "IMG_2.png"), Image("cup.png", None, caption="A cup of espresso on the table."))

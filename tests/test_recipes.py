@@ -123,6 +123,7 @@ def test_a_recipe_loads_and_resolves(name):
     assert recipe.name == stem, "so that a model's name says which recipe it has"
 
 
+@pytest.mark.training
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs_two_steps(name, corpus, pairs, models, tmp_path, monkeypatch):
     torch.set_num_threads(1)

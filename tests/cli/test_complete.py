@@ -82,6 +82,7 @@ def in_shell(shell: str, home: Path, command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "file"),
     [
@@ -97,6 +98,7 @@ def test_installed_for_the_shell_that_asks(home, shell, file):
     assert (home / file).read_text().strip() == shown.strip()
 
 
+@pytest.mark.slow
 def test_bash_asks_and_is_answered(home):
     asked = """
         eval "$(iconotext --show-completion)"
@@ -107,6 +109,7 @@ def test_bash_asks_and_is_answered(home):
     assert in_shell("bash", home, asked).split() == ["json", "jsonl"]
 
 
+@pytest.mark.slow
 def test_fish_asks_and_is_answered(home):
     asked = "iconotext --show-completion | source; complete --do-complete 'iconotext link --to j'"
     assert in_shell("fish", home, asked).split() == ["json", "jsonl"]

@@ -42,6 +42,7 @@ def test_every_data_set_has_a_builder():
     assert papers | {"captions", "folder", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(BUILDERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in BUILDERS)])
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
@@ -71,6 +72,7 @@ def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
     assert (found["documents"], found["format"]) == (25, "jsonl")
 
 
+@pytest.mark.slow
 def test_check_finds_the_same_with_any_number_of_processes(tmp_path):
     rows = [{"id": f"{i % 7}", "sentences": ["A." * 9000], "images": [f"gone/{i % 5}.png"]} for i in range(900)]
     (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, rows)))

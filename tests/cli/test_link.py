@@ -35,6 +35,7 @@ def article(tmp_path, picture) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_pages_and_table(article, tmp_path):
     output = run("link", article, "--output", tmp_path / "pages")
     assert (tmp_path / "pages" / "article.html").stat().st_size > 1000
@@ -43,6 +44,7 @@ def test_pages_and_table(article, tmp_path):
     assert (tmp_path / "one.html").is_file()
 
 
+@pytest.mark.slow
 def test_json_has_the_format_of_the_documentation(article):
     (linked,) = json.loads(run("link", article, "--to", "json"))
     assert linked["id"] == "article"
@@ -65,6 +67,7 @@ def test_json_has_the_format_of_the_documentation(article):
     assert best[0]["evidence"]["reference"] > 0
 
 
+@pytest.mark.slow
 def test_evidence_can_be_switched_off(article):
     (linked,) = json.loads(run("link", article, "--to", "json", "--evidence", "picture", "--min-confidence", 0))
     assert {kind for link in linked["links"] for kind in link["evidence"]} == {"picture"}
@@ -74,6 +77,7 @@ def test_evidence_can_be_switched_off(article):
     assert len(linked["links"]) <= 2
 
 
+@pytest.mark.slow
 def test_explain_says_what_carries_each_link(article, tmp_path):
     (linked,) = json.loads(run("link", article, "--to", "json", "--explain"))
     assert linked["links"]

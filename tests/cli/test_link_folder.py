@@ -360,6 +360,7 @@ def many(tmp_path_factory):
     return docs
 
 
+@pytest.mark.kill
 def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "out"
     run("link", many, "-o", whole)
@@ -380,6 +381,7 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
         assert not list(folder.glob("*.tmp"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
 def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     big, out = tmp_path / "docs", tmp_path / "out"
@@ -407,6 +409,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     assert len(pages(out)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
 def test_full_standard_output_is_one_line(docs):
     with Path("/dev/full").open("w") as full:

@@ -69,6 +69,7 @@ def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path, monkeypatch
         list(read_corpus(tmp_path / name))
 
 
+@pytest.mark.slow
 def test_an_archive_whose_content_is_damaged(tmp_path):
     path = tmp_path / "c.jsonl.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -116,6 +117,7 @@ def test_archives(tmp_path):
         read_corpus(tmp_path / "bad.jsonl.zip")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(values=st.lists(JSON, max_size=3))
 def test_no_json_breaks_the_reader(values, tmp_path_factory):
@@ -258,6 +260,7 @@ def test_all_problems_are_found_and_good_rows_pass(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     value=st.dictionaries(st.text(max_size=3), st.lists(JSON, max_size=3), max_size=3),

@@ -112,6 +112,7 @@ def rows_of(path, i):
     return FeatureCache(path).get(keys, backbone="b", kind="k")
 
 
+@pytest.mark.slow
 def test_two_processes_write_at_once(path):
     writers = [start_writer(path, offset, 40) for offset in (0, 1000)]
     for writer in writers:

@@ -331,6 +331,7 @@ def test_random_bytes_give_a_picture_or_a_picture_error(head, tail):
     assert decoded_or_refused(head + tail)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(kind=st.sampled_from(RASTER), place=st.integers(0, 10_000), value=st.integers(0, 255))
 def test_one_changed_byte_gives_a_picture_or_a_picture_error(kind, place, value):

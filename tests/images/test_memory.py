@@ -38,6 +38,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_nine_megapixels_take_a_few_bytes_a_pixel(tmp_path):
     side = 3000  # 9 million pixels of 4 bytes are 34 MiB

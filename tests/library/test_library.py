@@ -54,6 +54,7 @@ def files(lib: Path) -> list[str]:
     return sorted(path.name for path in lib.iterdir())
 
 
+@pytest.mark.slow
 def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     report = update(lib, photos)
     assert (report.added, report.encoded, report.left_out, report.failures) == (3, 3, [], [])
@@ -392,6 +393,7 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
     assert default_pooled(encoder).name == default_pooled(encoder, FeatureCache()).name
 
 
+@pytest.mark.slow
 def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib, monkeypatch):
     for module in ("index", "update"):
         monkeypatch.setattr(f"iconotext.library.{module}.ABOVE", 300)

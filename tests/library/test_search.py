@@ -303,6 +303,7 @@ def test_json_has_the_fields_of_the_documentation(stories):
     assert list(told["relations"]) == list(RELATIONS)
 
 
+@pytest.mark.slow
 def test_a_query_in_another_language_is_no_witness(tmp_path, lib):
     update(lib, paint(tmp_path / "photos" / "a.png", "green"), relations=Relations())
     encoder = Colours().encoder()

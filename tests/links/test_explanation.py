@@ -122,6 +122,7 @@ def test_an_image_that_nobody_can_look_at_has_no_regions():
     assert explain_links([], ["dog"], {}, summed, lambda _: None) == []
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_many_links_are_explained_as_each_alone(data):
     texts = data.draw(

@@ -78,6 +78,7 @@ def test_links_are_sorted_sure_enough_and_of_good_images(d: Any, select: Any, le
         assert link.score == pytest.approx(float(linked.similarity[link.sentence, link.image]))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(documents(), st.randoms(use_true_random=False))
 def test_permuting_images_permutes_results(d: Any, random: Any) -> None:

@@ -56,6 +56,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_documents_that_took_minutes(tmp_path):
     for name, body in PAGES.items():
         (tmp_path / f"{name}.html").write_text(f"<html lang='en'><body>{body}</body></html>", encoding="utf-8")
@@ -175,6 +176,7 @@ ALIASES = "a0: &a0 {x: 1}\n" + "".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "title"),
     [
@@ -207,6 +209,7 @@ def test_front_matter_of_a_megabyte_is_refused(tmp_path):
         read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["hex", "zlib", "idna", "punycode", "undefined", "unicode_escape", "rot13", "no-such", "utf-7"]
 )

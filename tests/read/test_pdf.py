@@ -238,6 +238,7 @@ def test_a_form_that_draws_itself(tmp_path):
     assert texts(reading(tmp_path, form_that_draws(b"/Fm Do"))) == ["There is text on this page."]
 
 
+@pytest.mark.slow
 def test_a_form_that_draws_itself_twice_cannot_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(import_module("iconotext.read"), "MAX_SECONDS", 1.5)
     with pytest.raises(HostileDocumentError, match="GiB"):

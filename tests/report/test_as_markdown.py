@@ -75,6 +75,7 @@ def plain(text: str) -> str:
     return " ".join(readable(text).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("renderer", RENDERERS)
 @settings(deadline=None)
 @example(title="C #", said=[("C #", "heading")], about=("a.png", "C #", "C #", "C #"))

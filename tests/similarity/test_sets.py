@@ -87,6 +87,7 @@ def test_top_k_is_the_loop_over_pairs(batch: Any, k: Any) -> None:
     torch.testing.assert_close(set_similarities(*batch, kind="top-k", k=k), expected)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(batches(most=4), st.sampled_from(["min", "half", 1, 2, 3, 50]), st.sampled_from(["at-most", "exactly"]))
 def test_assignment_is_the_best_of_all_matchings(batch: Any, k: Any, links: Any) -> None:

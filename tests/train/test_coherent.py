@@ -99,6 +99,7 @@ def test_the_loss_of_a_batch_is_the_hinge_of_equation_1_and_the_weighted_cross_e
         assert float(losses[i]) == pytest.approx(hinges + 0.25 * entropy, abs=1e-4)
 
 
+@pytest.mark.training
 def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp_path):
     stored = load_model(trained)
     assert stored.relations == ["Visible", "Action", "Story", "Meta"]
@@ -212,6 +213,7 @@ def test_settings_that_contradict_each_other_are_refused(setting, said):
         recipe("cmcm-c", setting)
 
 
+@pytest.mark.training
 def test_the_module_learns_beside_other_encoders_too(corpus, tmp_path):
     own = load_recipe("coherence", ["init=none", "features.text=minilm", "features.image=features.npy", "dim=16",
         "text.kind=projection", "text.hidden=0", "training.epochs=2", "training.warmup=0", "training.batch=16"])  # fmt: skip
@@ -296,6 +298,7 @@ def same(first, second) -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.kill
 def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norms_included(corpus, trained, tmp_path,
                                                                                           monkeypatch):  # fmt: skip
     real, steps = step_module.training_step, []
@@ -318,6 +321,7 @@ def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norm
     assert "text.norm.running_var" in weights(trained)
 
 
+@pytest.mark.training
 def test_two_processes_and_bf16_train_it_too(corpus, tmp_path):
     for name, more in {"two": "training.devices=2", "half": "training.precision=bf16"}.items():
         train(recipe("cmcm", "training.epochs=2", more), [corpus], tmp_path / name)

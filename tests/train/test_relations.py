@@ -136,6 +136,7 @@ def test_a_shift_is_a_number_whatever_the_answers():
         assert np.isfinite([slope, shift]).all()
 
 
+@pytest.mark.training
 def test_training_twice_gives_the_same_model_that_has_learned(tmp_path):
     recipe = load_relation_recipe("relations", [*SMALL, "relations.epochs=30"])
     corpus = labelled(tmp_path)
@@ -197,6 +198,7 @@ def test_files_of_which_nothing_says_what_they_are_are_left_alone(tmp_path, name
         train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], tmp_path / "m")
 
 
+@pytest.mark.training
 def test_training_that_was_not_finished_is_done_anew(tmp_path, monkeypatch):
     recipe, corpus, model = load_relation_recipe("relations", SMALL), labelled(tmp_path), tmp_path / "m"
     train_relations(recipe, [corpus], model)
@@ -279,6 +281,7 @@ def test_a_silent_relation_that_does_not_exist_is_told(tmp_path):
         train_relations(recipe, [labelled(tmp_path)], tmp_path / "m")
 
 
+@pytest.mark.training
 def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
     for number in range(12):
         picture(f"{number}.png", seed=number % 2, size=(40, 40))
@@ -293,6 +296,7 @@ def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
     assert load_relation_model(tmp_path / "m").image_offsets(np.ones((1, 1280), np.float32)).any()
 
 
+@pytest.mark.training
 def test_pictures_with_texts_are_learned_from_where_labels_lack(tmp_path, picture):
     rows = []
     for number in range(60):

@@ -109,6 +109,7 @@ def test_a_finished_model_is_left_alone_and_another_recipe_refused(corpus, train
         train(small_recipe(seed=2, training={"epochs": 4}), [corpus], tmp_path / "model")
 
 
+@pytest.mark.training
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_loss_falls_and_links_are_found(large, tmp_path, monkeypatch, similarity, objective):
@@ -210,6 +211,7 @@ KILLED = """
 """
 
 
+@pytest.mark.kill
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="needs fork and SIGKILL")
 def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
     recipe = small_recipe(training={"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4}, objective={"b": 6})
@@ -254,6 +256,7 @@ def test_a_changed_corpus_and_a_damaged_checkpoint_are_told(tmp_path):
         train(small_recipe(), [corpus], tmp_path / "model")
 
 
+@pytest.mark.training
 def test_one_process_at_a_time(corpus, tmp_path):
     code = "import sys; from pathlib import Path; from iconotext.train.lock import locked\n"
     code += "with locked(Path(sys.argv[1]), wait=0, what='trains'): print('held', flush=True); sys.stdin.read()"
@@ -401,6 +404,7 @@ def test_best_epochs_are_averaged():
     assert progress.best_weights()["w"] == 1
 
 
+@pytest.mark.training
 def test_bf16_trains_as_well(large, tmp_path, capfd):
     recipe = small_recipe(
         dim=32, training={"precision": "bf16", "epochs": 10, "batch": 16}, objective={"mean_epochs": 2}
@@ -411,6 +415,7 @@ def test_bf16_trains_as_well(large, tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.training
 def test_two_processes_train_one_model(corpus, trained, tmp_path, capfd):
     class Watcher:
         def __init__(self):
@@ -475,6 +480,7 @@ def test_validation_has_the_hardest_negatives_from_the_start(corpus, trained):
     assert validate(stored.model, prepared, mean, CPU) == validate(stored.model, prepared, stored.recipe, CPU)
 
 
+@pytest.mark.training
 def test_no_known_links_no_auc(tmp_path):
     corpus = write_synthetic(tmp_path / "corpus", 20, links=False)
     for kind in ("dense", "single-pair"):
@@ -493,6 +499,7 @@ def test_tensorboard_has_the_rows_of_the_log(trained):
     assert [e.value for e in events.Scalars("train_loss")] == pytest.approx([float(r["train_loss"]) for r in rows])
 
 
+@pytest.mark.training
 def test_nothing_heavy_is_imported_before_the_first_step(trained, corpus, tmp_path):
     code = """
         import sys, time

@@ -93,6 +93,7 @@ def test_a_count_fits_as_far_as_the_published_one_goes(found, published, roundin
     assert Count("things", found, published, rounding).fits is fits
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_files(tmp_path, source):
     for workers in (1, 2):
         build_corpus("numbers", numbers, tmp_path / f"{workers}/c.jsonl", sources=[source], workers=workers)
@@ -397,6 +398,7 @@ def test_a_source_whose_name_is_not_utf8_is_reported(tmp_path):
     assert json.loads((tmp_path / "c.report.json").read_text())["sources"] == [str(tmp_path / "caf?")]
 
 
+@pytest.mark.slow
 def test_the_results_of_a_step_can_be_had_again(tmp_path, source):
     def rows(build):
         first = list(build.mapped("numbers", range(100), doubled))

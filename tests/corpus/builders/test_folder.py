@@ -236,6 +236,7 @@ def test_small_corpora_have_two_documents_to_validate_on_where_two_are_left_to_t
         assert sum(found.values()) <= max(count - 1, sum(wanted.counts(count).values()))
 
 
+@pytest.mark.slow
 def test_documents_that_share_a_picture_stay_together_and_a_seed_decides(tmp_path, picture):
     for i in range(20):
         picture(f"docs/{i}.png", seed=i)

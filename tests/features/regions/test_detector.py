@@ -138,6 +138,7 @@ def expected(folder, name, file, sure):
     return [one for i, one in enumerate(found[: detector.AT_MOST]) if i == 0 or one[3] >= sure]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_regions_are_what_the_queries_of_the_model_find(detectors, noise, monkeypatch, name):
     folder, files = detectors(name), [noise(0), b"no picture", noise(1, 200, 90), noise(2, 33, 60), noise(3)]

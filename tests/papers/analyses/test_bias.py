@@ -187,6 +187,7 @@ def test_for_json():
     assert len(found["edges"]) == len(found["histogram"]["training"]) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
 def test_drawn(tmp_path, suffix):
     found = measure(of([3, 4, 5, 5], [1, 2, 4.5]), resamplings=100)

@@ -529,6 +529,7 @@ def test_the_pool_draws_uniformly(tmp_path):
     assert all(abs(number - 1000) < 5 * 26 for number in seen.values())  # 26 is the standard deviation
 
 
+@pytest.mark.slow
 def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
     source = many(tmp_path / "VIST", albums=10)
     for workers in (1, 2):
@@ -564,6 +565,7 @@ build_corpus("story", rows, output, sources=[source], workers=1, watcher=killing
 """
 
 
+@pytest.mark.kill
 def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
     source, output = many(tmp_path / "VIST", albums=10), tmp_path / "dii.jsonl"
     (source / "images/10000.jpg").write_bytes(b"no picture")

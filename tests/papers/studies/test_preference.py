@@ -24,6 +24,7 @@ def test_by_hand():
     assert found.pairs == 10
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([-1, 0, 1]), min_size=2, max_size=30))
 @settings(deadline=None)  # the first call imports scipy
 def test_agrees_with_the_paired_t_test_of_both_preferences(scores):

@@ -242,6 +242,7 @@ def judge(path: str, rater: str, answer: str) -> None:
         vote(Path(path), shown.number, rater, answer)
 
 
+@pytest.mark.slow
 def test_processes_that_vote_at_once_lose_nothing_and_add_nothing(tmp_path):
     path = study(tmp_path, 12)
     context = multiprocessing.get_context("spawn")

@@ -351,6 +351,7 @@ def test_processes_train_are_interrupted_and_go_on(corpus, tmp_path):
     assert not list((tmp_path / "logs").iterdir())
 
 
+@pytest.mark.training
 def test_a_model_of_other_settings_is_not_taken_for_ours(corpus, tmp_path, in_process):
     reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])
     recipe = tmp_path / "models/dense/recipe.toml"

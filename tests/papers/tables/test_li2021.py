@@ -273,6 +273,7 @@ def test_killed_in_a_seed_it_goes_on_there(corpus, tmp_path, in_process):
         assert one["auc"] == other["auc"]
 
 
+@pytest.mark.training
 def test_seeds_of_other_documents_are_not_averaged(corpus, tmp_path, in_process):
     call = {"overrides": SMALL_HESSEL, "only": ["dense"]}
     reproduce("2", corpus, tmp_path, watch=Seen(), seeds=2, **call)
@@ -310,6 +311,7 @@ def test_the_growing_share_of_labels(corpus, tmp_path, in_process):
     assert "seed = 1" in recipe
 
 
+@pytest.mark.training
 def test_a_share_alone_and_no_published_figures(corpus, tmp_path, in_process):
     done = again("li2021/5", corpus, tmp_path, only=["supervised-20"])
     assert done.results["overtaking"] == {}
@@ -403,6 +405,7 @@ def test_bias(tmp_path, in_process, monkeypatch):
     assert alone.results["bias"] == bias
 
 
+@pytest.mark.training
 def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch):
     corpus = write_synthetic(tmp_path / "c", 20)
     monkeypatch.setattr(bias, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32))
@@ -419,6 +422,7 @@ def test_object_detection_stands_in_table_2(corpus, tmp_path, in_process):
     assert "82.9" in (tmp_path / "table.md").read_text()
 
 
+@pytest.mark.training
 def test_the_ablation_says_which_data_set_it_is_of(corpus, tmp_path, in_process):
     done = again("li2021/3", corpus, tmp_path, only=["gru-cnn", "transformer"])
     text = (tmp_path / "table.md").read_text()
