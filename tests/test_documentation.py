@@ -37,11 +37,6 @@ def test_they_are_found():
     assert len(SHOWN) > 60
 
 
-def test_the_list_of_decisions_has_all():
-    text = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
-    assert [path.name for path in (ROOT / "docs/decisions").glob("*.md") if f"decisions/{path.name}" not in text] == []
-
-
 def test_the_picture_of_the_architecture_has_every_folder():
     drawn = (ROOT / "docs/images/architecture.svg").read_text(encoding="utf-8")
     folders = [path.parent.name for path in (ROOT / "src/iconotext").glob("*/__init__.py")]
