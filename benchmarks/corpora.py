@@ -6,7 +6,7 @@ Made-up input lies under TEMP while it is measured: several GB for a million doc
 documents a minute, and the peak of memory of the program with its workers. Parts:
 
 - captions: ``corpus build captions`` of photographs with five captions, named by addresses.
-- mscoco: ``corpus build mscoco --set verify=false``, annotations in the original layout with empty picture files.
+- mscoco: ``corpus build mscoco --no-verify``, annotations in the original layout with empty picture files.
 - folder: ``corpus build folder`` of Markdown pages of 50 sentences with three pictures; a hundredth of the documents.
 - stats: ``corpus stats`` of the same corpus as the first of ``check``.
 - check: ``corpus check`` of JSON lines whose documents have five of 3,000 small pictures each (``pictures``), and whose
@@ -120,7 +120,7 @@ def measure_mscoco(folder: Path, documents: int) -> Iterator[tuple[str, dict[str
                 entry = {"image_id": i, "id": 5 * i + number, "caption": text}
                 file.write((", " if i or number else "") + json.dumps(entry))
         file.write("]}")
-    yield "unseen", built(folder / "corpus.jsonl", "mscoco", "--source", str(source), "--set", "verify=false")
+    yield "unseen", built(folder / "corpus.jsonl", "mscoco", "--source", str(source), "--no-verify")
 
 
 def measure_folder(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:

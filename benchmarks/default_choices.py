@@ -25,8 +25,7 @@ from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.corpus.builders.captioned.splits import validation_as_test
-from iconotext.corpus.builders.captions import RULES
+from iconotext.corpus.builders.captions import RULES, validation_as_test
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.embed.folder import load_model

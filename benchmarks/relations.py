@@ -29,7 +29,7 @@ from iconotext.embed.word_hashes import hashed_texts
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import FeatureCache
 from iconotext.links.words import file_words
-from iconotext.papers.datasets.labelled.splits import PUBLISHED
+from iconotext.papers.datasets.pair_splits import PUBLISHED
 from iconotext.papers.published import published_cells
 from iconotext.recipe.relations import RelationSettings, load_relation_recipe
 from iconotext.relations import CITE, CLUE

@@ -115,11 +115,11 @@ COMMANDS = {
     "build-story-dii": "corpus build story-dii -s {in}/vist -o dii.jsonl --images {in}/vist/images",
     "build-story-sis": "corpus build story-sis -s {in}/vist -o sis.jsonl --images {in}/vist/images",
     "build-dii-stress": (
-        "corpus build dii-stress -s {in}/vist -o stress.jsonl --images {in}/vist/images --set distractors=4 --seed 1"
+        "corpus build dii-stress -s {in}/vist -o stress.jsonl --images {in}/vist/images --distractors 4 --seed 1"
     ),
-    "build-rqa": "corpus build rqa -s {in}/recipeqa -o rqa.jsonl --images {in}/recipeqa/images --set validation=0.2",
-    "build-diy": "corpus build diy -s {in}/reddit -o diy.jsonl --images {in}/reddit/images --set test=0.3",
-    "build-wiki": "corpus build wiki -s {in}/clef -o wiki.jsonl --set validation=0.2 --set test=0.2",
+    "build-rqa": "corpus build rqa -s {in}/recipeqa -o rqa.jsonl --images {in}/recipeqa/images --validation 0.2",
+    "build-diy": "corpus build diy -s {in}/reddit -o diy.jsonl --images {in}/reddit/images --test 0.3",
+    "build-wiki": "corpus build wiki -s {in}/clef -o wiki.jsonl --validation 0.2 --test 0.2",
     "build-clue": """
         corpus build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
         corpus build clue --source {in}/clue/clue.tsv -o grouped.jsonl --once --group --only-found \
@@ -127,9 +127,9 @@ COMMANDS = {
     """,
     "build-cite": "corpus build cite --source {in}/cite/cite.csv -o cite.jsonl --images {in}/cite/images",
     "build-mmc4": "corpus build mmc4 -s {in}/mmc4 -o mmc4.jsonl --images {in}/mmc4/images",
-    "build-obelics": "corpus build obelics -s {in}/obelics -o obelics.jsonl --set min_images=1",
+    "build-obelics": "corpus build obelics -s {in}/obelics -o obelics.jsonl --min-images 1",
     "build-multi-retrieval": (
-        "corpus build multi-retrieval -s {in}/released -o c.jsonl --images {in}/released/photos --compare mscoco"
+        "corpus build multi-retrieval -s {in}/released -o c.jsonl --images {in}/released/photos --compare MSCOCO"
     ),
     "reproduce-2": """
         reproduce 2 -c {in}/things/corpus.jsonl --only random --only DC --only AP --jobs 1 --json \
@@ -165,6 +165,11 @@ OLD_OPTIONS = {
     " --set *:image.kind=projection ": (
         " --set *:image.kind=projection --set *:image.layers=3 --set *:image.concepts=true "
     ),
+    "--distractors 4": "--set distractors=4",
+    "--images {in}/recipeqa/images --validation 0.2": "--images {in}/recipeqa/images --set validation=0.2",
+    "--images {in}/reddit/images --test 0.3": "--images {in}/reddit/images --set test=0.3",
+    "-o wiki.jsonl --validation 0.2 --test 0.2": "-o wiki.jsonl --set validation=0.2 --set test=0.2",
+    "--min-images 1": "--set min_images=1",
 }
 
 # Fields that have another name in the new tree, at any depth of any JSON.

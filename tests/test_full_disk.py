@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from iconotext.corpus.builders.captions import RULES, CaptionsSettings, captions_rows
-from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.corpus.builders import captions
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
 from iconotext.train import train
@@ -141,22 +141,17 @@ def test_the_last_good_checkpoint_stays_whole(corpus, whole, tmp_path):
     assert files_of(train(recipe(), [corpus], folder)) == whole
 
 
-def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album):  # noqa: F811
-    settings = CaptionsSettings(**RULES["dii"])
+def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album, monkeypatch):  # noqa: F811
+    settings = captions.Settings(source=album, rule="dii")
 
-    def look(files):
-        for start in range(0, len(files), 16):
-            yield np.random.default_rng(start).random((len(files[start : start + 16]), 300), np.float32)
+    def look(build, photos, settings):
+        return np.random.default_rng(0).random((len(photos), 300), np.float32)
+
+    monkeypatch.setattr(captions, "_vectors", look)
 
     def build(name):
         output = tmp_path / name / "c.jsonl"
-        build_corpus(
-            "captions",
-            lambda build: captions_rows(build, source=album, settings=settings, look=look),
-            output,
-            sources=[album],
-            workers=1,
-        )
+        build_corpus("captions", captions.documents, settings, output, workers=1)
         return [(file.name, file.read_bytes()) for file in sorted(output.parent.iterdir())]
 
     expected, stopped = build("whole"), 0

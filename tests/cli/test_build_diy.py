@@ -6,14 +6,10 @@ import json
 
 import numpy as np
 import pytest
-import typer
 from PIL import Image as Pillow
 from typer.testing import CliRunner
 
-from iconotext.cli.build.diy import diy
-
-app = typer.Typer()
-app.command()(diy)
+from iconotext.cli.app import app
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ def source(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["corpus", "build", "diy", *[str(argument) for argument in arguments]])
 
 
 def test_writes_corpus_and_report_and_compares(source, tmp_path):
@@ -73,12 +69,12 @@ def test_writes_corpus_and_report_and_compares(source, tmp_path):
 
 def test_settings_and_errors(source, tmp_path):
     output = tmp_path / "diy.jsonl"
-    assert run("-s", source, "-o", output, "--workers", 1, "--set", "min_score=0").exit_code == 0
+    assert run("-s", source, "-o", output, "--workers", 1, "--min-score", "0").exit_code == 0
     assert len(output.read_text().splitlines()) == 4
     again = run("-s", source, "-o", output, "--workers", 1)
     assert again.exit_code == 1
     assert "--force" in again.output
-    wrong = run("-s", source, "-o", output, "--force", "--set", "first=2013")
+    wrong = run("-s", source, "-o", output, "--force", "--first", "2013")
     assert wrong.exit_code == 1
     assert "first" in wrong.output
     (source / "RS_2013-01.jsonl").unlink()

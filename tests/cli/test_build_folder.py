@@ -63,7 +63,7 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
 
 def test_pictures_inside_documents(tmp_path):
     (tmp_path / "a.epub").write_bytes(book())
-    result = run("--source", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--set", "language=de")
+    result = run("--source", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--language", "de")
     assert result.exit_code == 0, result.output
     said = f"{tmp_path}/c_images has 1 pictures that came inside documents, or from the web: keep it beside the corpus"
     assert f"note: {said}" in result.stderr
@@ -92,7 +92,7 @@ def test_links_on_request(tmp_path, picture):
         (["words.md", "-o", "c.csv"], "c.csv: name a file .jsonl or .parquet"),
         (["words.md", "-o", "folder"], "name a file .jsonl or .parquet"),
         (["empty", "-o", "c.jsonl"], "no documents in empty"),
-        (["words.md", "-o", "c.jsonl", "--set", "colour=red"], "no such setting; there are"),
+        (["words.md", "-o", "c.jsonl", "--colour", "red"], "No such option"),
         (["words.md", "-o", "c.jsonl", "--validation", "1"], "validation"),
         (["words.md", "-o", "c.jsonl", "--validation", "0.6", "--test", "0.5"], "give shares from 0 that leave some"),
     ],
@@ -102,6 +102,6 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path, monkeypatch, a
     (tmp_path / "words.md").write_text("Only words.")
     (tmp_path / "empty").mkdir()
     result = run("--source", *arguments)
-    assert result.exit_code == 1
+    assert result.exit_code in (1, 2)
     assert message in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "words.md"]

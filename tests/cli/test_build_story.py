@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import typer
 from typer.testing import CliRunner
 
 from iconotext import read_corpus
-from iconotext.cli.build.dii_stress import dii_stress
-from iconotext.cli.build.story_dii import story_dii
-from iconotext.cli.build.story_sis import story_sis
+from iconotext.cli.app import app
 from tests.papers.datasets.test_story import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
-
-app = typer.Typer()
-for command in (story_dii, story_sis, dii_stress):
-    app.command()(command)
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [*map(str, arguments)])
+    return CliRunner().invoke(app, ["corpus", "build", *map(str, arguments)])
 
 
 def source(tmp_path):
@@ -44,8 +37,8 @@ def test_each_has_a_command(tmp_path):
     stress = tmp_path / "stress.parquet"
     few = run("dii-stress", *arguments, "-o", stress)
     assert few.exit_code == 1
-    assert "--set distractors=5" in few.stderr
-    result = run("dii-stress", *arguments, "-o", stress, "--set", "distractors=0", "--set", "text=text", "--seed", 3)
+    assert "--distractors 5" in few.stderr
+    result = run("dii-stress", *arguments, "-o", stress, "--distractors", "0", "--text", "text", "--seed", 3)
     assert result.exit_code == 0, result.output
     assert {len(document.sentences) for document in read_corpus(stress)} == {5}
 
@@ -56,11 +49,13 @@ def test_errors_are_one_line(tmp_path):
         (["--source", tmp_path / "gone"], "no such file or folder"),
         (["--source", tmp_path / "images"], "train.description-in-isolation.json is neither in it"),
         (["--source", folder], "has none of the 15 photographs"),
-        (["--source", folder, "--set", "words=1"], "--set words=1: no such setting; there are text, verify"),
-        (["--source", folder, "--set", "text=title"], "text: "),
     ):
         result = run("story-dii", *arguments, "-o", tmp_path / "dii.jsonl")
         assert result.exit_code == 1
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
+    for wrong, message in ((["--words", "1"], "No such option"), (["--text", "title"], "--text")):
+        result = run("story-dii", "--source", folder, *wrong, "-o", tmp_path / "dii.jsonl")
+        assert result.exit_code == 2
+        assert message in result.stderr
     assert not (tmp_path / "dii.jsonl").exists()

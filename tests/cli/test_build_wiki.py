@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from PIL import Image as Pillow
 from typer.testing import CliRunner
 
-from iconotext.cli.build.wiki import wiki
-
-app = typer.Typer()
-app.command()(wiki)
+from iconotext.cli.app import app
 
 
 @pytest.fixture
@@ -32,7 +28,7 @@ def source(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["corpus", "build", "wiki", *[str(argument) for argument in arguments]])
 
 
 def test_writes_corpus_and_report_and_compares(source, tmp_path):
@@ -47,10 +43,10 @@ def test_writes_corpus_and_report_and_compares(source, tmp_path):
 
 def test_settings_and_errors(source, tmp_path):
     output = tmp_path / "wiki.parquet"
-    assert run("-s", source, "-o", output, "--workers", 1, "--set", "max_sentences=10").exit_code == 0
-    wrong = run("-s", source, "-o", output, "--force", "--set", "pictures=3")
-    assert wrong.exit_code == 1
-    assert "min_images" in wrong.output
+    assert run("-s", source, "-o", output, "--workers", 1, "--max-sentences", "10").exit_code == 0
+    wrong = run("-s", source, "-o", output, "--force", "--pictures", "3")
+    assert wrong.exit_code == 2
+    assert "--pictures" in wrong.output
     missing = run("-s", source / "images", "-o", tmp_path / "other.jsonl")
     assert missing.exit_code == 1
     assert "all_metadata.zip" in missing.output

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from iconotext import read_corpus
 from iconotext.cli.app import app
-from iconotext.cli.build import build
+from iconotext.cli.corpus_build import COMMANDS
 from iconotext.features.feature_table import load_feature_table
 
 
@@ -34,16 +34,13 @@ def test_without_a_command_there_is_help(command, shown):
     assert shown in result.output
 
 
-BUILDERS = [command.name or command.callback.__name__.replace("_", "-") for command in build.registered_commands]
-
-
 def test_every_data_set_has_a_builder():
     papers = {"mscoco", "story-dii", "story-sis", "dii-stress", "rqa", "diy", "wiki", "cite", "clue"}
-    assert papers | {"captions", "folder", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(BUILDERS)
+    assert papers | {"captions", "folder", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(COMMANDS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in BUILDERS)])
+@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in COMMANDS)])
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0

@@ -10,7 +10,7 @@ import pytest
 
 import iconotext
 from iconotext.cli.app import app
-from iconotext.cli.output import OPTIONS, SETTINGS, as_typed, complain, output_console, say, say_json
+from iconotext.cli.output import OPTIONS, as_typed, complain, output_console, say, say_json
 from iconotext.plain_text import readable
 
 CLI = Path(iconotext.__file__).parent / "cli"
@@ -67,7 +67,6 @@ def test_every_argument_that_is_called_so_is_an_option():
         return own.union(*map(options, getattr(command, "commands", {}).values()))
 
     assert {f"--{name.replace('_', '-')}" for name in OPTIONS} <= options(get_command(app))
-    assert not set(OPTIONS) & set(SETTINGS)
 
 
 def strings(path: Path) -> list[tuple[int, str]]:

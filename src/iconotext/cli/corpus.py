@@ -39,7 +39,8 @@ COMMANDS = {
         "corpus_stats:stats", "Count documents, sentences, images and links: the columns of Table 1 of Hessel 2019."
     ),
     "build": LazyCommand(
-        "build:build", "Make a corpus out of files, out of photographs with captions, or out of a published data set."
+        "corpus_build:build",
+        "Make a corpus out of files, out of photographs with captions, or out of a published data set.",
     ),
 }
 

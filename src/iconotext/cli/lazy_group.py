@@ -29,10 +29,14 @@ class LazyCommand:
     help: str
     panel: str | None = None
 
+    def command(self, name: str) -> Any:
+        """The function of the command, or the ``Typer`` of a group of commands."""
+        module, _, attribute = self.place.partition(":")
+        return getattr(import_module(f"iconotext.cli.{module}"), attribute)
+
     def load(self, name: str) -> Any:
         """Import the command, whose help names types in plain words."""
-        module, _, attribute = self.place.partition(":")
-        found = getattr(import_module(f"iconotext.cli.{module}"), attribute)
+        found = self.command(name)
         around = typer.Typer(rich_markup_mode="markdown")
         if isinstance(found, typer.Typer):
             around.add_typer(found, name=name)

@@ -79,6 +79,7 @@ class SettingsPanel:
         only: Fields that become options; () for all.
         without: Fields that do not.
         names: Field to the name of its option, without dashes before it, where it is another one.
+        short: Field to a second, short name of its option, with a dash.
         defaults: Field to another default than that of the class.
         more: Field to further arguments of ``typer.Option``, such as ``metavar`` and ``autocompletion``.
     """
@@ -87,6 +88,7 @@ class SettingsPanel:
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    short: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -171,7 +173,9 @@ def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel)
         **extra,
         **panel.more.get(name, {}),
     }
-    declared = typer.Option(f"{flag}/--no-{flag[2:]}" if annotation is bool else flag, **settings)
+    flags = [f"{flag}/--no-{flag[2:]}" if annotation is bool else flag]
+    flags += [panel.short[name]] if name in panel.short else []
+    declared = typer.Option(*flags, **settings)
     if info.is_required() and name not in panel.defaults:
         default = inspect.Parameter.empty
     elif default is None or default == []:

@@ -24,8 +24,10 @@ OPTIONS = (
     *(
         "allow_outside",
         "dataset",
+        "distractors",
         "download",
         "exclude",
+        "features",
         "fetch",
         "force",
         "format",
@@ -36,14 +38,15 @@ OPTIONS = (
         "max_bytes",
         "only",
         "only_found",
+        "photographs",
         "picture",
+        "pictures",
     ),
     *("pool", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
 )
-SETTINGS = ("distractors", "features", "pictures")
-"""The arguments that messages of the library name, by how people give them: as an option, or with ``--set``."""
+"""The arguments that messages of the library name, which are options of commands."""
 
-_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS + SETTINGS)})=(\.\.\.|[\w./-]*\w)")
+_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=(\.\.\.|[\w./-]*\w)")
 
 
 def say(text: str = "", *, err: bool = False) -> None:
@@ -116,7 +119,7 @@ def as_typed(message: str) -> str:
 
 def _typed(found: re.Match[str]) -> str:
     name, value = found.groups()
-    if name in SETTINGS:
-        return f"--set {found[0]}"
     flag = f"--{name.replace('_', '-')}"
+    if value == "false":
+        return f"--no-{flag[2:]}"
     return flag if value in ("True", "...") else f"{flag} {value}"

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from iconotext.corpus.builders.captioned.sources import caption_photos, recognised
-from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.frame.report import BuildReport
+from iconotext.corpus.builders.report import BuildReport
+from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
 
 
@@ -22,7 +22,7 @@ def picture(path):
 
 def photos_of(source, format_=None, images=None):
     """Image relative to the folder, captions and split of each photograph; and the report."""
-    build = Build(source.parent / "out" / "c.jsonl", 0, 1, BuildReport("captions", {}, []))
+    build = Build(source.parent / "out" / "c.jsonl", source.parent, 1, BuildReport("captions", {}, []))
     root = source if source.is_dir() else source.parent
     found = list(caption_photos(build, source, format_, images))
     return [(Path(p.image).relative_to(images or root).as_posix(), p.captions, p.split) for p in found], build.report

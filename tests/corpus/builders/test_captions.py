@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.captioned import documents as caption_documents
+from iconotext.corpus.builders import captions
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
 from iconotext.corpus.builders.captioned.photos import Photo
-from iconotext.corpus.builders.captioned.splits import validation_as_test
 from iconotext.corpus.builders.captioned.topical import topical_groups
-from iconotext.corpus.builders.captions import RULES, CaptionsSettings, captions_rows
-from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.corpus.builders.captions import validation_as_test
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
@@ -187,13 +185,13 @@ def test_topical_documents():
     photos = some_photos(60)
     albums = rng.permutation(np.repeat(np.arange(12), 5))
     vectors = (np.eye(12)[albums] + 0.01 * rng.normal(size=(60, 12))).astype(np.float32)
-    wanted = CaptionSettings(**RULES["dii"])
+    wanted = CaptionSettings(**captions.RULES["dii"])
     documents = list(build_captions(photos, wanted, vectors=vectors))
     check_rule(documents, photos, wanted)
     assert len(documents) == 12 * 5
     for document in documents:
         assert len({albums[int(image.file.stem)] for image in document.images}) == 1
-    stress = CaptionSettings(**RULES["dii-stress"])
+    stress = CaptionSettings(**captions.RULES["dii-stress"])
     documents = list(build_captions(photos, stress, vectors=vectors))
     check_rule(documents, photos, stress)
     assert {(len(d.sentences), len(d.images)) for d in documents} == {(50, 5)}
@@ -249,9 +247,9 @@ def written(path, photos):
     return path
 
 
-def built(output, source, seed=0, workers=1, look=None, **settings):
-    rows = partial(captions_rows, source=source, settings=CaptionsSettings(**settings), look=look)
-    return build_corpus("captions", rows, output, sources=[source], settings=settings, seed=seed, workers=workers)
+def built(output, source, workers=1, **wanted):
+    given = captions.Settings(source=source, **wanted)
+    return build_corpus("captions", captions.documents, given, output, workers=workers)
 
 
 def test_the_builder_makes_what_is_made_in_memory(tmp_path):
@@ -277,53 +275,6 @@ def test_the_builder_makes_what_is_made_in_memory(tmp_path):
         "photographs for test": 20,
     }
     assert not (tmp_path / "one.building").exists()
-
-
-def test_a_build_that_was_stopped_goes_on(tmp_path, monkeypatch):
-    source = written(tmp_path / "captions.jsonl", some_photos(800))
-    built(tmp_path / "whole.jsonl", source)
-    versions = caption_documents.versions_of
-    made: list[int] = []
-
-    def stops(group, *rest):
-        if len(made) == 50:
-            raise KeyboardInterrupt
-        made.append(group.number)
-        return versions(group, *rest)
-
-    monkeypatch.setattr(caption_documents, "versions_of", stops)
-    with pytest.raises(KeyboardInterrupt):
-        built(tmp_path / "c.jsonl", source)
-    assert not (tmp_path / "c.jsonl").exists()
-    made.clear()
-    built(tmp_path / "c.jsonl", source, workers=1)
-    assert made == list(range(48, 80))  # three chunks of 16 were kept
-    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-
-
-def test_photographs_that_come_between_two_runs_are_not_mixed_with_what_was_kept(tmp_path, picture, monkeypatch):
-    names = [f"{i}.png" for i in range(40)]
-    for i, name in enumerate(names):
-        picture(name, seed=i, size=(4, 4))
-    (tmp_path / "5.png").rename(tmp_path / "5.away")
-    source = tmp_path / "captions.jsonl"
-    source.write_text("\n".join(json.dumps({"image": name, "captions": [f"About {name}."]}) for name in names))
-    monkeypatch.setattr(caption_documents, "GROUPS", 1)
-    versions = caption_documents.versions_of
-
-    def stops(group, *rest):
-        if group.number == 2:
-            raise KeyboardInterrupt
-        return versions(group, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(caption_documents, "versions_of", stops)
-        with pytest.raises(KeyboardInterrupt):
-            built(tmp_path / "c.jsonl", source)
-    (tmp_path / "5.away").rename(tmp_path / "5.png")
-    built(tmp_path / "c.jsonl", source)
-    built(tmp_path / "d.jsonl", source)
-    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "d.jsonl").read_bytes()
 
 
 def test_pictures_that_cannot_be_read_and_repeats_are_dropped(tmp_path, picture):
@@ -357,10 +308,8 @@ def test_the_builder_says_what_it_cannot_do(tmp_path):
     source = written(tmp_path / "captions.jsonl", some_photos(30))
     with pytest.raises(SettingError, match="say how many"):
         built(tmp_path / "c.jsonl", source, test_on_validation=True)
-    with pytest.raises(SettingError, match="how pictures look"):
-        built(tmp_path / "c.jsonl", source, topical=True)
     with pytest.raises(CorpusError, match=r"pic:0\.jpg: is an address"):
-        built(tmp_path / "c.jsonl", source, topical=True, look=iter)
+        built(tmp_path / "c.jsonl", source, topical=True)
     with pytest.raises(CorpusError, match="validation has 3 photographs"):
         built(tmp_path / "c.jsonl", source, validation=0.1)
     source.write_text("")
@@ -369,7 +318,7 @@ def test_the_builder_says_what_it_cannot_do(tmp_path):
     assert not list(tmp_path.glob("c.jsonl"))
 
 
-def test_the_builder_groups_photographs_that_look_alike(tmp_path, picture):
+def test_the_builder_groups_photographs_that_look_alike(tmp_path, picture, monkeypatch):
     albums = np.random.default_rng(1).permutation(np.repeat(np.arange(6), 5))
     lines = []
     for i in range(30):
@@ -378,12 +327,11 @@ def test_the_builder_groups_photographs_that_look_alike(tmp_path, picture):
     source = tmp_path / "captions.jsonl"
     source.write_text("\n".join(map(json.dumps, lines)))
 
-    def look(files):
-        vectors = np.eye(6, dtype=np.float32)[[albums[int(file.stem)] for file in files]]
-        yield vectors[:7]
-        yield vectors[7:]
+    def look(build, photos, settings):
+        return np.eye(6, dtype=np.float32)[[albums[int(photo.file.stem)] for photo in photos]]
 
-    built(tmp_path / "c.jsonl", source, look=look, **RULES["dii"])
+    monkeypatch.setattr(captions, "_vectors", look)
+    built(tmp_path / "c.jsonl", source, rule="dii")
     documents = list(read_corpus(tmp_path / "c.jsonl"))
     assert len(documents) == 6
     for document in documents:

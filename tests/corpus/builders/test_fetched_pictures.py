@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.corpus.builders.images.fetched import GIVE_UP, LEDGER, fetch_images, name_of
+from iconotext.corpus.builders.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
 from iconotext.read.web.polite import PoliteFetcher, Politeness
 from tests.read.web import Time, Web, serving
@@ -196,7 +196,7 @@ def test_an_error_in_a_thread_comes_out(tmp_path):
 CHILD = """
 import sys
 from pathlib import Path
-from iconotext.corpus.builders.images.fetched import fetch_images
+from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.read.web.polite import Politeness, PoliteFetcher
 
 def make(politeness, sleep):

@@ -6,26 +6,25 @@ import json
 import os
 import sys
 from dataclasses import replace
-from functools import partial
 
 import docx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext import ReadSettings, read_all, read_corpus
+from iconotext import read_all, read_corpus
+from iconotext.corpus.builders.fetched import Fetched, name_of
 from iconotext.corpus.builders.folder import (
     BARE,
     UNREAD,
-    FolderSettings,
+    Settings,
     _at_least_two,
     _read,
-    folder_rows,
+    documents,
     images_folder,
 )
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.images.fetched import Fetched, name_of
-from iconotext.corpus.builders.images.saved import SUFFIXES, saved_image, suffix_of
+from iconotext.corpus.builders.run import build_corpus
+from iconotext.corpus.builders.saved import SUFFIXES, saved_image, suffix_of
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, OutputError
@@ -33,11 +32,10 @@ from tests.read.pdf_writer import Sheet, jpeg, png, write_pdf
 from tests.read.test_epub import book
 
 
-def built(paths, output, *, seed=0, workers=1, links=None, validation=0, test=0, interval=0.1, **reading):
+def built(paths, output, *, workers=1, **wanted):
     """What is read back from a corpus of files, and what was dropped: [rule, item, reason]."""
-    settings = FolderSettings(links=links, validation=validation, test=test, interval=interval)
-    rows = partial(folder_rows, paths=paths, settings=settings, reading=ReadSettings(**reading))
-    build_corpus("folder", rows, output, sources=paths, seed=seed, workers=workers, force=True)
+    settings = Settings(source=paths, **{"validation": 0, "interval": 0.1, **wanted})
+    build_corpus("folder", documents, settings, output, workers=workers, force=True)
     lines = output.with_suffix(".dropped.tsv").read_text().splitlines()
     return {document.id: document for document in read_corpus(output)}, [line.split("\t") for line in lines[1:]]
 
@@ -198,9 +196,9 @@ def test_a_document_that_no_corpus_can_hold_stops_nothing(tmp_path, picture):
     broken = replace(bad, title="\ud800")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("iconotext.corpus.builders.folder.read_documents", lambda *_, **__: iter([broken, good]))
-        found = _read(item, ReadSettings(), tmp_path, tmp_path / "c_images", None)
+        found = _read(item, Settings(source=[docs]), tmp_path, tmp_path / "c_images")
     assert [document["values"]["id"] for document in found["documents"]] == [good.id]
-    ((rule, place, reason),) = found["told"]
+    ((rule, place, reason),) = found["dropped"]
     assert (rule, place) == (UNREAD, str(docs / "0.md"))
     assert "half of a surrogate pair" in reason
 

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from iconotext.corpus.builders.images.found import FoundImages, address_name, distinct_names
+from iconotext.corpus.builders.image_files import FoundImages, address_name, distinct_names
 from iconotext.errors import CorpusError
 
 
@@ -45,8 +45,7 @@ def test_addresses_by_digest_then_by_a_name_of_their_own(folder):
     for digest in ("md5", "sha1", "sha256"):
         file = folder / f"{hashlib.new(digest, there.encode()).hexdigest()}.png"
         file.write_bytes(b"x")
-        found.add(file)
-        assert found.at(there, by_name=True) == file
+        assert FoundImages(folder).at(there, by_name=True) == file
     assert found.at("http://[broken", by_name=True) is None
 
 

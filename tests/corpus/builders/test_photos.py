@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.captioned.coco_table import CaptionTable
-from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, StoredCaptions, store_photos
+from iconotext.corpus.builders.captioned.annotations import Annotations
+from iconotext.corpus.builders.captioned.photo_store import Captions, PhotoStore
 from iconotext.corpus.builders.captioned.photos import Photo, clean, read_photos
-from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.report import BuildReport
+from iconotext.corpus.builders.run import Build
+from iconotext.corpus.row import SPLITS
 from iconotext.errors import CorpusError
 
 
@@ -83,9 +86,9 @@ def test_captions_are_collapsed(text, wanted):
 PHOTOS = st.lists(
     st.builds(
         Photo,
-        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=4).map("pic:{}".format),
         st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), min_size=1, max_size=3).map(tuple),
-        st.sampled_from(SPLIT_OF_CODE),
+        st.sampled_from([None, *SPLITS]),
     ),
     max_size=12,
 )
@@ -93,31 +96,26 @@ PHOTOS = st.lists(
 
 @settings(max_examples=80, deadline=None)
 @given(photos=PHOTOS, data=st.data())
-def test_what_is_stored_comes_back(tmp_path_factory, photos, data):
-    stored = store_photos(photos, tmp_path_factory.mktemp("photos"))
-    store = PhotoStore(stored.folder)
-    assert len(stored) == len(store) == len(photos)
-    assert [(photo.image, photo.captions) for photo in store] == [(photo.image, photo.captions) for photo in photos]
-    assert list(store.images()) == [photo.image for photo in photos]
-    assert [SPLIT_OF_CODE[code] for code in stored.splits] == [photo.split for photo in photos]
-    assert stored.captions.tolist() == [len(photo.captions) for photo in photos]
+def test_what_is_stored_comes_back_without_repeats(tmp_path_factory, photos, data):
+    folder = tmp_path_factory.mktemp("photos")
+    report = BuildReport("x", {}, [])
+    build = Build(folder / "c.jsonl", folder, 1, report)
     images = [photo.image for photo in photos]
-    assert stored.repeats.tolist() == [image in images[:i] for i, image in enumerate(images)]
-    some = sorted(data.draw(st.sets(st.integers(0, len(photos) - 1)))) if photos else []
-    members = np.array(some, np.int64)
-    pool = StoredCaptions(store, members, np.cumsum(stored.captions[members], dtype=np.int64))
-    wanted = [text for i in some for text in photos[i].captions]
-    assert (list(pool), len(pool), pool[1:3]) == (wanted, len(wanted), wanted[1:3])
-    for bad in (-1, len(pool)):
-        with pytest.raises(IndexError):
-            pool[bad]
-
-
-def test_what_is_stored_otherwise_has_another_digest(tmp_path):
-    one = store_photos([Photo("a", ("A.",))], tmp_path / "1").digest
-    assert one == store_photos([Photo("a", ("A.",))], tmp_path / "2").digest
-    assert one != store_photos([Photo("a", ("A.",), "test")], tmp_path / "3").digest
-    assert one != store_photos([Photo("a", ("B.",))], tmp_path / "4").digest
+    good = [photo for i, photo in enumerate(photos) if photo.image not in images[:i]]
+    with closing(build):
+        store = PhotoStore(build, photos, verify=False)
+        assert (store.read, len(store)) == (len(photos), len(good))
+        assert [(photo.image, photo.captions) for photo in store] == [(photo.image, photo.captions) for photo in good]
+        assert store.splits == [photo.split for photo in good]
+        assert list(store.captions) == [len(photo.captions) for photo in good]
+        assert report.dropped["photographs that come twice"] == len(photos) - len(good)
+        some = sorted(data.draw(st.sets(st.integers(0, len(good) - 1)))) if good else []
+        pool = Captions(store, some)
+        wanted = [text for i in some for text in good[i].captions]
+        assert (list(pool), len(pool), pool[1:3]) == (wanted, len(wanted), wanted[1:3])
+        for bad in (-1, len(pool)):
+            with pytest.raises(IndexError):
+                pool[bad]
 
 
 @settings(max_examples=60, deadline=None)
@@ -128,26 +126,24 @@ def test_what_is_stored_otherwise_has_another_digest(tmp_path):
     ),
     source=st.none() | st.integers(0, 1),
 )
-def test_captions_come_to_their_images(tmp_path_factory, images, captions, source):
-    path = tmp_path_factory.mktemp("table") / "t.sqlite"
+def test_captions_come_to_their_images(images, captions, source):
     first: dict[int | str, int] = {}
-    with CaptionTable(path) as table:
-        for i, (key, number, text) in enumerate(captions):
-            table.add_caption(key, number, text)
-            for image in images[i : i + 1]:
-                table.add_image(image, f"{image}.jpg", source=i % 2)
-                first.setdefault(image, i % 2)
-        for image in images[len(captions) :]:
-            table.add_image(image, f"{image}.jpg", source=1)
-            first.setdefault(image, 1)
-        found = {each.key: each.captions for each in table.captioned(source=source)}
-        order = list(found)
-        assert table.count_images() == len(first)
-        assert table.count_images(source=source) == len(found)
-        assert sorted(table.unlisted(), key=str) == sorted(
-            ((key, number) for key, number, _ in captions if key not in first), key=str
-        )
-    assert not path.exists()
+    annotations = Annotations()
+    for i, (key, number, text) in enumerate(captions):
+        annotations.add_caption(key, number, text)
+        for image in images[i : i + 1]:
+            annotations.add_image(image, f"{image}.jpg", source=i % 2)
+            first.setdefault(image, i % 2)
+    for image in images[len(captions) :]:
+        annotations.add_image(image, f"{image}.jpg", source=1)
+        first.setdefault(image, 1)
+    found = {each.key: each.captions for each in annotations.captioned(source=source)}
+    order = list(found)
+    assert annotations.count_images() == len(first)
+    assert annotations.count_images(source=source) == len(found)
+    assert sorted(annotations.unlisted(), key=str) == sorted(
+        ((key, number) for key, number, _ in captions if key not in first), key=str
+    )
     wanted = {}
     for image in sorted(first, key=lambda key: (isinstance(key, str), key)):
         if source is None or first[image] == source:

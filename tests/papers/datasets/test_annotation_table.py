@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.labelled.annotation_table import open_table, table_rows
-from iconotext.papers.datasets.labelled.answers import clean_text, parse_answer
+from iconotext.papers.datasets.annotation_table import open_table, table_rows
+from iconotext.papers.datasets.cite import MISREAD
+from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.labelled_pairs import parse_answer
 
 NEEDED = ("a", "b", "c")
 
@@ -146,7 +148,7 @@ def test_what_is_no_answer(text):
 
 def test_texts_as_readers_see_them():
     assert clean_text(" Caf&eacute;&#160; &amp; M&M's\x00\tx \u200d") == "Café & M&M's x \u200d"
-    assert clean_text("350&#8734;F&#8224;now \\tthen won\\u0019t", misread=True) == "350°F now then won’t"
+    assert clean_text("350&#8734;F&#8224;now \\tthen won\\u0019t", MISREAD) == "350°F now then won’t"
     assert clean_text("a † ∞") == "a † ∞"
     assert clean_text("&#55357;\ud83d") == "\ufffd"
 

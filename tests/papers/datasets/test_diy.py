@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import bz2
 import json
-from functools import partial
 
 import numpy as np
 import pytest
 import zstandard
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.frame.work_folder import work_folder
-from iconotext.corpus.builders.images.fetched import name_of
+from iconotext.corpus.builders.fetched import name_of
+from iconotext.corpus.builders.report import dropped_path, report_path
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError, ImageError
-from iconotext.papers.datasets.diy import DiySettings, diy_rows
-from iconotext.papers.datasets.reddit import album_images, album_posts, albums
-from iconotext.papers.datasets.reddit.album_images import image_hash
-from iconotext.read.web.polite import Politeness
+from iconotext.papers.datasets import diy
+from iconotext.papers.datasets.diy import image_hash
 
 LONG = "Here is the old door of oak."
 SETTINGS = {"validation": 0, "test": 0}
@@ -86,19 +82,16 @@ def tree(tmp_path):
     return Tree(tmp_path / "reddit")
 
 
-def build(tree, output=None, *, workers=1, seed=0, images=None, fetch=None, watcher=None, **settings):
+def build(tree, output=None, *, workers=1, watcher=None, **settings):
     """Rows, report and what was dropped, as (rule, item)."""
     source = tree.folder if isinstance(tree, Tree) else tree
     output = output or source.parent / "out" / "diy.jsonl"
-    rules = DiySettings.model_validate({**SETTINGS, **settings})
     report = build_corpus(
         "diy",
-        partial(diy_rows, source=source, settings=rules, images=images, fetch=fetch),
+        diy.documents,
+        diy.Settings(source=source, **{**SETTINGS, **settings}),
         output,
-        sources=[source],
-        settings=rules.model_dump(mode="json"),
         workers=workers,
-        seed=seed,
         force=True,
         **({} if watcher is None else {"watcher": watcher}),
     )
@@ -278,7 +271,7 @@ def test_imgurs_placeholder_is_no_picture(tmp_path, monkeypatch):
     data = path.read_bytes()
     import hashlib
 
-    monkeypatch.setattr(album_images, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
+    monkeypatch.setattr(diy, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
     assert image_hash(str(path))["rule"] == "picture missing"
     assert image_hash(str(tmp_path / "none.png"))["rule"] == "picture missing"
 
@@ -293,7 +286,7 @@ def test_shares_of_the_published_sizes_give_the_published_splits(tree):
     other = build(tree, validation=1000 / 8800, test=1000 / 8800, seed=1)[0]
     assert [row["id"] for row in other] == [row["id"] for row in rows]
     assert [row["split"] for row in other] != splits
-    assert DiySettings().validation == pytest.approx(1000 / 8800)
+    assert diy.Settings(source=tree.folder).validation == pytest.approx(1000 / 8800)
 
 
 def test_two_workers_write_the_same_files(tree, tmp_path):
@@ -306,44 +299,6 @@ def test_two_workers_write_the_same_files(tree, tmp_path):
         build(tree, output, workers=workers, validation=0.1, test=0.1)
         files[workers] = [path.read_bytes() for path in (output, report_path(output), dropped_path(output))]
     assert files[1] == files[2]
-
-
-def test_a_build_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
-    for number in range(70):
-        tree.album(f"Alb{number:02d}", [LONG, LONG])
-    tree.write()
-    whole = tmp_path / "whole" / "diy.jsonl"
-    build(tree, whole)
-    output = tmp_path / "out" / "diy.jsonl"
-
-    def stopping(items, *, total, label):
-        for number, item in enumerate(items):
-            if label == "Looking at pictures" and number == 100:
-                raise KeyboardInterrupt
-            yield item
-
-    with pytest.raises(KeyboardInterrupt):
-        build(tree, output, watcher=stopping)
-    assert not output.exists()
-    assert work_folder(output).is_dir()
-    seen = []
-
-    def counted(path):
-        seen.append(path)
-        return image_hash(path)
-
-    def never(*args, **kwargs):
-        raise AssertionError("was computed before")
-
-    monkeypatch.setattr(album_images, "image_hash", counted)
-    monkeypatch.setattr(album_posts, "subreddit_posts", never)
-    monkeypatch.setattr(albums, "album_page", never)
-    build(tree, output)
-    assert 0 < len(seen) <= 140 - 64
-    assert output.read_bytes() == whole.read_bytes()
-    assert report_path(output).read_bytes() == report_path(whole).read_bytes()
-    assert dropped_path(output).read_bytes() == dropped_path(whole).read_bytes()
-    assert not work_folder(output).exists()
 
 
 def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
@@ -371,7 +326,7 @@ class Imgur:
         self.asked = []
 
     def __call__(self, addresses, folder, *, politeness):
-        from iconotext.corpus.builders.images.fetched import fetch_images
+        from iconotext.corpus.builders.fetched import fetch_images
 
         def fetch(address):
             self.asked.append(address)
@@ -389,15 +344,15 @@ def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
         path.rename(tmp_path / path.name) if number else None
     tree.write()
     imgur = Imgur({"https://i.imgur.com/Alpha01.jpg": (tmp_path / "Alpha01.jpg").read_bytes()})
-    monkeypatch.setattr(albums, "fetch_images", imgur)
-    rows, _, dropped = build(tree, fetch=Politeness())
+    monkeypatch.setattr(diy, "fetch_images", imgur)
+    rows, _, dropped = build(tree, fetch=True)
     assert imgur.asked == ["https://i.imgur.com/Alpha01.jpg", "https://i.imgur.com/Alpha02.jpg"]
     fetched = name_of("https://i.imgur.com/Alpha01.jpg")
     assert rows[0]["images"] == [f"../reddit/images/{ways('Alpha', 1)[0]}.jpg", f"../reddit/images/{fetched}.jpg"]
     assert rows[0]["links"] == [[0, 0], [1, 1]]
     assert dropped == [("picture missing", "Alpha/Alpha02"), ("GIF or film", "Alpha/Alpha03")]
     imgur.asked.clear()
-    assert build(tree, fetch=Politeness())[0] == rows  # what is there is not asked for again, nor what is gone
+    assert build(tree, fetch=True)[0] == rows  # what is there is not asked for again, nor what is gone
     assert imgur.asked == []
     assert build(tree)[0] == rows  # and is used without --fetch too
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.store import read_corpus, write_corpus
+from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.cite import CITE_TABLE
-from iconotext.papers.datasets.clue import CLUE_TABLE
-from iconotext.papers.datasets.labelled.pairs import labelled_documents, survey_tables
+from iconotext.papers.datasets import cite as cite_set
+from iconotext.papers.datasets import clue as clue_set
 from iconotext.relations import CITE, CLUE
 
 CITE_HEAD = "|Index|q10_resp|q1_resp|q2_resp|q3_resp|q4_resp|q5_resp|q6_resp|q7_resp|q8_resp|q9_resp|qimg|stim_id|stim_txt|complement"
@@ -46,13 +46,18 @@ def clue(tmp_path, *lines, name="clue.tsv"):
     return table(tmp_path, name, CLUE_HEAD, *lines)
 
 
-def build(data_set, *paths, files=None, once=False, **options):
-    survey = survey_tables(data_set, paths, once=once)
-    documents = list(labelled_documents(data_set, survey, files or {}, **options))
-    report = survey.report.as_json()
-    assert report["rows"] == report["used"] + report["left_out"] == report["left_out"] + len(documents)
-    assert sum(report["splits"].values()) == len(documents) == report["documents"]
-    return documents, report
+def build(data_set, *paths, output=None, **settings):
+    """The documents, the report as JSON with the counts by what they are of, and the table of what was dropped."""
+    output = output or paths[0].with_name("out.jsonl")
+    build_corpus("x", data_set.documents, data_set.Settings(source=paths, **settings), output, workers=1, force=True)
+    report = json.loads(output.with_suffix(".report.json").read_text())
+    counts = {count["what"]: count["found"] for count in report["counts"]}
+    table = [line.split("\t") for line in output.with_suffix(".dropped.tsv").read_text().splitlines()[1:]]
+    documents = list(read_corpus(output))
+    left_out = sum(rule.startswith(("row left out", "pair whose")) for rule, *_ in table)
+    assert counts["rows"] == counts["pairs that are used"] + left_out
+    assert counts["pairs that are used"] == len(documents) == sum(report["splits"].values())
+    return documents, report | counts, table
 
 
 def test_a_row_of_cite(tmp_path):
@@ -68,7 +73,7 @@ def test_a_row_of_cite(tmp_path):
             complement=" for ",
         ),
     )
-    ((document,), report) = build(CITE_TABLE, path)
+    ((document,), report, table) = build(cite_set, path)
     assert document.id == "297_3"
     assert [sentence.text for sentence in document.sentences] == ["Bake at 350°F for 1 hour."]
     assert [(image.source, image.file) for image in document.images] == [("recipeqa:cake_1_0.jpg", None)]
@@ -78,8 +83,8 @@ def test_a_row_of_cite(tmp_path):
         "source": "cite.csv", "line": 2, "qimg": "cake_1_0.jpg", "stim_id": "297_3", "q1": "the cake", "q9": False,
         "q10": True, "complement": " for ", "stim_txt": " Bake at 350&#8734;F&#160;for  1 hour. ",
     }  # fmt: skip
-    assert report["relations"]["Temporal i<t"] == {"yes": 0, "no": 0, "unanswered": 1, "positive_rate": None}
-    assert report["relations"]["Expansion"] == {"yes": 1, "no": 0, "unanswered": 0, "positive_rate": 1.0}
+    assert report["relations"]["Expansion"] == {"positive": 1, "answered": 1, "rate": 1.0}
+    assert table == []
 
 
 def test_every_row_is_used_or_left_out_with_its_reason(tmp_path):
@@ -96,40 +101,32 @@ def test_every_row_is_used_or_left_out_with_its_reason(tmp_path):
         cite_row(7, text='"a|b'),
         cite_row(8, text="Crème brûlée").encode("cp1252"),
     )
-    documents, report = build(CITE_TABLE, path)
+    documents, report, table = build(cite_set, path)
     assert [document.id for document in documents] == ["0_1", "5_1", "6_1", "8_1"]
-    (source,) = report["sources"]
-    assert (source["rows"], source["used"]) == (9, 4)
-    assert source["rows_left_out"] == [
-        {"line": 3, "reason": "no text"},
-        {"line": 4, "reason": "no picture is named"},
-        {"line": 5, "reason": "wrong number of columns: 3 where the header has 16"},
-        {"line": 6, "reason": "wrong number of columns: 17 where the header has 16"},
-        {"line": 10, "reason": "broken quotes: without them it has 17 columns where the header has 16"},
+    assert report["rows"] == 9
+    assert table == [
+        ["row left out: no text", "cite.csv, line 3", ""],
+        ["row left out: no picture is named", "cite.csv, line 4", ""],
+        ["row left out: wrong number of columns", "cite.csv, line 5", "3 where the header has 16"],
+        ["row left out: wrong number of columns", "cite.csv, line 6", "17 where the header has 16"],
+        ["answer that is neither yes nor no", "cite.csv, line 8", "q2_resp has 'maybe'"],
+        ["quotes that are broken, kept as they are", "cite.csv, line 9", ""],
+        ["row left out: broken quotes", "cite.csv, line 10", "without them it has 17 columns where the header has 16"],
     ]
-    assert source["left_out"] == {
-        "wrong number of columns": 2, "no text": 1, "no picture is named": 1, "broken quotes": 1,
-    }  # fmt: skip
-    assert source["rows_with_notes"] == [
-        {"line": 8, "note": "q2_resp has 'maybe', neither yes nor no: counted as no answer"},
-        {"line": 8, "note": "no relation is answered"},
-        {"line": 9, "note": "broken quotes: kept as they are"},
-    ]
-    assert source["encoding"] == "utf-8"
-    assert list(source["lines_in_other_encoding"].values()) == [1]
+    assert "cite.csv: 1 lines are not utf-8: read as " in report["notes"][0]
     assert documents[2].sentences[0].text == '"never closed'
 
 
 def test_doubled_ids_become_unique_and_rows_without_one_get_one(tmp_path):
     first = cite(tmp_path, cite_row(0, name="a"), cite_row(1, name="a", text="Eat."), cite_row(2, name="", text="Mix."))
     second = cite(tmp_path, cite_row(0, name="a", text="Cool."), name="more.csv")
-    documents, report = build(CITE_TABLE, first, second)
+    documents, report, _ = build(cite_set, first, second)
     assert [document.id for document in documents] == ["a", "a#2", "cite-4", "a#3"]
     assert [document.meta.get("stim_id") for document in documents] == ["a", "a", None, "a"]
     assert [document.meta["source"] for document in documents] == ["cite.csv"] * 3 + ["more.csv"]
-    assert [source["file"] for source in report["sources"]] == ["cite.csv", "more.csv"]
+    assert report["sources"] == [str(first), str(second)]
     with pytest.raises(CorpusError, match="named twice"):
-        survey_tables(CITE_TABLE, [first, tmp_path / "." / "cite.csv"])
+        build(cite_set, first, tmp_path / "." / "cite.csv")
 
 
 def test_exports_of_other_programs(tmp_path):
@@ -138,11 +135,10 @@ def test_exports_of_other_programs(tmp_path):
     lines = [",".join(names), '"Mix, then\r\n""fold"".",b.jpg,1,0,Yes,No,TRUE,f,1.0', "Bake.,b.jpg,,,,,,,nan"]
     path = tmp_path / "excel.csv"
     path.write_bytes("\ufeff".encode() + "\r\n".join(lines).encode())
-    documents, report = build(CITE_TABLE, path)
+    documents, _, _ = build(cite_set, path)
     assert [document.sentences[0].text for document in documents] == ['Mix, then "fold".', "Bake."]
     assert list(documents[0].meta["relations"].values()) == [True, False, True, False, True, False, True]
     assert set(documents[1].meta["relations"].values()) == {None}
-    assert report["sources"][0]["separator"] == ","
     assert [document.id for document in documents] == ["excel-2", "excel-4"]
 
 
@@ -155,7 +151,7 @@ def test_rows_of_clue(tmp_path):
         clue_row("no address", "photo.jpg"),
         clue_row("a  cat", ""),
     )
-    documents, report = build(CLUE_TABLE, path)
+    documents, report, _ = build(clue_set, path)
     assert [document.sentences[0].text for document in documents] == ["a dog .", "our office", "a dog .", "no address"]
     assert documents[2].id == f"{documents[0].id}#2"
     assert [document.images[0].source for document in documents] == [
@@ -166,53 +162,54 @@ def test_rows_of_clue(tmp_path):
         "relations": dict.fromkeys(CLUE, False), "source": "clue.tsv", "line": 3, "url": "http://b.example/2.jpg",
         "Other": True, "When": False, "Where": False, "How": False, "Comment": 'is it "our" office?',
     }  # fmt: skip
-    assert (report["repeated_pairs"], report["left_out"]) == (1, 1)
-    once, report = build(CLUE_TABLE, path, once=True)
+    assert report["rows that repeat the text and picture of an earlier one"] == 1
+    once, _, table = build(clue_set, path, once=True)
     assert [document.id for document in once] == [document.id for document in documents if "#" not in document.id]
-    assert report["sources"][0]["rows_left_out"] == [
-        {"line": 4, "reason": "the same text and picture as an earlier row: line 2 of clue.tsv"},
-        {"line": 6, "reason": "no picture is named"},
-    ]
+    assert table[0] == [
+        "row left out: the same text and picture as an earlier row", "clue.tsv, line 4", "clue.tsv, line 2",
+    ]  # fmt: skip
 
 
 def many(tmp_path, count=50):
     return clue(tmp_path, *(clue_row(f"caption {i}", f"http://a.example/{i // 2}.jpg") for i in range(count)))
 
 
+SHARED = "pairs of validation and test that share a picture with one of training"
+
+
 def test_splits_by_seed_and_group(tmp_path):
     path = many(tmp_path)
-    documents, report = build(CLUE_TABLE, path)
+    documents, report, _ = build(clue_set, path)
     assert report["splits"] == {"train": 36, "validation": 4, "test": 10}
-    assert report["shared_with_training"]["either"] > 0
-    assert build(CLUE_TABLE, path) == (documents, report)
-    assert build(CLUE_TABLE, path, seed=1)[0] != documents
-    grouped, report = build(CLUE_TABLE, path, group=True)
+    assert report[SHARED] > 0
+    assert any("share a picture or a text with one of training" in note for note in report["notes"])
+    assert build(clue_set, path)[0] == documents
+    assert build(clue_set, path, seed=1)[0] != documents
+    grouped, report, _ = build(clue_set, path, group=True)
     assert report["splits"] == {"train": 36, "validation": 4, "test": 10}
-    assert report["shared_with_training"] == {"picture": 0, "text": 0, "either": 0}
+    assert report[SHARED] == 0
     assert [replace(document, split=None) for document in grouped] == [replace(d, split=None) for d in documents]
 
 
 def test_only_pairs_with_a_picture(tmp_path, picture):
-    path, file = many(tmp_path), picture("p/3.png")
-    files = {"http://a.example/3.jpg": file, "http://a.example/4.jpg": file}
-    documents, report = build(CLUE_TABLE, path, files=files, only_found=True)
+    path = many(tmp_path)
+    picture("p/3.png")
+    picture("p/4.png", seed=1)
+    documents, report, table = build(clue_set, path, images=tmp_path / "p", only_found=True)
     assert [document.sentences[0].text for document in documents] == [f"caption {i}" for i in (6, 7, 8, 9)]
-    assert report["pictures"] == {"named": 25, "there": 2, "missing": 23}
-    assert report["left_out"] == 46
-    assert report["sources"][0]["left_out"] == {"its picture is not there": 46}
-    assert report["splits"] == {"train": 3, "validation": 0, "test": 1}
+    assert (report["different pictures"], report["pictures that are there"]) == (25, 2)
+    assert report["dropped"] == {"picture that is not there": 23, "pair whose picture is not there": 46}
+    assert table[0] == ["picture that is not there", "http://a.example/0.jpg", "not found in p"]
+    assert report["splits"] == {"train": 3, "test": 1}
     with pytest.raises(CorpusError, match="none of 50 pairs has a picture"):
-        build(CLUE_TABLE, path, only_found=True)
+        build(clue_set, path, only_found=True)
 
 
 def test_what_is_written_is_read_and_checked(tmp_path, picture):
     path, file = many(tmp_path), picture("p/3.png")
     for name in ("c.jsonl", "c.parquet"):
-        documents, _ = build(CLUE_TABLE, path, files={"http://a.example/3.jpg": file})
-        write_corpus(documents, tmp_path / name)
-        read = list(read_corpus(tmp_path / name))
-        assert [(d.id, d.split, d.links, d.meta) for d in read] == [(d.id, d.split, d.links, d.meta) for d in documents]
-        assert read[6].images[0].file == file
+        read, _, _ = build(clue_set, path, output=tmp_path / name, images=tmp_path / "p")
+        assert read[6].images[0].file.samefile(file)
         assert read[0].images[0].problem == "not at hand: http://a.example/0.jpg is an address"
         checked = check_corpus(tmp_path / name)
         assert checked.problems == ()
@@ -222,28 +219,19 @@ def test_what_is_written_is_read_and_checked(tmp_path, picture):
 
 
 def test_nothing_that_can_be_used(tmp_path):
-    with pytest.raises(CorpusError, match=r"none of 2 rows can be used \(no text: 2\)"):
-        survey_tables(CLUE_TABLE, [clue(tmp_path, clue_row("", "http://a.example"), clue_row(" ", "http://a.example"))])
+    empty = clue(tmp_path, clue_row("", "http://a.example"), clue_row(" ", "http://a.example"))
+    with pytest.raises(CorpusError, match=r"none of 2 rows can be used \(dropped: 2 row left out: no text"):
+        build(clue_set, empty)
     with pytest.raises(CorpusError, match="none of 0 rows"):
-        survey_tables(CLUE_TABLE, [clue(tmp_path)])
+        build(clue_set, clue(tmp_path))
     with pytest.raises(CorpusError, match=r"does not name the columns caption, .* it should be a table of the folder"):
-        survey_tables(CLUE_TABLE, [cite(tmp_path, cite_row(0))])
+        build(clue_set, cite(tmp_path, cite_row(0)))
 
 
-def test_a_file_that_changes_between_the_readings(tmp_path):
-    path = many(tmp_path)
-    survey = survey_tables(CLUE_TABLE, [path])
-    many(tmp_path, 60)
-    with pytest.raises(CorpusError, match="changed while it was read"):
-        list(labelled_documents(CLUE_TABLE, survey, {}))
-    many(tmp_path, 40)
-    with pytest.raises(CorpusError, match="changed while it was read"):
-        list(labelled_documents(CLUE_TABLE, survey, {}))
-
-
-def test_the_report_is_json(tmp_path):
-    _, report = build(CLUE_TABLE, many(tmp_path))
-    assert json.loads(json.dumps(report)) == report
-    assert report["published"] == {"pairs": 7559, "train": 6047, "test": 1512}
-    _, report = build(CITE_TABLE, cite(tmp_path, cite_row(0)))
-    assert report["published"] == {"pairs": {"CITE": 2057, "CITE++": 4299}, "train": 3439, "test": 860}
+def test_the_figures_of_the_papers_stand_beside_ours(tmp_path):
+    _, report, _ = build(clue_set, many(tmp_path))
+    (used,) = [count for count in report["counts"] if count["what"] == "pairs that are used"]
+    assert used["published"] == 7559
+    assert "6,047 pairs for training and validation and 1,512 for test" in report["notes"][-1]
+    _, report, _ = build(cite_set, cite(tmp_path, cite_row(0)))
+    assert "4,299 pairs in the paper, 3,439 for training and validation and 860 for test" in report["notes"][-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import mscoco
-from iconotext.papers.datasets.mscoco import MscocoSettings, mscoco_rows
 
 
 def write_annotations(path, numbers, *, edition="2017", part="train", captions=5, images_last=False, **more):
@@ -64,11 +62,9 @@ def coco(root, count=110):
     return root
 
 
-def built(output, source, *, seed=0, workers=1, images=None, **wanted):
-    rows = partial(mscoco_rows, source=source, settings=MscocoSettings(**wanted), images=images)
-    return build_corpus(
-        "mscoco", rows, output, sources=[source], settings=wanted, seed=seed, workers=workers, force=True
-    )
+def built(output, source, *, workers=1, **wanted):
+    settings = mscoco.Settings(source=source, **wanted)
+    return build_corpus("mscoco", mscoco.documents, settings, output, workers=workers, force=True)
 
 
 def counts(report):

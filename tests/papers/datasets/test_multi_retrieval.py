@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from iconotext.corpus.builders.frame.build import build_corpus
+from iconotext.cli.app import app
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.published_sizes import PublishedSizes
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.features.feature_table import load_feature_table
-from iconotext.papers.datasets.multi_retrieval import MultiRetrievalSettings, multi_retrieval_rows
+from iconotext.papers.datasets import multi_retrieval
+
+COMMAND = ["corpus", "build", "multi-retrieval"]
 
 DOCS = {
     "train": [
@@ -37,14 +39,13 @@ def source(tmp_path):
     return folder
 
 
-def built(source, output, settings=None, **options):
-    rows = partial(multi_retrieval_rows, source=source, settings=settings or MultiRetrievalSettings(), **options)
-    return build_corpus("multi-retrieval", rows, output, sources=[source], workers=1)
+def built(source, output, *, force=False, **settings):
+    given = multi_retrieval.Settings(source=source, **settings)
+    return build_corpus("multi-retrieval", multi_retrieval.documents, given, output, workers=1, force=force)
 
 
 def test_documents_labels_splits_and_features(source, tmp_path):
-    sizes = PublishedSizes((1000, 0, 0), (10, 10), 1000, 5)
-    report = built(source, tmp_path / "out/c.jsonl", published=sizes)
+    report = built(source, tmp_path / "out/c.jsonl", compare="MSCOCO")
     documents = list(read_corpus(tmp_path / "out/c.jsonl"))
     assert [(d.id, d.split, d.links) for d in documents] == [
         ("train-0", "train", ((1, 1),)),
@@ -57,7 +58,7 @@ def test_documents_labels_splits_and_features(source, tmp_path):
     assert report.dropped == {"document cannot be read": 1}
     counts = {count.what: (count.found, count.published) for count in report.counts}
     assert counts["documents in the source"] == (4, None)
-    assert counts["documents: train"] == (1, 1000)
+    assert counts["documents: train"] == (1, 25_000)
     assert counts["links per 100 possible links"] == (38, 5)
 
 
@@ -75,7 +76,7 @@ def test_pictures_are_found_by_id_and_keep_their_features(source, tmp_path, pict
 def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
     picture("photos/a2.png")
     options = {"images": tmp_path / "photos", "only_found": True}
-    report = built(source, tmp_path / "c.jsonl", MultiRetrievalSettings(features=False), **options)
+    report = built(source, tmp_path / "c.jsonl", features=False, **options)
     (document,) = read_corpus(tmp_path / "c.jsonl")
     assert (document.id, document.links, len(document.images)) == ("story", ((1, 0),), 1)
     assert report.dropped == {"document cannot be read": 1, "picture not there": 4, "no picture there": 2}
@@ -87,7 +88,7 @@ def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
     with pytest.raises(OutputError, match=r"of another data set.*another folder.*force=True.*features=false"):
         built(source, tmp_path / "c.jsonl")
     assert not (tmp_path / "c.jsonl").exists()
-    built(source, tmp_path / "c.jsonl", MultiRetrievalSettings(features=False))
+    built(source, tmp_path / "c.jsonl", features=False)
     assert np.load(tmp_path / "features.npy").shape == (1, 1)
     built(source, tmp_path / "d.jsonl", force=True)
     assert np.load(tmp_path / "features.npy").shape == (5, 2)
@@ -106,35 +107,21 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
 
 
 def test_the_command_compares_with_the_paper(source, tmp_path):
-    import typer
-    from typer.testing import CliRunner
-
-    from iconotext.cli.build.multi_retrieval import multi_retrieval
-
-    program = typer.Typer()
-    program.command()(multi_retrieval)
     arguments = ["-s", source, "-o", tmp_path / "out/c.jsonl", "--compare", "mscoco"]
-    result = CliRunner().invoke(program, list(map(str, arguments)))
+    result = CliRunner().invoke(app, [*COMMAND, *map(str, arguments)])
     assert result.exit_code == 0, result.output
     assert "25,000" in result.output
 
 
 def test_the_command_refuses_before_any_work(source, tmp_path):
-    import typer
-    from typer.testing import CliRunner
-
-    from iconotext.cli.build.multi_retrieval import multi_retrieval
-
-    program = typer.Typer()
-    program.command()(multi_retrieval)
     other = tmp_path / "out"
     other.mkdir()
     np.save(other / "features.npy", np.zeros((1, 1)))
     arguments = ["-s", str(source), "-o", str(other / "c.jsonl")]
-    result = CliRunner().invoke(program, arguments)
+    result = CliRunner().invoke(app, [*COMMAND, *arguments])
     assert result.exit_code == 1
     assert "features.npy: is there already, of another data set" in result.stderr
     assert [path.name for path in other.iterdir()] == ["features.npy"]
     for more in ("--force", "--force"):
-        assert CliRunner().invoke(program, [*arguments, more]).exit_code == 0
+        assert CliRunner().invoke(app, [*COMMAND, *arguments, more]).exit_code == 0
     assert check_corpus(other / "c.jsonl").problems == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.papers.datasets.reddit.near_duplicates import near_duplicates
+from iconotext.papers.datasets.near_duplicates import near_duplicates
 
 
 def by_comparing_all(hashes, distance):

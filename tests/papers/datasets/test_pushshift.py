@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.reddit import pushshift
-from iconotext.papers.datasets.reddit.pushshift import month_of, submission_files, subreddit_posts
+from iconotext.papers.datasets import pushshift
+from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 
 
 def long_zstd(data):

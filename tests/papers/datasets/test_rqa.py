@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-from array import array
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,13 +14,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iconotext import read_corpus
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.images import named as named_images
-from iconotext.corpus.builders.images.problem import image_problem
+from iconotext.corpus.builders.report import dropped_path, report_path
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.rqa import RqaSettings, rqa_rows
+from iconotext.papers.datasets.rqa import Settings, documents
 
 
 def step(number, title, body, *images, **more):
@@ -79,25 +72,26 @@ def names_in(*questions):
 DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
 """What the builds of this module left out, by output: rule, item, reason."""
 
-ALL = RqaSettings(validation=0)
+HELD_OUT = Settings.model_fields["validation"].default
 
 
-def build(source, output, *, given=ALL, images=None, seed=0, workers=1):
+def build(source, output, *, workers=1, **given):
     """The documents and the report of a build."""
     told: list[tuple[str, str, str]] = []
     DROPPED[output] = told
 
-    def listened(build):
-        tell = build.report.tell
+    def listened(build, settings):
+        listener = build.report.listener
 
         def listening(*words):
             told.append(words)
-            tell(*words)
+            listener(*words)
 
-        build.report.tell = listening
-        yield from rqa_rows(build, source, given, images)
+        build.report.listener = listening
+        yield from documents(build, settings)
 
-    report = build_corpus("rqa", listened, output, sources=[source], seed=seed, workers=workers)
+    settings = Settings(**{"source": source, "validation": 0, **given})
+    report = build_corpus("rqa", listened, settings, output, workers=workers)
     return list(read_corpus(output)), report
 
 
@@ -214,7 +208,7 @@ def test_missing_and_broken_pictures_are_left_out(tmp_path):
     assert missing == ("picture that cannot be used", "three_0_0.jpg", "not found")
     assert broken[:2] == ("picture that cannot be used", "two_1_0.jpg")
     assert dropped == ("fewer than 2 images", "two", "training part")
-    documents, _ = build(source, tmp_path / "unverified.jsonl", given=RqaSettings(validation=0, verify=False))
+    documents, _ = build(source, tmp_path / "unverified.jsonl", verify=False)
     assert [document.id for document in documents] == ["three", "two"]
 
 
@@ -293,7 +287,7 @@ def test_names_alone_where_they_are_asked_for(tmp_path):
         CorpusError, match=r"none of the 2 pictures .* as cake_0_0.jpg: .*hucvl.*images=.*pictures=names"
     ):
         build(source, tmp_path / "rqa.jsonl")
-    documents, report = build(source, tmp_path / "rqa.jsonl", given=RqaSettings(validation=0, pictures="names"))
+    documents, report = build(source, tmp_path / "rqa.jsonl", pictures="names")
     assert [image.source for image in documents[0].images] == ["recipeqa:cake_0_0.jpg", "recipeqa:cake_1_0.jpg"]
     assert "pictures that are there" not in counts(report)
 
@@ -341,17 +335,16 @@ def test_missing_and_broken_files_are_named(tmp_path):
 
 
 def test_as_many_recipes_as_in_the_paper_give_its_sizes():
-    splits = share_out([None] * 7448, Shares(RqaSettings().validation, 0), seed=3)
+    splits = share_out([None] * 7448, Shares(HELD_OUT, 0), seed=3)
     assert Counter(splits) == {"train": 6502, "validation": 946}
 
 
 def test_recipes_are_reserved_at_random(tmp_path):
     questions = [recipe(f"r{i}") for i in range(40)]
     source = files(tmp_path / "recipeqa", questions, [recipe("v")])
-    given = RqaSettings(pictures="names")
     chosen = {}
     for seed in (0, 1):
-        documents, _ = build(source, tmp_path / f"{seed}.jsonl", given=given, seed=seed)
+        documents, _ = build(source, tmp_path / f"{seed}.jsonl", pictures="names", validation=HELD_OUT, seed=seed)
         assert [document.id for document in documents] == [f"r{i}" for i in range(40)] + ["v"]
         assert Counter(document.split for document in documents) == {"train": 35, "validation": 5, "test": 1}
         chosen[seed] = {document.id for document in documents if document.split == "validation"}
@@ -428,53 +421,6 @@ def big(folder):
 def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
     source = big(tmp_path / "recipeqa")
     for workers in (1, 2):
-        build(source, tmp_path / f"{workers}.jsonl", given=RqaSettings(), workers=workers)
+        build(source, tmp_path / f"{workers}.jsonl", validation=HELD_OUT, workers=workers)
     for way in (Path, report_path, dropped_path):
         assert way(tmp_path / "1.jsonl").read_bytes() == way(tmp_path / "2.jsonl").read_bytes()
-
-
-KILLED = """
-import os, signal, sys
-from functools import partial
-from pathlib import Path
-from typing import Any
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.images.problem import image_problem
-from iconotext.papers.datasets.rqa import RqaSettings, rqa_rows
-
-def killing(items, *, total, label):
-    for number, item in enumerate(items):
-        if label == "Pictures" and number == 100:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield item
-
-source, output = map(Path, sys.argv[1:])
-rows = partial(rqa_rows, source=source, settings=RqaSettings(validation=0))
-build_corpus("rqa", rows, output, sources=[source], workers=1, watcher=killing)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
-def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
-    source, output = big(tmp_path / "recipeqa"), tmp_path / "rqa.jsonl"
-    build(source, tmp_path / "clean.jsonl")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(output)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    looked: list[str] = []
-
-    def looking(path):
-        looked.append(path)
-        return image_problem(path)
-
-    monkeypatch.setattr(named_images, "image_problem", looking)
-    rows = array("q")
-
-    def counted(build):
-        for values in rqa_rows(build, source, ALL):
-            rows.append(len(values["images"]))
-            yield values
-
-    build_corpus("rqa", counted, output, sources=[source], workers=1)
-    assert len(rows) == 50
-    assert len(looked) <= 170 - 64  # as built by the same settings, seed and sources
-    assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()

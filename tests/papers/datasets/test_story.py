@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,15 +13,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iconotext import read_corpus
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.images import named as named_images
+from iconotext.corpus.builders.report import dropped_path, report_path
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.dii_stress import DiiStressSettings, dii_stress_rows
-from iconotext.papers.datasets.stories.caption_pool import caption_pool
-from iconotext.papers.datasets.stories.story import Part, StorySettings
-from iconotext.papers.datasets.story_dii import Captions, story_dii_rows
-from iconotext.papers.datasets.story_sis import Told, story_sis_rows
+from iconotext.papers.datasets import dii_stress, story_dii, story_sis
+from iconotext.papers.datasets.story_dii import Captions
+from iconotext.papers.datasets.vist import Part
 
 DII_FILE = "description-in-isolation.json"
 SIS_FILE = "story-in-sequence.json"
@@ -106,22 +101,22 @@ DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
 """What the builds of this module left out, by output: rule, item, reason."""
 
 
-def build(rows, source, output, *, given=None, images=None, seed=0, workers=1):
+def build(data_set, source, output, *, workers=1, **given):
     """The documents and the report of a build."""
     told: list[tuple[str, str, str]] = []
     DROPPED[output] = told
 
-    def listened(build):
-        tell = build.report.tell
+    def listened(build, settings):
+        listener = build.report.listener
 
         def listening(*words):
             told.append(words)
-            tell(*words)
+            listener(*words)
 
-        build.report.tell = listening
-        yield from rows(build, source=source, settings=given or StorySettings(), images=images)
+        build.report.listener = listening
+        yield from data_set.documents(build, settings)
 
-    report = build_corpus("story", listened, output, sources=[source], seed=seed, workers=workers)
+    report = build_corpus("story", listened, data_set.Settings(source=source, **given), output, workers=workers)
     return list(read_corpus(output)), report
 
 
@@ -153,7 +148,7 @@ def source(tmp_path):
 
 
 def test_a_story_becomes_a_document(source, tmp_path):
-    documents, report = build(story_dii_rows, source, tmp_path / "out/dii.jsonl")
+    documents, report = build(story_dii, source, tmp_path / "out/dii.jsonl")
     assert [document.id for document in documents] == ["dii-a-1", "dii-a-2", "dii-a-3", "dii-b-1", "dii-c-1"]
     assert [document.split for document in documents] == ["train"] * 3 + ["validation", "test"]
     second = documents[1]
@@ -196,26 +191,26 @@ def test_any_missing_or_broken_photograph_drops_the_story(source, tmp_path):
     (source / "images/val/25.jpg").unlink()
     whole = (source / "images/test/33.jpg").read_bytes()
     (source / "images/test/33.jpg").write_bytes(whole[: len(whole) // 2])
-    documents, report = build(story_dii_rows, source, tmp_path / "dii.jsonl")
+    documents, report = build(story_dii, source, tmp_path / "dii.jsonl")
     assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3"}
     missing, broken = DROPPED[tmp_path / "dii.jsonl"]
     assert missing == ("story with a missing photograph", "dii-b-1", "22: not found; 25: not found")
     assert broken[:2] == ("story with a photograph that cannot be read", "dii-c-1")
     assert broken[2].startswith("33: ")
     assert counts(report)["photographs that are there"] == 13
-    documents, _ = build(story_dii_rows, source, tmp_path / "unverified.jsonl", given=StorySettings(verify=False))
+    documents, _ = build(story_dii, source, tmp_path / "unverified.jsonl", verify=False)
     assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3", "dii-c-1"}
 
 
 def test_the_text_in_tokens_can_be_had(source, tmp_path):
-    documents, _ = build(story_dii_rows, source, tmp_path / "dii.jsonl", given=StorySettings(text="text"))
+    documents, _ = build(story_dii, source, tmp_path / "dii.jsonl", text="text")
     assert documents[0].sentences[0].text == "version 1 of 11 ."
 
 
 def test_photographs_elsewhere_and_files_beside_each_other(tmp_path):
     vist(tmp_path / "json", DII_FILE, described("a", FIVE))
     photos(tmp_path / "pictures/deep", *FIVE)
-    documents, _ = build(story_dii_rows, tmp_path / "json", tmp_path / "dii.jsonl", images=tmp_path / "pictures")
+    documents, _ = build(story_dii, tmp_path / "json", tmp_path / "dii.jsonl", images=tmp_path / "pictures")
     assert documents[0].images[0].source == "pictures/deep/11.jpg"
 
 
@@ -236,7 +231,7 @@ def test_broken_annotations_are_told_and_the_others_used(tmp_path):
     loose = [annotation[0] | {"photo_order_in_story": str(i)} for i, annotation in enumerate(described(7, OTHERS))]
     vist(tmp_path / "VIST", DII_FILE, [*broken, *described("a", FIVE), *loose])
     photos(tmp_path / "VIST", *FIVE, *OTHERS)
-    documents, _ = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    documents, _ = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     assert [document.id for document in documents] == ["dii-a-1", "dii-7-1"]
     found = DROPPED[tmp_path / "dii.jsonl"]
     assert [(rule, item.removeprefix("train.description-in-isolation.json, ")) for rule, item, _ in found] == [
@@ -256,7 +251,7 @@ def test_hostile_texts_and_ids(tmp_path):
     ]
     vist(tmp_path / "VIST", DII_FILE, annotations)
     photos(tmp_path / "VIST", *FIVE)
-    documents, _ = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    documents, _ = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     assert [document.id for document in documents] == ["dii-ü-1"]
     assert documents[0].sentences[1].text == "Ein <b> Bild 1"
     found = {rule: (item, reason) for rule, item, reason in DROPPED[tmp_path / "dii.jsonl"]}
@@ -276,7 +271,7 @@ def test_stories_in_sequence(tmp_path):
     ]  # fmt: skip
     vist(tmp_path / "VIST", SIS_FILE, annotations, told("c", FIVE, "100"), albums=[("a", "Fair")])
     photos(tmp_path / "VIST/images/train", *FIVE)
-    documents, report = build(story_sis_rows, tmp_path / "VIST", tmp_path / "sis.jsonl")
+    documents, report = build(story_sis, tmp_path / "VIST", tmp_path / "sis.jsonl")
     assert [document.id for document in documents] == ["sis-100", "sis-101"]
     assert [image.source.rpartition("/")[2] for image in documents[0].images] == [
         "15.jpg", "11.jpg", "12.jpg", "13.jpg", "14.jpg",
@@ -297,35 +292,35 @@ def test_stories_in_sequence(tmp_path):
 def test_missing_files_are_named_with_where_to_get_them(tmp_path):
     photos(tmp_path, *FIVE)
     with pytest.raises(CorpusError, match=r"train.description-in-isolation.json.*DII-with-labels.*visionandlanguage"):
-        build(story_dii_rows, tmp_path, tmp_path / "dii.jsonl")
+        build(story_dii, tmp_path, tmp_path / "dii.jsonl")
     vist(tmp_path / "sis", SIS_FILE, told("a", FIVE, "1"))
     (tmp_path / "sis/test.story-in-sequence.json").unlink()
     with pytest.raises(
         CorpusError, match=r"test.story-in-sequence.json is neither in it nor in a folder in it.*SIS-with-labels"
     ):
-        build(story_sis_rows, tmp_path, tmp_path / "sis.jsonl")
+        build(story_sis, tmp_path, tmp_path / "sis.jsonl")
     with pytest.raises(CorpusError, match="no such file or folder"):
-        build(story_sis_rows, tmp_path / "gone", tmp_path / "sis.jsonl")
+        build(story_sis, tmp_path / "gone", tmp_path / "sis.jsonl")
 
 
 def test_a_split_without_stories_is_told_and_three_are_an_error(tmp_path):
     vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
     photos(tmp_path / "VIST", *(f"{photo}.jpg" for photo in FIVE))
-    notes = build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")[1].notes
+    notes = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")[1].notes
     assert [note for note in notes if "no annotation" in note] == [
         f"{split}.description-in-isolation.json has no annotation that can be read" for split in ("val", "test")
     ]
     vist(tmp_path / "empty", DII_FILE, [])
     with pytest.raises(CorpusError, match=r"train.description.*no annotation in them; .*DII-with-labels.*VIST"):
-        build(story_dii_rows, tmp_path / "empty", tmp_path / "empty.jsonl")
+        build(story_dii, tmp_path / "empty", tmp_path / "empty.jsonl")
 
 
 def test_no_photograph_at_all_is_an_error(tmp_path):
     vist(tmp_path / "VIST", DII_FILE, described("a", FIVE))
     with pytest.raises(CorpusError, match=r"has none of the 5 photographs .* as 11.jpg: .*visionandlanguage.*images="):
-        build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl")
+        build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     with pytest.raises(CorpusError, match="not a folder"):
-        build(story_dii_rows, tmp_path / "VIST", tmp_path / "dii.jsonl", images=tmp_path / "gone")
+        build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl", images=tmp_path / "gone")
 
 
 @pytest.mark.parametrize(
@@ -341,7 +336,7 @@ def test_no_photograph_at_all_is_an_error(tmp_path):
 def test_broken_files_are_named(source, tmp_path, text, message):
     (source / "dii/val.description-in-isolation.json").write_text(text)
     with pytest.raises(CorpusError, match=rf"val.description-in-isolation.json: .*{message}.*visionandlanguage"):
-        build(story_dii_rows, source, tmp_path / "dii.jsonl")
+        build(story_dii, source, tmp_path / "dii.jsonl")
     assert not (tmp_path / "dii.jsonl").exists()
 
 
@@ -412,7 +407,7 @@ def test_sentences_in_any_order_make_the_same_stories(lengths, seed):
     ]
     random.Random(seed).shuffle(parts)
     lost = []
-    stories = list(Told().stories(parts, lambda *told: lost.append(told[1])))
+    stories = list(story_sis.joined()(parts, lambda *told: lost.append(told[1])))
     whole = {f"sis-{story}" for story, length in enumerate(lengths) if length == 5}
     assert {id for id, _, _ in stories} == whole
     assert sorted(lost) == sorted({f"sis-{story}" for story in range(len(lengths))} - whole)
@@ -442,8 +437,8 @@ def many(folder, albums=12, versions=2):
 
 def test_stress_documents_keep_the_rule(tmp_path):
     source = many(tmp_path / "VIST")
-    plain, _ = build(story_dii_rows, source, tmp_path / "dii.jsonl")
-    stress, report = build(dii_stress_rows, source, tmp_path / "stress.jsonl", given=DiiStressSettings())
+    plain, _ = build(story_dii, source, tmp_path / "dii.jsonl")
+    stress, report = build(dii_stress, source, tmp_path / "stress.jsonl")
     assert [document.id for document in stress] == [document.id for document in plain]
     owner = {s.text: (d.split, d.images[i].source) for d in plain for i, s in enumerate(d.sentences)}
     orders = set()
@@ -472,7 +467,7 @@ def test_stress_documents_keep_the_rule(tmp_path):
 def test_dropped_stories_give_no_distractors(tmp_path):
     source = many(tmp_path / "VIST", albums=3)
     (source / "images/000.jpg").unlink()
-    documents, _ = build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings(distractors=10))
+    documents, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
     gone = {f"Version {version} of 00{i}." for version in (1, 2) for i in range(5)}
     for document in documents:
         assert not gone & {sentence.text for sentence in document.sentences}
@@ -482,48 +477,43 @@ def test_dropped_stories_give_no_distractors(tmp_path):
 def test_too_few_captions_are_told(tmp_path):
     source = many(tmp_path / "VIST", albums=2)
     with pytest.raises(CorpusError, match=r"dii-0-1: 45 captions .* are needed, and there are 10.*distractors=10"):
-        build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings())
-    documents, _ = build(dii_stress_rows, source, tmp_path / "s.jsonl", given=DiiStressSettings(distractors=10))
+        build(dii_stress, source, tmp_path / "s.jsonl")
+    documents, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
     assert {len(document.sentences) for document in documents} == {15}
 
 
 def test_the_seed_chooses_and_no_other_thing(tmp_path):
     source = many(tmp_path / "VIST", albums=6)
-    given = DiiStressSettings(distractors=20)
     bytes_of = {}
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        build(dii_stress_rows, source, tmp_path / f"{name}.jsonl", given=given, seed=seed)
+        build(dii_stress, source, tmp_path / f"{name}.jsonl", distractors=20, seed=seed)
         bytes_of[name] = (tmp_path / f"{name}.jsonl").read_bytes()
     assert bytes_of["a"] == bytes_of["b"] != bytes_of["c"]
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    captions=st.lists(st.tuples(st.text(max_size=4), st.sampled_from("abcdef")), max_size=25),
+    captions=st.lists(st.lists(st.tuples(st.text(max_size=4), st.sampled_from("abcdef")), min_size=2, max_size=2)),
     without=st.sets(st.sampled_from("abcdefg")),
     count=st.integers(0, 12),
     seed=st.integers(0, 99),
 )
-def test_the_pool_against_a_slow_oracle(tmp_path_factory, captions, without, count, seed):
-    path = tmp_path_factory.mktemp("pool") / "captions"
-    allowed = Counter(text for text, picture in captions if picture not in without)
-    with caption_pool(iter(captions), path) as pool:
-        assert len(pool) == len(captions)
-        if allowed.total() < count:
-            with pytest.raises(CorpusError, match=f"there are {allowed.total()}"):
-                pool.draw(random.Random(seed), count, without, "x")
-            return
-        drawn = pool.draw(random.Random(seed), count, without, "x")
+def test_drawn_captions_against_a_slow_oracle(captions, without, count, seed):
+    allowed = Counter(text for story in captions for text, picture in story if picture not in without)
+    if allowed.total() < count:
+        with pytest.raises(CorpusError, match=f"there are {allowed.total()}"):
+            dii_stress.draw(random.Random(seed), captions, count, without, "x")
+        return
+    drawn = dii_stress.draw(random.Random(seed), captions, count, without, "x")
     assert len(drawn) == count
     assert not Counter(drawn) - allowed
 
 
-def test_the_pool_draws_uniformly(tmp_path):
-    captions = [(str(i), str(i // 3)) for i in range(30)]
+def test_captions_are_drawn_uniformly():
+    captions = [[(str(3 * story + i), str(story)) for i in range(3)] for story in range(10)]
     seen: Counter[str] = Counter()
-    with caption_pool(iter(captions), tmp_path / "captions") as pool:
-        for seed in range(3000):
-            seen.update(pool.draw(random.Random(seed), 9, {"0"}, "x"))
+    for seed in range(3000):
+        seen.update(dii_stress.draw(random.Random(seed), captions, 9, {"0"}, "x"))
     assert not {"0", "1", "2"} & seen.keys()
     assert len(seen) == 27
     assert all(abs(number - 1000) < 5 * 26 for number in seen.values())  # 26 is the standard deviation
@@ -534,56 +524,11 @@ def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
     source = many(tmp_path / "VIST", albums=10)
     for workers in (1, 2):
         build(
-            dii_stress_rows,
+            dii_stress,
             source,
             tmp_path / f"{workers}.jsonl",
-            given=DiiStressSettings(distractors=30),
+            distractors=30,
             workers=workers,
         )
     for way in (Path, report_path, dropped_path):
         assert way(tmp_path / "1.jsonl").read_bytes() == way(tmp_path / "2.jsonl").read_bytes()
-
-
-KILLED = """
-import os, signal, sys
-from functools import partial
-from pathlib import Path
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.papers.datasets.stories.story import StorySettings
-from iconotext.papers.datasets.story_dii import story_dii_rows
-
-def killing(items, *, total, label):
-    for number, item in enumerate(items):
-        if label == "Pictures" and number == 100:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield item
-
-source, output = map(Path, sys.argv[1:])
-rows = partial(story_dii_rows, source=source, settings=StorySettings())
-build_corpus("story", rows, output, sources=[source], workers=1, watcher=killing)
-"""
-
-
-@pytest.mark.kill
-def test_a_build_that_was_killed_goes_on(tmp_path, monkeypatch):
-    source, output = many(tmp_path / "VIST", albums=10), tmp_path / "dii.jsonl"
-    (source / "images/10000.jpg").write_bytes(b"no picture")
-    build(story_dii_rows, source, tmp_path / "clean.jsonl")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(output)], check=False)
-    assert killed.returncode == -9
-    assert not output.exists()
-    looked = []
-
-    def problem(path):
-        looked.append(path)
-        return None
-
-    monkeypatch.setattr(named_images, "image_problem", problem)
-    photos(source / "images", "10000")  # was looked at before the kill, and is mended now: its name is the same
-    (source / "images/20004.jpg").rename(source / "20004.jpg")  # was looked at, and has another place now
-    build(story_dii_rows, source, output)
-    assert len(looked) == 150 - 128 + 1
-    written = output.read_text().replace("VIST/20004.jpg", "VIST/images/20004.jpg")
-    assert written == (tmp_path / "clean.jsonl").read_text()
-    assert not output.with_suffix(".building").exists()

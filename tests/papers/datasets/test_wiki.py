@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.frame.build import build_corpus
-from iconotext.corpus.builders.frame.report import dropped_path, report_path
-from iconotext.corpus.builders.frame.work_folder import work_folder
+from iconotext.corpus.builders.report import dropped_path, report_path
+from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import wiki
-from iconotext.papers.datasets.wiki import WikiSettings, wiki_rows
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 
@@ -70,19 +67,16 @@ def tree(tmp_path):
     return Tree(tmp_path / "clef")
 
 
-def build(tree, output=None, *, workers=1, seed=0, images=None, watcher=None, **rules):
+def build(tree, output=None, *, workers=1, watcher=None, **rules):
     """Rows, report and what was dropped, as (rule, item)."""
     source = tree.folder if isinstance(tree, Tree) else tree
     output = output or source.parent / "out" / "wiki.jsonl"
-    settings = WikiSettings.model_validate({"validation": 0, "test": 0, **rules})
     report = build_corpus(
         "wiki",
-        partial(wiki_rows, source=source, settings=settings, images=images),
+        wiki.documents,
+        wiki.Settings(source=source, **{"validation": 0, "test": 0, **rules}),
         output,
-        sources=[source],
-        settings=settings.model_dump(mode="json"),
         workers=workers,
-        seed=seed,
         force=True,
         **({} if watcher is None else {"watcher": watcher}),
     )
@@ -206,32 +200,6 @@ def test_two_workers_write_the_same_files(tree, tmp_path):
     assert files[1] == files[2]
 
 
-def test_a_build_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
-    tree.many(70)
-    whole = tmp_path / "whole" / "wiki.jsonl"
-    build(tree, whole)
-    output = tmp_path / "out" / "wiki.jsonl"
-
-    def stopping(items, *, total, label):
-        for number, item in enumerate(items):
-            if label == "Splitting sentences" and number == 64:
-                raise KeyboardInterrupt
-            yield item
-
-    with pytest.raises(KeyboardInterrupt):
-        build(tree, output, watcher=stopping)
-    assert work_folder(output).is_dir()
-
-    def never(*args, **kwargs):
-        raise AssertionError("was computed before")
-
-    for name in ("read_image", "article_images", "image_problem"):
-        monkeypatch.setattr(wiki, name, never)
-    build(tree, output)
-    for path in (lambda output: output, report_path, dropped_path):
-        assert path(output).read_bytes() == path(whole).read_bytes()
-
-
 def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
     tree.many(1)
     tree.picture(9, "More.jpg", ["0/0"])
@@ -280,11 +248,10 @@ def test_pictures_in_a_folder_of_their_own(tree, tmp_path):
     st.lists(st.sampled_from(["A.jpg", "B.jpg", "Ü.png", "None.gif"]), unique=True),
 )
 def test_the_pictures_of_an_article_against_a_slow_oracle(metadata, names):
-    pictures = wiki._Images()
+    pictures = wiki.Pictures()
     for number, (name, articles) in enumerate(metadata):
         pictures.add({"file": f"ä/{number}.jpg", "name": name, "articles": articles})
-    pictures.close()
     expected = [next((i for i, (each, _) in enumerate(metadata) if each == name), None) for name in names]
     expected += [i for i, (_, articles) in enumerate(metadata) if "x" in articles]
-    assert pictures.of("x", names) == list(dict.fromkeys(i for i in expected if i is not None))
-    assert [pictures.file(i) for i in range(len(pictures))] == [f"ä/{i}.jpg" for i in range(len(metadata))]
+    assert list(pictures.of("x", names)) == list(dict.fromkeys(i for i in expected if i is not None))
+    assert pictures.files == [f"ä/{i}.jpg" for i in range(len(metadata))]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.papers.datasets.wikipedia.wikitext import image_name, named_images, paragraphs
+from iconotext.papers.datasets.wikitext import image_name, named_images, paragraphs
 
 
 @pytest.mark.parametrize(

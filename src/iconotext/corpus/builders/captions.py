@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Collection, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, stored_documents
-from iconotext.corpus.builders.captioned.photo_store import SPLIT_OF_CODE, PhotoStore, Stored
+from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, documents_of
+from iconotext.corpus.builders.captioned.photo_store import Captions, PhotoStore
 from iconotext.corpus.builders.captioned.photos import NO_IMAGE
-from iconotext.corpus.builders.captioned.sources import CaptionFormat, caption_photos
-from iconotext.corpus.builders.captioned.splits import validation_as_test
-from iconotext.corpus.builders.captioned.usable_photos import usable_photos
-from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.captioned.sources import caption_photos
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError, SettingError
+from iconotext.features import FeatureCache, cached_image, downloads, load_image_backbone
+from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from iconotext.corpus.builders.run import Build, Values
     from iconotext.types import FloatMatrix
 
-RULES: dict[Literal["mscoco", "dii", "dii-stress"], dict[str, Any]] = {
+RULES: dict[str, dict[str, Any]] = {
     "mscoco": {},
     "dii": {"distractor_images": 0, "distractor_captions": 0, "topical": True},
     "dii-stress": {"distractor_images": 0, "distractor_captions": 45, "topical": True},
 }
 """Settings that differ from the default, for documents like those of a data set of the paper."""
 
-Look = Callable[[Sequence[Path]], Iterator["FloatMatrix"]]
-"""What says how pictures look: (pictures, d) for all of them, some after the other."""
+TOGETHER = 256
+"""Images that are encoded together."""
 
 
-class CaptionsSettings(CaptionSettings):
-    """Where captions come from, how photographs are divided, and how documents are made."""
+class Settings(CaptionSettings, BuilderSettings):
+    """Make documents out of photographs with captions, by the rules of Hessel 2019 (supplement §1).
 
-    format: CaptionFormat | Literal["auto"] = "auto"
-    """Of the source; ``auto``: as its files look."""
+    In training there are up to five versions of a document, with other captions of the same images; in validation and
+    test one, with the first captions. Distractor captions come from other photographs of the same split.
+
+    **Examples**
+
+    - `iconotext corpus build captions --source captions.jsonl -o corpus.jsonl --validation 0.1 --test 0.1`
+    - `iconotext corpus build captions --source Flickr8k/ -o benchmark.jsonl --evaluation-shuffles 5`
+    - `iconotext corpus build captions --source results_20130124.token --images flickr30k-images -o flickr30k.parquet`
+    - `iconotext corpus build captions --source flickr8k/captions.jsonl -o dii.parquet --rule dii`
+    """
+
+    source: Path
+    """File of captions, or folder with one: JSON lines {"image": ..., "captions": [...]}, Flickr8k, Flickr30k, COCO,
+    or Pascal sentences."""
+
+    format: Literal["auto", "jsonl", "flickr", "coco", "pascal"] = "auto"
+    """Format of the captions; auto: as the files look."""
 
     images: Path | None = None
-    """Folder with the pictures; none: in the source, or beside it."""
+    """Folder with the images, where they are not in the source or beside it."""
+
+    rule: Literal["mscoco", "dii", "dii-stress"] = "mscoco"
+    """mscoco: 5 pairs, 5 other images, 5 other captions. dii: 5 pairs of similar images. dii-stress: and 45 other
+    captions."""
 
     validation: float = Field(0, ge=0)
     """Share of the photographs without a split for validation."""
@@ -53,90 +73,128 @@ class CaptionsSettings(CaptionSettings):
     """The same for test."""
 
     test_on_validation: bool = False
-    """Whether the photographs for validation are for test, and those for training free to be shared out."""
+    """Test on the photographs meant for validation; --validation then takes a share of those for training."""
+
+    backbone: str = "efficientnet-lite0"
+    """Backbone that says which images are similar, for topical documents."""
+
+    download: bool = False
+    """Fetch a backbone that is not here from the Hugging Face hub."""
 
     verify: bool = True
-    """Whether each picture is read to its end to see whether it can be; else it only has to be there."""
+    """Read each image to its end to see whether it can be; else it only has to be there."""
+
+    seed: int = 0
+    """Seed of the random choices."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_rule(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {**RULES.get(given.get("rule", "mscoco"), {}), **given}
+
+    def sources(self) -> list[Path]:
+        """The source."""
+        return [self.source]
 
 
-def captions_rows(
-    build: Build, source: Path, settings: CaptionsSettings, *, look: Look | None = None
-) -> Iterator[Values]:
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents out of the photographs of a source.
 
-    Args:
-        build: The run.
-        source: A file of captions, or a folder with one.
-        settings: How.
-        look: Needed for topical documents only.
-
     Raises:
-        CorpusError: The source is in no known format or broken, none of its pictures is there, or it has too little
-            for a document.
-        SettingError: Shares, or ``test_on_validation``, do not fit the splits that the source has; topical documents
-            are asked for without ``look``.
+        CorpusError: The source is in no known format or broken, none of its images is there, or it has too little for
+            a document.
+        FeatureError: There is no such backbone.
+        SettingError: Shares, or ``test_on_validation``, do not fit the splits that the source has.
     """
     shares = Shares(settings.validation, settings.test)
     if settings.test_on_validation and not settings.validation:
         raise SettingError("test_on_validation=True leaves none to validate on: say how many, as validation=0.1")
-    if settings.topical and look is None:
-        raise SettingError("topical documents need something that says how pictures look")
+    if settings.topical and not settings.download:
+        find_model(settings.backbone, IMAGE_BACKBONES)  # rather now than after everything was read
     format_ = None if settings.format == "auto" else settings.format
-    photos = caption_photos(build, source, format_, settings.images)
-    stored, usable = usable_photos(build, photos, verify=settings.verify)
+    found = caption_photos(build, settings.source, format_, settings.images)
+    photos = PhotoStore(build, found, verify=settings.verify)
+    _check_there(build, settings, photos)
+    members = _divided(photos, settings, shares)
+    for split, some in members.items():
+        build.report.count(f"photographs for {split}", len(some))
+    vectors = _vectors(build, photos, settings) if settings.topical else None
+    groups = deal(members, settings, seed=settings.seed, vectors=vectors)
+    pools = {split: Captions(photos, some) for split, some in members.items()}
+    total = sum(settings.shuffles_of(split) * (len(some) // settings.size) for split, some in members.items())
+    watched = build.watch(groups, total=total, label="Making documents")
+    yield from documents_of(photos, watched, pools, settings)
+
+
+def _check_there(build: Build, settings: Settings, photos: PhotoStore) -> None:
+    """Report how many photographs there are.
+
+    Raises:
+        CorpusError: None of their images is there.
+    """
     report = build.report
     missing = report.dropped[NO_IMAGE]
-    if missing and not len(stored):
+    if missing and not photos.read:
         where = "images=... names their folder" if settings.images is None else f"is {settings.images} their folder?"
-        raise CorpusError(f"{source}: none of the pictures of {missing:,} captioned photographs is there: {where}")
-    report.count("photographs that are there and have captions", len(stored))
-    report.count("photographs that are used", len(usable))
-    report.count("captions of them", int(stored.captions[usable].sum()))
-    members = _divided(stored, usable, settings, shares, seed=build.seed)
-    for split, some in members.items():
-        report.count(f"photographs for {split}", len(some))
-    vectors = _vectors(build, stored, usable, look) if settings.topical and look is not None else None
-    groups = deal(members, settings, seed=build.seed, vectors=vectors)
-    total = sum(settings.shuffles_of(split) * (len(some) // settings.size) for split, some in members.items())
-    yield from stored_documents(build, stored, members, groups, settings, total=total)
+        raise CorpusError(
+            f"{settings.source}: none of the pictures of {missing:,} captioned photographs is there: {where}"
+        )
+    report.count("photographs that are there and have captions", photos.read)
+    report.count("photographs that are used", len(photos))
+    report.count("captions of them", sum(photos.captions))
 
 
-def _divided(
-    stored: Stored, usable: NDArray[np.int64], settings: CaptionsSettings, shares: Shares, *, seed: int
-) -> dict[Split, NDArray[np.int64]]:
-    """The photographs of each split, in their order."""
-    splits = [SPLIT_OF_CODE[code] for code in stored.splits[usable]]
+def _divided(photos: PhotoStore, settings: Settings, shares: Shares) -> dict[Split, array[int]]:
+    """The numbers of the photographs of each split, in their order."""
+    splits = photos.splits
     if settings.test_on_validation:
         splits = validation_as_test(splits)
     if settings.validation or settings.test:
-        splits = [*share_out(splits, shares, seed=seed)]
-    codes = np.fromiter((SPLIT_OF_CODE.index(split or "train") for split in splits), np.uint8, len(splits))
-    members = {split: usable[codes == SPLIT_OF_CODE.index(split)] for split in SPLITS}
-    return {split: some for split, some in members.items() if len(some)}
+        splits = [*share_out(splits, shares, seed=settings.seed)]
+    members: dict[Split, array[int]] = {split: array("q") for split in SPLITS}
+    for number, split in enumerate(splits):
+        members[split or "train"].append(number)
+    return {split: some for split, some in members.items() if some}
 
 
-def _vectors(build: Build, stored: Stored, usable: NDArray[np.int64], look: Look) -> FloatMatrix:
-    """(photographs, d) how the pictures look; rows of those that are not used say nothing.
+def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
+    """Photographs for validation become those for test, and those for training get free to be shared out.
+
+    For sets of photographs that come with two splits, where models are to be chosen on others than they are judged on.
+
+    Args:
+        splits: Of each photograph.
 
     Raises:
-        CorpusError: An image is an address.
+        SettingError: There are none for validation, or some for test already.
     """
-    store = PhotoStore(stored.folder)
+    if "validation" not in splits or "test" in splits:
+        why = "has none for validation" if "validation" not in splits else "has photographs for test already"
+        raise SettingError(f"test_on_validation=True is for data without a test split, and this {why}: leave it out")
+    return ["test" if split == "validation" else None for split in splits]
+
+
+def _vectors(build: Build, photos: PhotoStore, settings: Settings) -> FloatMatrix:
+    """(photographs, d) how the images look.
+
+    Raises:
+        CorpusError: An image is an address, or cannot be read.
+        FeatureError: There is no such backbone.
+    """
     files = []
-    for i in usable.tolist():
-        image = store[i].image
-        if named_by_address(image):
-            raise CorpusError(f"image {image}: is an address, and topical documents need pictures to look at")
-        files.append(build.folder / image)
-    path = stored.folder / "vectors"
-    dim = size = done = 0
-    with path.open("wb") as file:  # a map would be quicker to fill, but on a full disk the system ends who fills it
-        for some in look(files):
-            dim = some.shape[1]
-            size = dim * np.dtype(np.float32).itemsize
-            for place, row in zip(usable[done : done + len(some)].tolist(), some, strict=True):
-                file.seek(place * size)
-                file.write(np.ascontiguousarray(row, np.float32).tobytes())
-            done += len(some)
-        file.truncate(len(stored) * size)
-    return np.memmap(path, np.float32, "r", shape=(len(stored), dim)) if dim else np.zeros((len(stored), 0), np.float32)
+    for photo in photos:
+        if named_by_address(photo.image):
+            raise CorpusError(f"image {photo.image}: is an address, and topical documents need pictures to look at")
+        files.append(build.folder / photo.image)
+    with downloads() if settings.download else nullcontext():
+        backbone = cached_image(load_image_backbone(settings.backbone), FeatureCache())
+    parts: list[FloatMatrix] = []
+    starts = range(0, len(files), TOGETHER)
+    for start in build.watch(starts, total=len(starts), label="Looking at photographs"):
+        some = files[start : start + TOGETHER]
+        features = backbone.encode(some)
+        for file, problem in zip(some, features.problems, strict=True):
+            if problem is not None:
+                raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
+        parts.append(features.pooled)
+    return np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, 0), np.float32)

@@ -1,44 +1,64 @@
-"""Documents of one picture and the texts that its author wrote about it: captions and alternative texts.
+"""Documents of one image and the texts that its author wrote about it: captions and alternative texts.
 
-They are what a model learns most from: nothing has to be guessed about which sentence belongs to the picture. No gold
-link is looked at; the texts stand with the picture, and are not among the sentences that links are found in.
+They are what a model learns most from: nothing has to be guessed about which sentence belongs to the image. No gold
+link is looked at; the texts stand with the image, and are not among the sentences that links are found in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.captioned.photos import Drop, Photo, read_photos
-from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.captioned.photos import Drop, read_photos
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.document_row import row_of
 from iconotext.corpus.json_lines import json_lines
-from iconotext.corpus.row import Split
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Split
 
 MIN_WORDS = 3
 """Words of the shortest text that counts: a single word is more often a file name or a label than a description."""
 
 
-def pairs_rows(build: Build, sources: Iterable[Path], *, only: Split | None = None) -> Iterator[Values]:
-    """The documents of ``build_pairs`` as rows of a corpus.
+class Settings(BuilderSettings):
+    """Make a document of each picture and its captions and alternative texts, which is what a model learns most from.
 
-    Args:
-        build: The frame.
-        sources: Corpora, and files of captioned photographs.
-        only: See ``build_pairs``.
+    **Examples**
+
+    - `iconotext corpus build pairs --source corpus.jsonl --output pairs.jsonl`
+    - `iconotext corpus build pairs --source flickr8k/captions.jsonl -o pairs.jsonl --only train`
+    """
+
+    source: tuple[Path, ...]
+    """A corpus with captions or alt texts, or captioned photographs (.jsonl); may be given several times."""
+
+    only: Literal["train", "validation", "test"] | None = None
+    """Pictures of this split, and those of none; training then divides them."""
+
+    def sources(self) -> list[Path]:
+        """All of them."""
+        return list(self.source)
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """The documents of ``build_pairs``.
 
     Raises:
-        CorpusError: A source breaks its format, or no picture has a text.
+        CorpusError: A source breaks its format, or no image has a text.
     """
     found = 0
-    for document in build.watch(build_pairs(sources, only=only, drop=build.report.drop), label="Reading"):
+    pairs = build_pairs(settings.source, only=settings.only, drop=build.report.drop)
+    for document in build.watch(pairs, label="Reading"):
         found += 1
         yield row_of(document, build.folder).model_dump(exclude_none=True)
     if not found:
-        names = ", ".join(map(str, sources))
+        names = ", ".join(map(str, settings.source))
         raise CorpusError(f"{names}: no picture has a caption or alternative text of at least {MIN_WORDS} words")
     build.report.count("pictures with a text", found)
 
@@ -46,14 +66,14 @@ def pairs_rows(build: Build, sources: Iterable[Path], *, only: Split | None = No
 def build_pairs(
     sources: Iterable[Path], *, only: Split | None = None, drop: Drop = lambda rule, item, reason: None
 ) -> Iterator[Document]:
-    """One document for each picture that has a text.
+    """One document for each image that has a text.
 
     Args:
         sources: Files of captioned photographs (see ``read_photos``), or corpora whose documents have captions or
             alternative texts.
         only: Take what belongs to this split, and what belongs to none; the documents then have no split, so that
             training divides them.
-        drop: Told of every picture that is left out: rule, item, reason.
+        drop: Gets every image that is left out: rule, item, reason.
 
     Raises:
         CorpusError: A file breaks its format.
@@ -75,7 +95,7 @@ def build_pairs(
 
 
 Described = tuple[str, Image, tuple[str, ...], str | None]
-"""A name, a picture, the texts about it, the split it belongs to."""
+"""A name, an image, the texts about it, the split it belongs to."""
 
 
 def _has_photos(path: Path) -> bool:
@@ -88,11 +108,8 @@ def _has_photos(path: Path) -> bool:
 
 def _photographs(path: Path) -> Iterator[Described]:
     for photo in read_photos(path):
-        yield _name(photo), Image(photo.file.name, photo.file), photo.captions, photo.split
-
-
-def _name(photo: Photo) -> str:
-    return f"{photo.file.parent.parent.name}/{photo.file.stem}"
+        name = f"{photo.file.parent.parent.name}/{photo.file.stem}"
+        yield name, Image(photo.file.name, photo.file), photo.captions, photo.split
 
 
 def _illustrations(path: Path, drop: Drop) -> Iterator[Described]:
@@ -105,7 +122,6 @@ def _illustrations(path: Path, drop: Drop) -> Iterator[Described]:
             texts = dict.fromkeys(" ".join(text.split()) for text in (image.caption, image.alt) if text)
             good = tuple(text for text in texts if len(text.split()) >= MIN_WORDS)
             if good:
-                alone = Image(image.source, image.file)
-                yield name, alone, good, document.split
+                yield name, Image(image.source, image.file), good, document.split
             else:
                 drop(f"picture without a text of {MIN_WORDS} words", name, "; ".join(texts))

@@ -7,40 +7,87 @@ stays in ``meta.stim_txt`` where it differs. The pictures are those of RecipeQA 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.images.found import FoundImages
-from iconotext.papers.datasets.labelled.answers import clean_text
-from iconotext.papers.datasets.labelled.pairs import DataSet, Pair, kept_answer, relations_of
-from iconotext.papers.datasets.labelled.splits import PUBLISHED
+from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.labelled_pairs import (
+    DataSet,
+    LabelledSettings,
+    Pair,
+    Row,
+    kept_answer,
+    labelled_documents,
+)
+from iconotext.papers.datasets.pair_splits import PUBLISHED
 from iconotext.relations import RELATIONS
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.image_files import FoundImages
+    from iconotext.corpus.builders.run import Build, Values
 
 SCHEME = "recipeqa:"
 """What the name of a picture begins with that is not at hand: it is no path."""
 
-COLUMNS = {relation.name: f"{relation.question}_resp" for relation in RELATIONS if relation.source == "cite"}
-"""By relation, the column of its answers."""
+MISREAD = {"\\t": " ", "\\u0019": "’", "†": " ", "∞": "°"}
+"""Characters that were lost on the way to the published files: a tabulator and an apostrophe that were written as
+escapes, and a no-break space and a degree sign whose Mac Roman bytes were read as if they were others."""
 
 OTHERS = ("q1_resp", "q9_resp", "q10_resp")
 """Questions that are no relations."""
 
 
-def cite_pair(values: dict[str, str], file: str, line: int) -> Pair:
+class Settings(LabelledSettings):
+    """Make a corpus of CITE or CITE++: a document for each annotated pair of a step and its picture.
+
+    A fifth of the pairs is for test, a tenth of the others for validation, at random, as in Alikhani 2021. Without
+    pictures, images are named `recipeqa:NAME`. What became of every row is in the report beside the corpus.
+
+    **Examples**
+
+    - `iconotext corpus build cite --source data.csv --output cite.jsonl`
+    - `iconotext corpus build cite --source data.csv --images recipeqa/images -o cite.jsonl --only-found`
+    - `iconotext corpus build cite --source data.csv --source more.csv -o citepp.parquet --group`
+    """
+
+    source: tuple[Path, ...]
+    """data.csv as published with CITE; may be given several times, for other tables with its columns, such as that of
+    CITE++."""
+
+    images: Path | None = None
+    """Folder with the pictures of RecipeQA, also in folders inside it."""
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """The documents, in the order of the rows; the published table has 2,047 rows where the paper says 2,057.
+
+    Raises:
+        CorpusError: A table cannot be read or used.
+    """
+    yield from labelled_documents(build, settings, CITE)
+    sizes = PUBLISHED["CITE++"]
+    build.report.note(
+        f"CITE++ has {sum(sizes.values()):,} pairs in the paper, {sizes['train']:,} for training and validation and "
+        f"{sizes['test']:,} for test"
+    )
+
+
+def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
     """The pair of a row.
 
     Raises:
         ValueError: It has no text or names no picture.
     """
-    text = clean_text(values["stim_txt"], misread=True)
+    values = row.values
+    text = clean_text(values["stim_txt"], MISREAD)
     image = values["qimg"].strip()
     if not text:
         raise ValueError("no text")
     if not image:
         raise ValueError("no picture is named")
-    relations, notes = relations_of(values, COLUMNS)
     published = values.get("stim_id", "").strip()
-    meta: dict[str, object] = {"source": file, "line": line, "qimg": image}
+    meta: dict[str, object] = {"source": row.file, "line": row.line, "qimg": image}
     if published:
         meta["stim_id"] = published
     for column in OTHERS:
@@ -51,20 +98,19 @@ def cite_pair(values: dict[str, str], file: str, line: int) -> Pair:
         meta["complement"] = values["complement"]
     if text != " ".join(values["stim_txt"].split()):
         meta["stim_txt"] = values["stim_txt"]
-    return Pair(published or f"{Path(file).stem}-{line}", text, f"{SCHEME}{image}", relations, meta, notes)
+    return Pair(published or f"{Path(row.file).stem}-{row.line}", text, f"{SCHEME}{image}", relations, meta)
 
 
-def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
+def _finder(found: FoundImages, images: Sequence[str]) -> Callable[[str], Path | None]:
     return lambda image: found.named(image.removeprefix(SCHEME))
 
 
-CITE_TABLE = DataSet(
-    name="cite",
-    needed=("stim_txt", "qimg", *COLUMNS.values()),
+CITE = DataSet(
     about="data/data.csv of github.com/malihealikhani/CITE, or another table of its columns",
-    relations=tuple(COLUMNS),
-    published={"pairs": {"CITE": 2057, "CITE++": sum(PUBLISHED["CITE++"].values())}, **PUBLISHED["CITE++"]},
-    pair_of=cite_pair,
+    relations={relation.name: f"{relation.question}_resp" for relation in RELATIONS if relation.source == "cite"},
+    needed=("stim_txt", "qimg"),
+    published=2057,
+    pair=_pair,
     finder=_finder,
 )
-"""How CITE is read; the published table has 2,047 rows where the paper says 2,057."""
+"""How CITE is read."""

@@ -8,41 +8,94 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.images.found import FoundImages, distinct_names
-from iconotext.papers.datasets.labelled.answers import clean_text
-from iconotext.papers.datasets.labelled.pairs import DataSet, Pair, kept_answer, relations_of
-from iconotext.papers.datasets.labelled.splits import PUBLISHED
-from iconotext.relations import CLUE
+from pydantic import Field
+
+from iconotext.corpus.builders.image_files import FoundImages, distinct_names
+from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.labelled_pairs import (
+    DataSet,
+    LabelledSettings,
+    Pair,
+    Row,
+    kept_answer,
+    labelled_documents,
+)
+from iconotext.papers.datasets.pair_splits import PUBLISHED
+from iconotext.relations import CLUE as RELATIONS
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
 
 ADDRESS = re.compile("https?://", re.IGNORECASE)
 
 SCHEME = "clue:"
 """What the name of a picture begins with that is neither an address nor at hand: it is no path."""
 
-COLUMNS = {name: name.casefold() for name in CLUE}
-"""By relation, the column of its answers."""
-
 OTHERS = ("Other", "When", "Where", "How")
 """Labels that are no relations: none of the six; and what Meta says."""
 
 
-def clue_pair(values: dict[str, str], file: str, line: int) -> Pair:
+class Settings(LabelledSettings):
+    """Make a corpus of Clue: a document for each annotated pair of a caption and the picture at an address.
+
+    A fifth of the pairs is for test, a tenth of the others for validation, at random, as in Alikhani 2021. Without
+    pictures, images are named by their addresses. What became of every row is in the report beside the corpus.
+
+    **Examples**
+
+    - `iconotext corpus build clue --source data-both-04-08-cleaned.tsv --output clue.jsonl`
+    - `iconotext corpus build clue --source data-both-04-08-cleaned.tsv -o clue.jsonl --images clue/ --fetch`
+    """
+
+    source: tuple[Path, ...]
+    """data-both-04-08-cleaned.tsv as published with Clue; may be given several times, for other tables with its
+    columns."""
+
+    images: Path | None = None
+    """Folder with the pictures, named by SHA-256, SHA-1 or MD5 of their addresses or as they are there."""
+
+    fetch: bool = False
+    """Fetch pictures that are missing from the web, into the folder of the pictures."""
+
+    interval: float = Field(1.0, ge=0.1)
+    """Seconds between two requests to one server, with --fetch."""
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """The documents, in the order of the rows.
+
+    The published table has 7,747 rows with 7,642 different pairs where the paper says 7,559.
+
+    Raises:
+        CorpusError: A table cannot be read or used.
+        SettingError: Pictures are to be fetched and no folder is named.
+    """
+    interval = settings.interval if settings.fetch else None
+    yield from labelled_documents(build, settings, CLUE, fetch_interval=interval)
+    sizes = PUBLISHED["Clue"]
+    build.report.note(
+        f"the paper has {sizes['train']:,} pairs for training and validation and {sizes['test']:,} for test"
+    )
+
+
+def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
     """The pair of a row.
 
     Raises:
         ValueError: It has no caption or no address.
     """
+    values = row.values
     text = clean_text(values["caption"])
     address = values["url"].strip()
     if not text:
         raise ValueError("no text")
     if not address:
         raise ValueError("no picture is named")
-    relations, notes = relations_of(values, COLUMNS)
-    meta: dict[str, object] = {"source": file, "line": line, "url": address}
+    meta: dict[str, object] = {"source": row.file, "line": row.line, "url": address}
     for name in OTHERS:
         if name.casefold() in values:
             meta[name] = kept_answer(values[name.casefold()])
@@ -50,23 +103,22 @@ def clue_pair(values: dict[str, str], file: str, line: int) -> Pair:
         meta["Comment"] = values["comment"].strip()
     digest = hashlib.blake2b(f"{text}\0{address}".encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     image = address if ADDRESS.match(address) else f"{SCHEME}{address}"
-    return Pair(f"clue-{digest}", text, image, relations, meta, notes)
+    return Pair(f"clue-{digest}", text, image, relations, meta)
 
 
-def _finder(found: FoundImages, pictures: Sequence[str]) -> Callable[[str], Path | None]:
-    alone = distinct_names(pictures)
+def _finder(found: FoundImages, images: Sequence[str]) -> Callable[[str], Path | None]:
+    alone = distinct_names(images)
     return lambda image: (
         found.at(image, by_name=image in alone) if ADDRESS.match(image) else found.named(image.removeprefix(SCHEME))
     )
 
 
-CLUE_TABLE = DataSet(
-    name="clue",
-    needed=("caption", "url", *COLUMNS.values()),
+CLUE = DataSet(
     about="a table of the folder dataset of github.com/malihealikhani/Cross-modal_Coherence_Modeling",
-    relations=CLUE,
-    published={"pairs": sum(PUBLISHED["Clue"].values()), **PUBLISHED["Clue"]},
-    pair_of=clue_pair,
+    relations={name: name.casefold() for name in RELATIONS},
+    needed=("caption", "url"),
+    published=sum(PUBLISHED["Clue"].values()),
+    pair=_pair,
     finder=_finder,
 )
-"""How Clue is read; the published table has 7,747 rows with 7,642 different pairs where the paper says 7,559."""
+"""How Clue is read."""

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.corpus.row import SPLITS, Split
-from iconotext.papers.datasets.stories.caption_pool import caption_pool
-from iconotext.papers.datasets.stories.story import Stories, StorySettings, story_values
-from iconotext.papers.datasets.story_dii import dii_stories
+from iconotext.corpus.row import SPLITS
+from iconotext.errors import CorpusError
+from iconotext.papers.datasets.story_dii import DII
+from iconotext.papers.datasets.vist import Stories, Story, StorySettings
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.spool import Spool
+
+TRIES = 20
+"""For each caption that is wanted; nearly always enough, and never slow however many there are to draw from."""
 
 
-class DiiStressSettings(StorySettings):
-    """How stories are read, and what is added to them."""
+class Settings(StorySettings):
+    """Make DII-Stress (Hessel 2019): Story-DII with 45 captions of other photographs of the split, in shuffled order.
+
+    Needs what `story-dii` needs, and gives its documents the same ids.
+
+    **Example**
+
+    - `iconotext corpus build dii-stress --source VIST --output dii-stress.jsonl`
+    """
 
     distractors: int = Field(45, ge=0)
     """Captions of other photographs."""
 
+    seed: int = 0
+    """Seed of the random choices."""
 
-def dii_stress_rows(
-    build: Build, source: Path, settings: DiiStressSettings, images: Path | None = None
-) -> Iterator[Values]:
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of DII-Stress: those of Story-DII, with the same ids, images and splits.
 
     Distractors are drawn uniformly from the captions of the split's documents, without those about any of the
@@ -34,40 +47,64 @@ def dii_stress_rows(
     distractor may have the very words of a true caption, if only it was written about another photograph; how often
     that is so is counted. (``mscoco`` and ``captions`` leave such distractors out.)
 
-    Args:
-        build: The run; its seed is that of the distractors and of the order.
-        source: As for Story-DII.
-        settings: How stories are read, and how many distractors there are.
-        images: As for Story-DII.
-
     Raises:
         CorpusError: A file is missing or breaks its format, there is no photograph at all, or a split has too few
             captions.
     """
-    stories = dii_stories(build, source, settings, images)
     build.published = PUBLISHED["DII-Stress"]
+    stories = Stories(build, settings, DII)
+    pools = {split: build.spool(f"captions-{split}", map(_captions, stories.of(split))) for split in SPLITS}
     same = 0
-    with ExitStack() as stack:
-        pools = {
-            split: stack.enter_context(caption_pool(_captions(stories, split), build.work / f"captions-{split}"))
-            for split in SPLITS
-        }
-        for story in stories.usable(tell=True):
-            rng = random.Random(f"dii-stress {build.seed} {story.id}")
-            own = [part.text for part in story.parts]
-            photos = {part.photo for part in story.parts}
-            others = pools[story.split].draw(rng, settings.distractors, photos, story.id)
-            same += len(set(own) & set(others))
-            order = list(range(len(own) + len(others)))  # of each place, which text; those of the story come first
-            rng.shuffle(order)
-            links = [(place, text) for place, text in enumerate(order) if text < len(own)]
-            ways = [stories.pictures.way(part.photo) for part in story.parts]
-            sentences = [(own + others)[text] for text in order]
-            yield story_values(story, sentences, ways, links)
+    for story in stories.reported():
+        rng = random.Random(f"dii-stress {settings.seed} {story.id}")
+        own = [part.text for part in story.parts]
+        others = draw(rng, pools[story.split], settings.distractors, {part.photo for part in story.parts}, story.id)
+        same += len(set(own) & set(others))
+        order = list(range(len(own) + len(others)))  # of each place, which text; those of the story come first
+        rng.shuffle(order)
+        links = [(place, text) for place, text in enumerate(order) if text < len(own)]
+        yield story.values([(own + others)[text] for text in order], links)
     build.report.count("captions of documents whose very words are among the distractors", same)
 
 
-def _captions(stories: Stories, split: Split) -> Iterator[tuple[str, str]]:
-    for story in stories.usable(tell=False, only=split):
-        for part in story.parts:
-            yield part.text, part.photo
+def _captions(story: Story) -> list[tuple[str, str]]:
+    """The captions of a story, each with its photograph."""
+    return [(part.text, part.photo) for part in story.parts]
+
+
+def draw(rng: random.Random, pool: Spool, count: int, without: Collection[str], name: str) -> list[str]:
+    """Different captions, uniformly at random; two of them may have the same words.
+
+    Args:
+        rng: Chance.
+        pool: Stories, each a list of captions with their photographs, as many in one as in another.
+        count: How many.
+        without: Photographs that none of them may be about.
+        name: Of the document, for the error.
+
+    Raises:
+        CorpusError: There are not so many.
+    """
+    each = len(pool[0]) if len(pool) else 0
+    total = len(pool) * each
+    chosen: dict[int, str] = {}
+    for _ in range(TRIES * count if total else 0):
+        if len(chosen) == count:
+            break
+        number = rng.randrange(total)
+        text, photo = pool[number // each][number % each]
+        if photo not in without:
+            chosen[number] = text
+    if len(chosen) < count:
+        left = {
+            number: text
+            for number, (text, photo) in enumerate(caption for story in pool for caption in story)
+            if photo not in without and number not in chosen
+        }
+        if len(chosen) + len(left) < count:
+            raise CorpusError(
+                f"{name}: {count} captions about other pictures of its split are needed, and there are "
+                f"{len(chosen) + len(left)}: ask for fewer with distractors={len(chosen) + len(left)}"
+            )
+        chosen |= {number: left[number] for number in rng.sample(list(left), count - len(chosen))}
+    return list(chosen.values())

@@ -7,38 +7,64 @@ looks like another one of any document are discarded, as are those that are too 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
+from pydantic import Field
 
-from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.random_splits import with_random_splits
+from iconotext.corpus.builders.fetched import fetch_images, name_of
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
-from iconotext.errors import CorpusError
-from iconotext.papers.datasets.labelled.answers import clean_text
-from iconotext.papers.datasets.reddit.album_images import look_at_images, lookalikes
-from iconotext.papers.datasets.reddit.album_posts import keep_album_posts
-from iconotext.papers.datasets.reddit.albums import Album, Albums, ImageFiles, fetch_missing, read_albums
-from iconotext.papers.datasets.reddit.near_duplicates import MAX_DISTANCE
+from iconotext.errors import CorpusError, DocumentError, ImageError
+from iconotext.images import decode
+from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.imgur_album import album_id, read_album, saved_albums
+from iconotext.papers.datasets.near_duplicates import near_duplicates
+from iconotext.papers.datasets.perceptual_hash import perceptual_hash
+from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 from iconotext.read.web.polite import Politeness
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.spool import Spool
 
 MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
 
 HELD_OUT = 1000 / 8800
 """Share of validation, and of test: 6.8K, 1K and 1K documents."""
 
+SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
+"""Of files that may be pictures; ``.img`` has what was fetched and is of no known kind."""
 
-class DiySettings(BaseModel):
-    """The rules; the defaults are the published ones."""
+PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
+"""Bytes and MD5 of the picture that imgur sends for one that was deleted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+MISSING = "picture missing"
+MOVING = "GIF or film"
+
+
+class Settings(FetchSettings):
+    """Make DIY (Hessel 2019): posts to r/DIY that link an album of imgur; its captions are the sentences.
+
+    The source has pushshift's files of submissions (RS_2013-01.zst to RS_2018-10.zst, or DIY_submissions.zst) and the
+    pages of the albums as they were until 2019 (albums/Ab3dE.html). Pictures are named as imgur names them
+    (Ab3dE7f.jpg); --fetch gets those that are missing.
+
+    **Examples**
+
+    - `iconotext corpus build diy --source reddit/ --output diy.jsonl`
+    - `iconotext corpus build diy -s reddit/ -o diy.jsonl --images pictures/ --fetch --min-score 10`
+    """
 
     subreddit: str = Field("DIY", pattern=r"^\w+$")
     """As Reddit writes it."""
@@ -50,13 +76,13 @@ class DiySettings(BaseModel):
     """The last month."""
 
     min_score: int = 25
-    """Of a post."""
+    """Score of a post."""
 
-    distance: int = Field(3, ge=0, le=MAX_DISTANCE)
+    distance: int = Field(3, ge=0, le=15)
     """Bits of 64 in which the perceptual hashes of two pictures may differ that look the same."""
 
     min_captions: int = Field(2, ge=1)
-    """Captions of at least ``min_tokens`` that a document must have."""
+    """Captions of at least --min-tokens that a document must have."""
 
     min_tokens: int = Field(5, ge=1)
     """Tokens (parts between white space) of such a caption."""
@@ -71,56 +97,270 @@ class DiySettings(BaseModel):
     """Captions of a document."""
 
     validation: float = Field(HELD_OUT, ge=0, lt=1)
-    """Share of the documents."""
+    """Share of the documents for validation."""
 
     test: float = Field(HELD_OUT, ge=0, lt=1)
     """The same for test."""
 
+    seed: int = 0
+    """Seed of the random choices."""
 
-def diy_rows(
-    build: Build, source: Path, settings: DiySettings, *, images: Path | None = None, fetch: Politeness | None = None
-) -> Iterator[Values]:
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """The documents, in the order of the posts.
 
     Of several posts that link one album the first counts, whose pictures would else be duplicates of each other; the
     paper does not say. A caption stays where its picture cannot be used.
 
-    Args:
-        build: The run.
-        source: Folder with pushshift's files (``RS_2013-01.zst`` and so on), and the pages of albums
-            (``albums/Ab3dE.html``), anywhere in it.
-        settings: The rules.
-        images: Folder with the pictures (``Ab3dE7f.jpg``); None: they are somewhere in the source.
-        fetch: Fetch pictures that are missing, from imgur, into ``images``, or ``images`` in the source.
-
     Raises:
         CorpusError: A source is missing or damaged.
     """
     shares = Shares(settings.validation, settings.test)
-    if images is not None and fetch is None and not images.is_dir():
+    images = settings.images
+    if images is not None and not settings.fetch and not images.is_dir():
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures (Ab3dE7f.jpg and so on)")
-    number = keep_album_posts(
-        build,
-        source,
-        subreddit=settings.subreddit,
-        first_month=settings.first,
-        last_month=settings.last,
-        min_score=settings.min_score,
-    )
-    albums = read_albums(build, source, number)
-    target = images or source / "images"
-    problems = {} if fetch is None else fetch_missing(build, albums, (images or source, target), target, fetch)
-    files = ImageFiles(images or source, target)
-    look_at_images(build, albums, files, problems)
-    alike = lookalikes(albums, distance=settings.distance)
-    documents = _documents(build, albums, files, alike, settings)
+    posts = build.spool("posts", _posts(build, settings))
+    albums = Albums(build.spool("albums", _albums(build, settings, posts)))
+    problems = _fetch_missing(build, albums, settings) if settings.fetch else {}
+    files = ImageFiles(settings)
+    _look_at_images(build, albums, files, problems)
     build.published = PUBLISHED["DIY"]
-    yield from with_random_splits(build, documents, shares)
+    yield from build.with_random_splits(_documents(build, albums, files, settings), shares, seed=settings.seed)
 
 
-def _documents(
-    build: Build, albums: Albums, files: ImageFiles, alike: NDArray[np.int64], settings: DiySettings
-) -> Iterator[Values]:
+def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
+    """The posts that count, with ``album``: popular ones that link an album of imgur which no earlier one links."""
+    report = build.report
+    seen: set[str] = set()
+    linked: set[str] = set()
+    popular = 0
+    for post, file in _posts_in_time(build, settings):
+        if post["id"] in seen:
+            report.drop("post that came before", post["id"], file)
+            continue
+        seen.add(post["id"])
+        if post["score"] is None or post["score"] < settings.min_score:
+            report.drop(f"score below {settings.min_score}", post["id"], str(post["score"]))
+            continue
+        popular += 1
+        album = album_id(post["url"] or "")
+        if album is None:
+            report.drop("not an album of imgur", post["id"], post["url"] or "")
+        elif album in linked:
+            report.drop("album that was posted before", post["id"], album)
+        else:
+            linked.add(album)
+            yield post | {"album": album}
+    report.count(f"posts to r/{settings.subreddit}", len(seen), 241_000, rounding=1000)
+    report.count(f"posts with a score of at least {settings.min_score}", popular)
+    report.count("different albums of imgur that they link", len(linked))
+    if not linked:
+        raise CorpusError(
+            f"{settings.source}: none of {len(seen)} posts to r/{settings.subreddit} links an album of imgur and has a "
+            f"score of {settings.min_score}"
+        )
+
+
+def _posts_in_time(build: Build, settings: Settings) -> Iterator[tuple[dict[str, Any], str]]:
+    """The posts of the months that are asked for, each with the name of its file."""
+    files = submission_files(settings.source, settings.first, settings.last)
+    work = partial(subreddit_posts, subreddit=settings.subreddit)
+    results = build.mapped(map(str, files), work, total=len(files), label="Reading submissions", chunk=1)
+    for path, result in zip(files, results, strict=True):
+        for line, problem in result["broken"]:
+            build.report.drop("line that is not JSON", f"{path.name}, line {line}", problem)
+        for post in result["posts"]:
+            month = month_of(post["created"])
+            if month is None or settings.first <= month <= settings.last:  # a file of one subreddit has all years
+                yield post | {"id": post["id"] or f"{path.name}: {post['url']}"}, path.name
+
+
+@dataclass(frozen=True, slots=True)
+class Album:
+    """An album whose page shows pictures.
+
+    Attributes:
+        post: What pushshift says of the post.
+        images: Imgur's name, caption and whether it moves, of each picture.
+        first: Number of its first picture among those of all albums.
+    """
+
+    post: dict[str, Any]
+    images: list[tuple[str, str | None, bool]]
+    first: int
+
+    @property
+    def id(self) -> str:
+        """Imgur's name of the album."""
+        return str(self.post["album"])
+
+    @property
+    def captions(self) -> list[tuple[int, str]]:
+        """Number of the picture and caption of those that have one, also where the picture cannot be used."""
+        return [(self.first + i, caption) for i, (_, caption, _) in enumerate(self.images) if caption]
+
+    @property
+    def numbers(self) -> range:
+        """Of its pictures."""
+        return range(self.first, self.first + len(self.images))
+
+    def name(self, number: int) -> str:
+        """Imgur's name of one of its pictures."""
+        return self.images[number - self.first][0]
+
+
+@dataclass(slots=True)
+class Albums:
+    """The albums, on disk; memory holds some bytes for each picture.
+
+    Attributes:
+        records: Post, pictures and number of the first picture of each.
+        hashes: By picture; 0 where it cannot be used.
+        usable: By picture, whether it can be.
+    """
+
+    records: Spool
+    hashes: array[int] = field(default_factory=lambda: array("Q"))
+    usable: bytearray = field(default_factory=bytearray)
+
+    def __iter__(self) -> Iterator[Album]:
+        return (Album(*record) for record in self.records)
+
+    def pictures(self) -> Iterator[tuple[Album, str, bool]]:
+        """The album and name of each picture, and whether it moves."""
+        return ((album, name, moving) for album in self for name, _, moving in album.images)
+
+
+def _albums(build: Build, settings: Settings, posts: Spool) -> Iterator[tuple[Any, ...]]:
+    """The records of the albums whose page was saved and shows pictures."""
+    report = build.report
+    pages = saved_albums(settings.source)
+    total = sum(post["album"] in pages for post in posts)
+    if not total:
+        page = settings.source / "albums" / f"{posts[0]['album']}.html"
+        raise CorpusError(
+            f"{settings.source}: none of the {len(posts)} albums has a saved page: {page} and so on, the page of "
+            "https://imgur.com/a/... as it was until 2019 (web.archive.org has many)"
+        )
+    if total < len(posts):
+        report.note(
+            f"{len(posts) - total} of {len(posts)} albums have no saved page; pages of today do not show what is "
+            "needed, web.archive.org has many as they were"
+        )
+    paths = (pages.get(post["album"]) for post in posts)
+    shown = first = 0
+    for post, result in zip(posts, build.mapped(paths, album_page, total=total, label="Reading albums"), strict=True):
+        if result is None:
+            report.drop("album without a saved page", post["album"])
+        elif isinstance(result, str):
+            report.drop("album page that cannot be read", post["album"], result)
+        elif not result:
+            report.drop("album page without pictures", post["album"], "no div of the class post-image-container")
+        else:
+            yield post, result, first
+            shown += 1
+            first += len(result)
+    report.count("albums with pictures", shown, 13_000, rounding=1000)
+
+
+def album_page(path: str | None) -> list[tuple[str, str | None, bool]] | str | None:
+    """Name, caption and whether it moves of each picture of a saved page, if there is one; or why it cannot be read."""
+    if path is None:
+        return None
+    try:
+        return [(image.id, image.caption, image.moving) for image in read_album(Path(path))]
+    except DocumentError as error:
+        return str(error).removeprefix(f"{path}: ")
+
+
+class ImageFiles:
+    """Where the files of pictures are."""
+
+    def __init__(self, settings: Settings) -> None:
+        folders = dict.fromkeys((settings.image_folder, _target(settings)))
+        there = [folder for folder in folders if folder.is_dir()]
+        self._folders = ImageFolders(*there) if there else None
+
+    def of(self, name: str) -> Path | None:
+        """The file of a picture, by imgur's name or by that of what was fetched for it."""
+        if self._folders is None:
+            return None
+        return self._folders.find(f"{stem}{suffix}" for stem in (name, name_of(_address(name))) for suffix in SUFFIXES)
+
+
+def _target(settings: Settings) -> Path:
+    """The folder that pictures are fetched into."""
+    return settings.images or settings.source / "images"
+
+
+def _address(name: str) -> str:
+    return f"https://i.imgur.com/{name}.jpg"
+
+
+def _fetch_missing(build: Build, albums: Albums, settings: Settings) -> dict[str, str]:
+    """Fetch the pictures that are not in the folders; for those that cannot be had, why."""
+    files = ImageFiles(settings)
+    addresses = {_address(name): name for _, name, moving in albums.pictures() if not moving and not files.of(name)}
+    results = fetch_images(addresses, _target(settings), politeness=Politeness(interval=settings.interval))
+    watched = build.watch(results, total=len(addresses), label="Fetching pictures")
+    return {addresses[each.address]: each.problem or "not fetched" for each in watched if each.file is None}
+
+
+def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: Mapping[str, str]) -> None:
+    """Fill in hashes, and report which pictures cannot be used."""
+    paths = (None if moving else files.of(name) for _, name, moving in albums.pictures())
+    total = sum(len(album.images) for album in albums)
+    results = build.looked_at(paths, image_hash, total=total, label="Looking at pictures")
+    for (album, name, moving), found in zip(albums.pictures(), results, strict=True):
+        good = "hash" in found
+        albums.hashes.append(int(found["hash"], 16) if good else 0)
+        albums.usable.append(good)
+        if moving:
+            build.report.drop(MOVING, f"{album.id}/{name}")
+        elif not good:
+            build.report.drop(found["rule"], f"{album.id}/{name}", found["reason"] or problems.get(name, ""))
+    valid = albums.usable.count(1)
+    build.report.count("valid pictures", valid, 295_000, rounding=1000)
+    if not valid:
+        raise CorpusError(
+            "no picture of the albums is there: put them into a folder named images in the source, or name their "
+            "folder with images=..., as Ab3dE7f.jpg and so on, or give fetch=True"
+        )
+
+
+def image_hash(path: str | None) -> dict[str, str]:
+    """The perceptual hash of a picture file as 16 hexadecimal digits, or the rule and reason for leaving it out."""
+    if path is None:
+        return {"rule": MISSING, "reason": ""}
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        return {"rule": MISSING, "reason": error.strerror or str(error)}
+    if data.startswith(b"GIF8"):
+        return {"rule": MOVING, "reason": ""}
+    if (len(data), hashlib.md5(data, usedforsecurity=False).hexdigest()) == PLACEHOLDER:
+        return {"rule": MISSING, "reason": "deleted from imgur, which sent a placeholder"}
+    try:
+        return {"hash": f"{perceptual_hash(decode(data)):016x}"}
+    except ImageError as error:
+        return {"rule": "picture that cannot be decoded", "reason": str(error)}
+
+
+def lookalikes(albums: Albums, *, distance: int) -> NDArray[np.int64]:
+    """(pictures,) for each the number of one that looks the same, -1 where there is none.
+
+    Args:
+        albums: Their pictures were looked at.
+        distance: Bits of 64 in which the hashes of two that look the same may differ.
+    """
+    usable = np.flatnonzero(np.frombuffer(albums.usable, np.uint8))
+    other = near_duplicates(np.frombuffer(albums.hashes, np.uint64)[usable], distance)
+    found = np.full(len(albums.usable), -1, np.int64)
+    found[usable] = np.where(other < 0, -1, usable[other])
+    return found
+
+
+def _documents(build: Build, albums: Albums, files: ImageFiles, settings: Settings) -> Iterator[Values]:
     """The albums that pass the rules, as documents without splits."""
     report = build.report
     least, few, tokens = settings.min_captions, settings.min_images, settings.min_tokens
@@ -131,6 +371,7 @@ def _documents(
         f"more than {settings.max_images} images or {settings.max_captions} captions",
     )
     left = dict.fromkeys(rules, 0)
+    alike = lookalikes(albums, distance=settings.distance)
     twins = _twins(albums, alike)
     for album in albums:
         images = [number for number in album.numbers if albums.usable[number]]
@@ -172,7 +413,7 @@ def _values(build: Build, album: Album, images: list[int], files: ImageFiles) ->
     return {
         "id": album.id,
         "sentences": [caption for _, caption in album.captions],
-        "images": [build.way(file) for file in found if file is not None],
+        "images": [build.relative_path(file) for file in found if file is not None],
         "links": [(i, place[number]) for i, (number, _) in enumerate(album.captions) if number in place],
         "meta": ({"title": title} if title else {}) | meta,
     }

@@ -1,4 +1,4 @@
-"""Multimodal C4 (Zhu et al. 2023): web pages of C4 with their pictures, as its shards have them.
+"""Multimodal C4 (Zhu et al. 2023): web pages of C4 with their images, as its shards have them.
 
 The links are the data set's own guess, an assignment of images to sentences over CLIP similarities: no gold.
 """
@@ -9,14 +9,16 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.mmc4 import mmc4_parts
-from iconotext.corpus.row import Row
-from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_rows
-from iconotext.read.web.polite import Politeness
+from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_documents
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Row
 
 ABOUT = (
     "shards of Multimodal C4, docs_no_face_shard_0_v3.jsonl or .jsonl.zip and so on, from the data set "
@@ -24,42 +26,46 @@ ABOUT = (
 )
 
 
-class Mmc4Settings(ShardSettings):
-    """Which documents and links are used."""
+class Settings(ShardSettings):
+    """Make a corpus out of shards of Multimodal C4 (Zhu et al. 2023).
+
+    Shards are docs_no_face_shard_0_v3.jsonl and so on, also as .jsonl.zip; they are read in the order of their names.
+    Links are the data set's own guess, an image to a sentence. Pictures are found in --images under the names that the
+    shards give them, or by SHA-256, SHA-1 or MD5 of their addresses; an image without a file is named by its address.
+
+    **Examples**
+
+    - `iconotext corpus build mmc4 --source shards/ --output mmc4.parquet`
+    - `iconotext corpus build mmc4 -s shards/ -o mmc4.jsonl --images pictures/ --fetch --only-found`
+    - `iconotext corpus build mmc4 -s shard_0.jsonl.zip -o mmc4.jsonl --min-similarity 0.25`
+    """
 
     min_similarity: float | None = Field(None, ge=-1, le=1)
-    """Links of images whose ``matched_sim`` is below are left out; None: none is."""
+    """Leave out links of images whose matched_sim is below."""
+
     similarities: bool = True
-    """Keep the matrix of similarities of all images and sentences in ``meta``: it is most of a document."""
+    """Keep the matrix of similarities of all images and sentences in meta: it is most of a document."""
 
 
-def mmc4_rows(
-    build: Build,
-    source: Path,
-    settings: Mmc4Settings,
-    *,
-    images: Path | None = None,
-    fetch: Politeness | None = None,
-    only_found: bool = False,
-) -> Iterator[Values]:
-    """Documents of Multimodal C4; the other arguments are those of ``shard_rows``.
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """Documents of Multimodal C4.
 
     Raises:
-        CorpusError: There are no shards, or no such folder of pictures.
-        SettingError: Pictures are to be fetched and no folder is named.
+        CorpusError: There are no shards, or no such folder of images.
+        SettingError: Images are to be fetched and no folder is named.
     """
-    folder = source if source.is_dir() else source.parent
+    folder = settings.source if settings.source.is_dir() else settings.source.parent
     data_set = ShardedSet(
-        (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_images, folder), partial(_made, settings)
+        (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_pictures, folder), partial(_columns, settings)
     )
-    return shard_rows(build, source, data_set, settings, images=images, fetch=fetch, only_found=only_found)
+    return shard_documents(build, settings, data_set)
 
 
 def _named(row: Row) -> bool:
     return bool(row.meta["mmc4"].get("url"))
 
 
-def _images(folder: Path, row: Row) -> list[Picture]:
+def _pictures(folder: Path, row: Row) -> list[Picture]:
     """How images are named; their own download script puts them into the folder ``SHARD_images`` beside a shard."""
     pictures = []
     for image, info in zip(row.images, row.meta["image_info"], strict=True):
@@ -72,7 +78,7 @@ def _images(folder: Path, row: Row) -> list[Picture]:
     return pictures
 
 
-def _made(settings: Mmc4Settings, row: Row) -> Values:
+def _columns(settings: Settings, row: Row) -> Values:
     infos, shard = row.meta["image_info"], row.meta["mmc4"]
     links = row.links
     if links is not None and settings.min_similarity is not None:

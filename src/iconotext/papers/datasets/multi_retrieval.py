@@ -1,28 +1,28 @@
 """The data sets that were released with Hessel 2019, one folder each: ``docs.json``, and features of the images.
 
-Images are named by ids. With a folder of pictures they are found there by id; the features are copied beside the
-corpus, so that recipes with published features can be run.
+Images are named by ids. With a folder of images they are found there by id; the features are copied beside the corpus,
+so that recipes with published features can be run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.compared_sizes import count_sizes
-from iconotext.corpus.builders.frame.json_source import source_file
-from iconotext.corpus.builders.images.found import FoundImages
-from iconotext.corpus.published_sizes import PublishedSizes
+from iconotext.corpus.builders.image_files import FoundImages
+from iconotext.corpus.builders.json_source import source_file
+from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.released import DOCUMENTS_FILE
-from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
-from iconotext.papers.datasets.shards import with_images
+from iconotext.papers.datasets.shards import kept_images, with_images
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Row
 
 ABOUT = (
     "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "
@@ -30,48 +30,45 @@ ABOUT = (
 )
 
 
-class MultiRetrievalSettings(BaseModel):
-    """What is made of a released data set."""
+class Settings(DataSetSettings):
+    """Make a corpus out of a data set that was released with Hessel 2019: docs.json, features.npy, id2row.json.
 
-    model_config = ConfigDict(extra="forbid")
+    Splits and labels are those of the release. Images are ids; with --images they are found by id, whatever the suffix.
+    The features are copied beside the corpus. They serve all corpora of that folder, so each data set has its own.
+
+    **Examples**
+
+    - `iconotext corpus build multi-retrieval --source mscoco/ --output corpora/mscoco/c.jsonl --compare MSCOCO`
+    - `iconotext corpus build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
+    """
+
+    source: Path
+    """Folder with docs.json, as released."""
+
+    only_found: bool = False
+    """Leave out images whose file is not there."""
+
+    compare: Literal["MSCOCO", "Story-DII", "Story-SIS", "DII-Stress", "DIY", "RQA", "WIKI"] | None = None
+    """Show the sizes that the paper gives for this data set."""
 
     features: bool = True
     """Copy the features beside the corpus, if they lie beside the source."""
 
 
-def multi_retrieval_rows(
-    build: Build,
-    source: Path,
-    settings: MultiRetrievalSettings,
-    *,
-    images: Path | None = None,
-    only_found: bool = False,
-    published: PublishedSizes | None = None,
-    force: bool = False,
-) -> Iterator[Values]:
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of a released data set, in its order, with its splits and labels.
 
-    Args:
-        build: The run.
-        source: Folder with ``docs.json``, also in a folder in it; or that file.
-        settings: What is made of it.
-        images: Folder with the pictures: named by id, whatever their suffix.
-        only_found: Leave out images without a file, and then documents without images.
-        published: What the paper says of this data set.
-        force: Replace features of another data set.
-
     Raises:
-        CorpusError: ``docs.json`` is not there or broken, or there is no such folder of pictures.
-        SettingError: Pictures are to be left out, and no folder is named.
+        CorpusError: ``docs.json`` is not there or broken, or there is no such folder of images.
+        SettingError: Images are to be left out, and no folder is named.
         OutputError: Features of another data set lie beside the corpus, or they cannot be written.
     """
-    if only_found and images is None:
+    if settings.only_found and settings.images is None:
         raise SettingError("only_found=True needs images=..., the folder of the pictures")
-    check_features(source, build.folder, settings, force=force)
-    file = _documents_file(source)
-    found = FoundImages(images) if images is not None else None
-    way = lru_cache(maxsize=1024)(build.way)
-    counting = Counting()
+    source = settings.source
+    file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
+    _check_features(build, file.parent, settings)
+    found = FoundImages(settings.images) if settings.images is not None else None
     read = missing = 0
     renamed: dict[str, str] = {}
     for record in build.watch(read_records(file), label="Reading"):
@@ -80,52 +77,51 @@ def multi_retrieval_rows(
         if record.problems or row is None:
             build.report.drop("document cannot be read", record.place, str(record.problems[0]))
             continue
-        values = row.model_dump(exclude_none=True)
         files = [found.named(name) if found is not None else None for name in row.images]
         missing += sum(path is None for path in files)
-        sources = [
-            name if path is None else f"{way(path.parent)}/{path.name}"
-            for name, path in zip(row.images, files, strict=True)
-        ]
-        renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
-        if only_found:
-            there = [i for i, path in enumerate(files) if path is not None]
-            for name, path in zip(row.images, files, strict=True):
-                if path is None:
-                    build.report.drop("picture not there", name, "not found")
+        values = _with_files(build, row, files, renamed)
+        if settings.only_found:
+            there = kept_images(build, files, row.images, ["not found"] * len(files))
             if not there:
                 build.report.drop("no picture there", row.id)
                 continue
-            values, sources = with_images(values, there), [sources[i] for i in there]
-        values["images"] = sources
-        counting.add(row.split, len(row.sentences), len(sources), sources, values.get("links"), row.relations)
+            values = with_images(values, there) | {"images": [values["images"][i] for i in there]}
         yield values
     build.report.count("documents in the source", read)
     if found is not None:
         build.report.count("images without a file", missing)
-    stats = counting.stats()
-    if published is not None:
-        count_sizes(build.report, stats, published)
-    if settings.features:
-        if copy_feature_table(file.parent, build.folder, renamed=renamed, force=force):
-            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
-        elif not (file.parent / TABLE_FILE).is_file():
-            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
+    if settings.compare is not None:
+        build.published = PUBLISHED[settings.compare]
+    _copy_features(build, file.parent, renamed, settings)
 
 
-def check_features(source: Path, folder: Path, settings: MultiRetrievalSettings, *, force: bool = False) -> None:
+def _with_files(build: Build, row: Row, files: list[Path | None], renamed: dict[str, str]) -> Values:
+    """The columns of a document with paths in place of the ids of images that have a file."""
+    sources = [
+        name if path is None else build.relative_path(path) for name, path in zip(row.images, files, strict=True)
+    ]
+    renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
+    return row.model_dump(exclude_none=True) | {"images": sources}
+
+
+def _check_features(build: Build, source: Path, settings: Settings) -> None:
     """Raise where features are to be copied into a folder that has those of another data set.
 
     Raises:
-        CorpusError: ``docs.json`` is not there, or only one of the two files of features.
-        OutputError: It has, and ``force`` is not set.
+        CorpusError: Only one of the two files of features is there.
+        OutputError: It has, and nothing may be replaced.
     """
     if settings.features:
         try:
-            check_copy(_documents_file(source).parent, folder, force=force)
+            check_copy(source, build.folder, force=build.force)
         except OutputError as error:
             raise OutputError(f"{error}; features=false copies none") from error
 
 
-def _documents_file(source: Path) -> Path:
-    return source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
+def _copy_features(build: Build, source: Path, renamed: dict[str, str], settings: Settings) -> None:
+    if not settings.features:
+        return
+    if copy_feature_table(source, build.folder, renamed=renamed, force=build.force):
+        build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+    elif not (source / TABLE_FILE).is_file():
+        build.report.note(f"no {TABLE_FILE} in {source}: the corpus has no features")

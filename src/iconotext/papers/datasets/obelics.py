@@ -1,15 +1,16 @@
-"""OBELICS (Laurençon et al. 2023): web pages with their pictures in reading order, and without links."""
+"""OBELICS (Laurençon et al. 2023): web pages with their images in reading order, and without links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.obelics import obelics_parts
-from iconotext.corpus.row import Row
-from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_rows
-from iconotext.read.web.polite import Politeness
+from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_documents
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Row
 
 ABOUT = (
     "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "
@@ -17,32 +18,39 @@ ABOUT = (
 )
 
 
-def obelics_rows(
-    build: Build,
-    source: Path,
-    settings: ShardSettings,
-    *,
-    images: Path | None = None,
-    fetch: Politeness | None = None,
-    only_found: bool = False,
-) -> Iterator[Values]:
-    """Documents of OBELICS; the other arguments are those of ``shard_rows``.
+class Settings(ShardSettings):
+    """Make a corpus out of shards of OBELICS (Laurençon et al. 2023).
+
+    Shards are train-00000-of-01335.parquet and so on; they are read in the order of their names. Paragraphs are split
+    into sentences and images keep their places among them; nobody says which belong together. Pictures are found in
+    --images by SHA-256, SHA-1 or MD5 of their addresses; an image without a file is named by its address.
+
+    **Examples**
+
+    - `iconotext corpus build obelics --source data/ --output obelics.parquet`
+    - `iconotext corpus build obelics -s data/ -o obelics.jsonl --images pictures/ --fetch --only-found`
+    - `iconotext corpus build obelics -s data/ -o obelics.jsonl --min-images 2 --min-sentences 10`
+    """
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """Documents of OBELICS.
 
     Raises:
-        CorpusError: There are no shards, or no such folder of pictures.
-        SettingError: Pictures are to be fetched and no folder is named.
+        CorpusError: There are no shards, or no such folder of images.
+        SettingError: Images are to be fetched and no folder is named.
     """
-    data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _images, _made)
-    return shard_rows(build, source, data_set, settings, images=images, fetch=fetch, only_found=only_found)
+    data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _pictures, _columns)
+    return shard_documents(build, settings, data_set)
 
 
 def _named(row: Row) -> bool:
     return bool(row.meta["obelics"].get("general", {}).get("url"))
 
 
-def _images(row: Row) -> list[Picture]:
+def _pictures(row: Row) -> list[Picture]:
     return [Picture(None, address) for address in row.images]
 
 
-def _made(row: Row) -> Values:
+def _columns(row: Row) -> Values:
     return row.model_dump(exclude={"id", "images"}, exclude_none=True)

@@ -1,8 +1,8 @@
-"""RQA: the recipes of RecipeQA, whose steps are sentences and come with pictures (Hessel 2019, supplement §1).
+"""RQA: the recipes of RecipeQA, whose steps are sentences and come with images (Hessel 2019, supplement §1).
 
 RecipeQA is made of questions, each with the steps of a recipe as its context. Recipes are recovered from the contexts
 by their ids. Contexts of one recipe can differ, as those of questions about titles have none; the paper does not say
-which counts. Here it is the one with the most pictures of steps that have text, of these the one with the most such
+which counts. Here it is the one with the most images of steps that have text, of these the one with the most such
 steps, then the longest, then the first.
 
 The paper reserves training recipes for validation before it drops the small ones, and does not say how many. Here they
@@ -17,20 +17,23 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from iconotext.corpus.builders.captioned.photos import is_text
-from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.json_source import source_entries, source_file
-from iconotext.corpus.builders.images.named import NamedImages
+from iconotext.corpus.builders.image_files import NamedImages
+from iconotext.corpus.builders.json_source import source_entries, source_file
+from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.corpus.row import Split
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.labelled.answers import clean_text
+from iconotext.papers.datasets.clean_text import clean_text
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Split
 
 WEB = "https://hucvl.github.io/recipeqa/"
 
@@ -40,7 +43,7 @@ FILES = {"training": ("train.json", "recipeqa36k_train.json"), "validation": ("v
 ABOUT = f"the questions of RecipeQA, from {WEB}"
 
 NAMESPACE = "recipeqa:"
-"""Before the names of pictures that nobody looked for."""
+"""Before the names of images that nobody looked for."""
 
 REFUSED = re.compile(r'[<>:"|?*]')
 """Characters that some file systems refuse in a name; some files have ``_`` in their place."""
@@ -53,19 +56,27 @@ RECIPES = {"training": (8_100, 100), "validation": (983, 1)}
 """How many there are, and to what that is rounded."""
 
 
-class RqaSettings(BaseModel):
-    """How recipes are made."""
+class Settings(DataSetSettings):
+    """Make RQA (Hessel 2019) of RecipeQA: a document for each recipe, a sentence for each step, linked to its pictures.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Needs `train.json` and `val.json`, which becomes the test split, and the pictures, in any folders.
+
+    **Example**
+
+    - `iconotext corpus build rqa --source recipeqa --output rqa.jsonl`
+    """
 
     validation: float = Field(946 / 7448, ge=0, lt=1)
     """Share of the training recipes that is reserved for validation."""
 
     pictures: Literal["files", "names"] = "files"
-    """Whether images are files, or only the names that RecipeQA gives them, as ``recipeqa:NAME``."""
+    """Whether images are files, or only the names that RecipeQA gives them, as recipeqa:NAME."""
 
     verify: bool = True
-    """Whether each picture is decoded; else it only has to be there."""
+    """Decode each picture; else it only has to be there."""
+
+    seed: int = 0
+    """Seed of the random choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ class Step:
 
     Attributes:
         text: Title and body.
-        images: Names of its pictures, each once.
+        images: Names of its images, each once.
     """
 
     text: str
@@ -82,28 +93,30 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What a question says of a recipe.
+class Recipe:
+    """What the context of a question says of a recipe.
 
     Attributes:
-        recipe: Its id.
-        steps: In order, those without text too.
+        id: Its id.
+        steps: Those that have text, in order.
+        empty: How many others there are.
+        content: Another one where any step is another.
     """
 
-    recipe: str
+    id: str
     steps: tuple[Step, ...]
+    empty: int
+    content: int
 
     @property
-    def told(self) -> tuple[Step, ...]:
-        """Steps that have text."""
-        return tuple(step for step in self.steps if step.text)
+    def images(self) -> dict[str, None]:
+        """Names of its images, each once, in order."""
+        return dict.fromkeys(name for step in self.steps for name in step.images)
 
     @property
     def richness(self) -> tuple[int, int, int]:
-        """The context with the greatest counts: pictures of steps with text, such steps, characters."""
-        told = self.told
-        images = {name for step in told for name in step.images}
-        return len(images), len(told), sum(len(step.text) for step in told)
+        """The recipe with the greatest counts: images of steps with text, such steps, characters."""
+        return len(self.images), len(self.steps), sum(len(step.text) for step in self.steps)
 
 
 @dataclass(slots=True)
@@ -113,76 +126,71 @@ class Part:
     Attributes:
         name: Which.
         path: Its file.
-        best: Numbers of the questions whose contexts count, ascending.
-        kept: The same, of recipes that all rules leave.
+        questions: Numbers of the questions whose contexts count, ascending.
     """
 
     name: str
     path: Path
-    best: array[int]
-    kept: array[int]
+    questions: array[int]
+
+    def recipes(self) -> Iterator[tuple[int, Recipe]]:
+        """Number of the question and recipe, for the questions that count."""
+        wanted = set(self.questions)
+        for _, index, value in source_entries(self.path, ("data",), ABOUT):
+            if index in wanted:
+                yield index, _recipe(value)
 
 
-def rqa_rows(build: Build, source: Path, settings: RqaSettings, images: Path | None = None) -> Iterator[Values]:
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of RQA: training and validation recipes in the order of the questions, then those for test.
 
-    Each step is a sentence, linked to its pictures. A picture that is missing or cannot be read is left out; the
-    document stays if it still has two images.
-
-    Args:
-        build: The run; its seed is that of the choice for validation.
-        source: Folder with ``train.json`` and ``val.json``, also in folders in it.
-        settings: How recipes are made.
-        images: Folder with the pictures, also in folders in it; None: the source.
+    Each step is a sentence, linked to its images. An image that is missing or cannot be read is left out; the document
+    stays if it still has two images.
 
     Raises:
-        CorpusError: A file is missing or breaks its format, or there is no picture at all.
+        CorpusError: A file is missing or breaks its format, or there is no image at all.
     """
     about = f"{ABOUT} (its test part is not used)"
-    parts = [Part(name, source_file(source, names, about), array("q"), array("q")) for name, names in FILES.items()]
+    parts = [Part(name, source_file(settings.source, names, about), array("q")) for name, names in FILES.items()]
     for part in build.watch(parts, total=len(parts), label="Recipes"):
-        _choose(build, part)
-    if not any(part.best for part in parts):
+        _choose_contexts(build, part)
+    if not any(part.questions for part in parts):
         raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should have {ABOUT}")
-    pictures = None if settings.pictures == "names" else _images(build, parts, images or source, settings)
+    images = None if settings.pictures == "names" else _images(build, parts, settings)
     for part in parts:
-        _filter(build, part, pictures)
-    training, validation = parts
-    reserved = share_out([None] * len(training.kept), Shares(settings.validation, 0), seed=build.seed)
-    splits: dict[str, list[Split]] = {training.name: reserved, validation.name: ["test"] * len(validation.kept)}
+        _leave_out_small_recipes(build, part, images)
     build.published = PUBLISHED["RQA"]
+    training, validation = parts
+    reserved = share_out([None] * len(training.questions), Shares(settings.validation, 0), seed=settings.seed)
+    splits: list[list[Split]] = [reserved, ["test"] * len(validation.questions)]
     ids, both = UniqueIds(), 0
-    for part in parts:
-        for split, (_, context) in zip(splits[part.name], _contexts(part, part.kept), strict=True):
-            values = _document(build, context, split, pictures)
-            values["id"] = ids.take(context.recipe)
-            both += values["id"] != context.recipe
-            yield values
+    for part, split_of in zip(parts, splits, strict=True):
+        for split, (_, recipe) in zip(split_of, part.recipes(), strict=True):
+            name = ids.take(recipe.id)
+            both += name != recipe.id
+            yield {"id": name, "split": split, **_columns(recipe, images)}
     build.report.count("recipes of the validation part that are in the training part too", both)
     build.report.note("Table 1 of the paper has 88K different images, its supplement 69K in all: they contradict")
 
 
-def _choose(build: Build, part: Part) -> None:
-    """Which question's context counts for each recipe."""
+def _choose_contexts(build: Build, part: Part) -> None:
+    """Which question's context counts for each recipe: the richest one."""
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
-    seen: dict[str, int] = {}  # what the first context of a recipe holds
+    first: dict[str, int] = {}  # what the first context of a recipe holds
     differing: set[str] = set()
     questions = 0
     for _, index, value in source_entries(part.path, ("data",), ABOUT):
         questions += 1
         try:
-            context = _context(value)
+            recipe = _recipe(value)
         except ValueError as error:
             build.report.drop("question that cannot be read", f"{part.path.name}, question {index}", str(error))
             continue
-        richness = context.richness
-        content = hash(context.steps)
-        if seen.setdefault(context.recipe, content) != content:
-            differing.add(context.recipe)
-        earlier = best.get(context.recipe)
-        if earlier is None or richness > earlier[0]:
-            best[context.recipe] = richness, index
-    part.best = array("q", sorted(index for _, index in best.values()))
+        if first.setdefault(recipe.id, recipe.content) != recipe.content:
+            differing.add(recipe.id)
+        if recipe.id not in best or recipe.richness > best[recipe.id][0]:
+            best[recipe.id] = recipe.richness, index
+    part.questions = array("q", sorted(index for _, index in best.values()))
     count = build.report.count
     if not best:
         build.report.note(f"{part.path.name} has no recipe")
@@ -192,94 +200,81 @@ def _choose(build: Build, part: Part) -> None:
     count(f"{part.path.name}: recipes whose contexts differ", len(differing))
 
 
-def _images(build: Build, parts: list[Part], folder: Path, settings: RqaSettings) -> NamedImages:
-    """The pictures of the steps with text, each looked at.
+def _images(build: Build, parts: list[Part], settings: Settings) -> NamedImages:
+    """The images of the steps with text, each looked at.
 
     Raises:
         CorpusError: There is none at all.
     """
-    names: dict[str, None] = {}
-    for part in parts:
-        for _, context in _contexts(part, part.best):
-            names.update((name, None) for step in context.told for name in step.images)
-    pictures = NamedImages(build, folder, _files)
-    found = pictures.check(names, verify=settings.verify, total=len(names))
-    if names and not found:
+    folder = settings.image_folder
+    names = dict.fromkeys(name for part in parts for _, recipe in part.recipes() for name in recipe.images)
+    images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
+    if names and not images.there:
         raise CorpusError(
             f"{folder}: has none of the {len(names):,} pictures of the recipes, as {next(iter(names))}: unpack "
             f"images.zip from {WEB}, name its folder with images=..., or write only the names with pictures=names"
         )
     build.report.count("pictures of steps with text", len(names))
-    build.report.count("pictures that are there", found)
-    for name in names:
-        if (problem := pictures.problem(name)) is not None:
-            build.report.drop("picture that cannot be used", name, problem)
-    return pictures
+    build.report.count("pictures that are there", images.there)
+    for name, problem in images.problems.items():
+        build.report.drop("picture that cannot be used", name, problem)
+    return images
 
 
-def _filter(build: Build, part: Part, pictures: NamedImages | None) -> None:
-    """Which recipes the rules leave."""
-    drop = build.report.drop
+def _leave_out_small_recipes(build: Build, part: Part, images: NamedImages | None) -> None:
+    """Keep the questions whose recipes have two images and two steps."""
+    drop, count = build.report.drop, build.report.count
+    kept = array("q")
     empty = imageless = 0
-    for index, context in _contexts(part, part.best):
-        told = context.told
-        empty += len(context.steps) - len(told)
-        images = {name for step in told for name in step.images if pictures is None or pictures.problem(name) is None}
-        if not images:
+    for index, recipe in part.recipes():
+        usable = [name for name in recipe.images if images is None or name not in images.problems]
+        empty += recipe.empty
+        if not usable:
             imageless += 1
-            drop("no image of a step with text", context.recipe, f"{part.name} part")
-        elif len(images) < LEAST:
-            drop(f"fewer than {LEAST} images", context.recipe, f"{part.name} part")
-        elif len(told) < LEAST:
-            drop(f"fewer than {LEAST} steps", context.recipe, f"{part.name} part")
+            drop("no image of a step with text", recipe.id, f"{part.name} part")
+        elif len(usable) < LEAST:
+            drop(f"fewer than {LEAST} images", recipe.id, f"{part.name} part")
+        elif len(recipe.steps) < LEAST:
+            drop(f"fewer than {LEAST} steps", recipe.id, f"{part.name} part")
         else:
-            part.kept.append(index)
-    build.report.count(f"{part.path.name}: steps without text", empty)
-    build.report.count(f"{part.path.name}: recipes with pictures of steps with text", len(part.best) - imageless)
-    build.report.count(f"{part.path.name}: recipes with {LEAST} pictures and {LEAST} steps", len(part.kept))
+            kept.append(index)
+    count(f"{part.path.name}: steps without text", empty)
+    count(f"{part.path.name}: recipes with pictures of steps with text", len(part.questions) - imageless)
+    count(f"{part.path.name}: recipes with {LEAST} pictures and {LEAST} steps", len(kept))
+    part.questions = kept
 
 
-def _document(build: Build, context: Context, split: Split, pictures: NamedImages | None) -> Values:
-    """A recipe as a document, still without an id."""
-    sentences = [step.text for step in context.told]
-    numbers: dict[str, int] = {}
-    links = []
-    for sentence, step in enumerate(context.told):
-        for name in step.images:
-            if pictures is None or pictures.problem(name) is None:
-                links.append((sentence, numbers.setdefault(name, len(numbers))))
-    ways = [f"{NAMESPACE}{name}" if pictures is None else pictures.way(name) for name in numbers]
-    return {"split": split, "sentences": sentences, "images": ways, "links": links, "meta": {"recipe": context.recipe}}
+def _columns(recipe: Recipe, images: NamedImages | None) -> Values:
+    """Sentences, images and links of a recipe."""
+    usable = [name for name in recipe.images if images is None or name not in images.problems]
+    number = {name: i for i, name in enumerate(usable)}
+    return {
+        "sentences": [step.text for step in recipe.steps],
+        "images": [f"{NAMESPACE}{name}" if images is None else images.path(name) for name in usable],
+        "links": [(s, number[name]) for s, step in enumerate(recipe.steps) for name in step.images if name in number],
+        "meta": {"recipe": recipe.id},
+    }
 
 
-def _contexts(part: Part, wanted: array[int]) -> Iterator[tuple[int, Context]]:
-    """Number of the question and context, for ascending numbers."""
-    numbers = iter(wanted)
-    following = next(numbers, None)
-    for _, index, value in source_entries(part.path, ("data",), ABOUT):
-        if following is None:
-            break
-        if index == following:
-            yield index, _context(value)
-            following = next(numbers, None)
-
-
-def _context(value: object) -> Context:
-    """The context of a question.
+def _recipe(value: object) -> Recipe:
+    """The recipe in the context of a question.
 
     Raises:
         ValueError: It has none; says why.
     """
     if not isinstance(value, dict):
         raise ValueError("not an object")
-    recipe = value.get("recipe_id")
-    name = clean_text(str(recipe)) if isinstance(recipe, str | int) and not isinstance(recipe, bool) else ""
+    identifier = value.get("recipe_id")
+    known = isinstance(identifier, str | int) and not isinstance(identifier, bool)
+    name = clean_text(str(identifier)) if known else ""
     if not name:
         raise ValueError("recipe_id is not an id")
-    steps = value.get("context")
-    if not isinstance(steps, list):
+    context = value.get("context")
+    if not isinstance(context, list):
         raise ValueError("context is not a list")
-    return Context(name, tuple(_step(step, number) for number, step in enumerate(steps)))
+    steps = tuple(_step(step, number) for number, step in enumerate(context))
+    with_text = tuple(step for step in steps if step.text)
+    return Recipe(name, with_text, len(steps) - len(with_text), hash(steps))
 
 
 def _step(value: object, number: int) -> Step:
@@ -297,13 +292,13 @@ def _step(value: object, number: int) -> Step:
     return Step(text, tuple(dict.fromkeys(name.strip() for name in images if name.strip())))
 
 
-def _files(name: str) -> tuple[str, ...]:
-    """Names that the file of a picture may have."""
-    return name, REFUSED.sub("_", name)
-
-
 def _words(step: dict[str, Any], field: str, number: int) -> str:
     text = step.get(field)
     if text is not None and not isinstance(text, str):
         raise ValueError(f"{field} of step {number} is not a text")
     return clean_text(text or "")
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Names that the file of an image may have."""
+    return name, REFUSED.sub("_", name)

@@ -1,48 +1,53 @@
-"""Data sets of web pages that come as shards: their documents, with the pictures that are at hand.
+"""Data sets of web pages that come as shards: their documents, with the images that are at hand.
 
-A worker reads a part of a shard and keeps what can be used; here ids become unique over all shards, and pictures are
+A worker reads a part of a shard and keeps what can be used; here ids become unique over all shards, and images are
 found in a folder, or fetched into it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from iconotext.corpus.builders.frame.build import Build, Values
-from iconotext.corpus.builders.frame.journal import kept_results
-from iconotext.corpus.builders.images.fetched import LEDGER, fetch_images
-from iconotext.corpus.builders.images.found import FoundImages
-from iconotext.corpus.row import Part, Record, Row
+from iconotext.corpus.builders.fetched import LEDGER, fetch_images
+from iconotext.corpus.builders.image_files import FoundImages
+from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.read.web.polite import Politeness
 from iconotext.strict_json import dump_json
 
-STEP = "documents"
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Part, Record, Row
 
 UNREADABLE = "row cannot be read"
 
 
-class ShardSettings(BaseModel):
+class ShardSettings(FetchSettings):
     """Which documents are used."""
 
-    model_config = ConfigDict(extra="forbid")
+    source: Path
+    """A shard, or the folder of the shards."""
+
+    only_found: bool = False
+    """Leave out images whose file is not there."""
 
     min_sentences: int = Field(1, ge=0)
-    """Of a document."""
+    """Sentences of a document."""
+
     min_images: int = Field(1, ge=0)
-    """Likewise; with ``only_found``, of those that are there."""
+    """Images of a document; with --only-found, of those that are there."""
 
 
 class Picture(NamedTuple):
-    """How a data set names an image; a tuple, since it is kept as JSON.
+    """How a data set names an image.
 
     Attributes:
         name: Of its file; None where it has none.
@@ -57,7 +62,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShardedSet:
-    """How the shards of a data set are read.
+    """How the shards of a data set are read, by functions that can be sent to another process.
 
     Attributes:
         suffixes: That names of shards end in.
@@ -65,7 +70,7 @@ class ShardedSet:
         parts: The rows of a shard; ids need not be unique.
         named: Whether the id of a row is that of its page, not only its place in the shard.
         pictures: How each of its images is named.
-        made: The columns of the corpus from a row.
+        columns: The columns of the corpus from a row.
     """
 
     suffixes: tuple[str, ...]
@@ -73,45 +78,36 @@ class ShardedSet:
     parts: Callable[[Path], Iterator[Part]]
     named: Callable[[Row], bool]
     pictures: Callable[[Row], list[Picture]]
-    made: Callable[[Row], Values]
+    columns: Callable[[Row], Values]
 
 
-def shard_rows(
-    build: Build,
-    source: Path,
-    data_set: ShardedSet,
-    settings: ShardSettings,
-    *,
-    images: Path | None = None,
-    fetch: Politeness | None = None,
-    only_found: bool = False,
-) -> Iterator[Values]:
+def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet) -> Iterator[Values]:
     """Documents of all shards, in the order of their names.
 
-    Args:
-        build: The run.
-        source: A shard, or a folder with shards.
-        data_set: How they are read; what it has must be functions of modules, or partials of them.
-        settings: Which documents are used.
-        images: Folder with pictures, named as in the shard or by a digest of their addresses.
-        fetch: Fetch those that are missing into it.
-        only_found: Leave out images without a file.
-
     Raises:
-        CorpusError: There are no shards, or no such folder of pictures.
-        SettingError: Pictures are to be fetched and no folder is named.
+        CorpusError: There are no shards, or no such folder of images.
+        SettingError: Images are to be fetched and no folder is named.
     """
-    if images is None and fetch is not None:
+    images = settings.images
+    if images is None and settings.fetch:
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
-    shards = [shard for shard in find_shards(source, data_set) if shard.absolute() != build.output.absolute()]
+    shards = [shard for shard in find_shards(settings.source, data_set) if shard.absolute() != build.output.absolute()]
     work = partial(_usable, settings, data_set)
-    results = build.mapped(STEP, _items(shards, data_set), work, label="Reading", chunk=1)
-    found = FoundImages(images) if images is not None and (images.exists() or fetch is None) else None
+    results: Iterable[Any] = build.mapped(_parts(shards, data_set), work, label="Reading", chunk=1)
+    found = FoundImages(images) if images is not None and (images.exists() or not settings.fetch) else None
     problems: dict[str, str] = {}
-    if images is not None and fetch is not None:
-        problems, found = _fetched(build, results, images, found, fetch)
-        results = kept_results(build.work / f"{STEP}.jsonl")
-    yield from _documents(build, results, settings, len(shards), found, problems, only_found=only_found)
+    if images is not None and settings.fetch:
+        results = build.spool("rows", results)
+        problems = _fetch(build, results, images, found, settings.interval)
+        found = FoundImages(images)
+    counts: Counter[str] = Counter()
+    yield from _documents(build, results, settings, found, problems, counts)
+    build.report.count("shards", len(shards))
+    build.report.count("documents in them", counts["read"])
+    build.report.count("documents with sentences and images", counts["usable"])
+    build.report.count("their images", counts["images"])
+    if found is not None or counts["files"]:
+        build.report.count("their images with a file", counts["files"])
 
 
 def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
@@ -133,11 +129,11 @@ def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
     return found
 
 
-Item = tuple[str, Part | str]
+Item = tuple[str, "Part | str"]
 """Name of a shard, and a part of it, or why it cannot be read on."""
 
 
-def _items(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
+def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
     for shard in shards:
         try:
             for part in data_set.parts(shard):
@@ -149,7 +145,7 @@ def _items(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
 def _usable(settings: ShardSettings, data_set: ShardedSet, item: Item) -> dict[str, Any]:
     """What can be used of a part, and what is dropped of it and why."""
     shard, part = item
-    rows: list[Any] = []
+    rows: list[tuple[str, Values, list[Picture]]] = []
     dropped: list[tuple[str, str, str]] = []
     read = 0
     if isinstance(part, str):
@@ -157,103 +153,108 @@ def _usable(settings: ShardSettings, data_set: ShardedSet, item: Item) -> dict[s
     try:
         for record in part():
             read += 1
-            why = _unusable(record, settings)
-            if why is not None:
-                dropped.append((why[0], f"{shard}, {record.place}", why[1]))
-            elif record.row is not None:
-                name = record.row.id if data_set.named(record.row) else f"{shard.partition('.')[0]}-{record.row.id}"
-                row = (name, data_set.made(record.row), data_set.pictures(record.row))
-                try:
-                    dump_json(row)
-                except ValueError as error:  # its meta has half a surrogate pair, or a number that is too large
-                    dropped.append((UNREADABLE, f"{shard}, {record.place}", str(error)))
-                else:
-                    rows.append(row)
+            try:
+                rows.append(_row(record, settings, data_set, shard))
+            except _Dropped as error:
+                dropped.append((error.rule, f"{shard}, {record.place}", error.reason))
     except CorpusError as error:
         dropped.append(("shard damaged", shard, str(error)))
     return {"read": read, "rows": rows, "dropped": dropped}
 
 
-def _unusable(record: Record, settings: ShardSettings) -> tuple[str, str] | None:
-    """The rule by which a row is dropped, and what is particular about it."""
+class _Dropped(Exception):
+    """A row is left out."""
+
+    def __init__(self, rule: str, reason: str = "") -> None:
+        self.rule, self.reason = rule, reason
+
+
+def _row(
+    record: Record, settings: ShardSettings, data_set: ShardedSet, shard: str
+) -> tuple[str, Values, list[Picture]]:
+    """The name, columns and images of a row.
+
+    Raises:
+        _Dropped: It cannot be used.
+    """
     row = record.row
     if record.problems or row is None:
         problem = record.problems[0]
-        return UNREADABLE, problem.message if problem.field is None else f"{problem.field}: {problem.message}"
-    if len(row.images) < settings.min_images:
-        return ("no image", "") if not row.images else ("too few images", str(len(row.images)))
-    if len(row.sentences) < settings.min_sentences:
-        return ("no sentence", "") if not row.sentences else ("too few sentences", str(len(row.sentences)))
-    return None
+        raise _Dropped(UNREADABLE, problem.message if problem.field is None else f"{problem.field}: {problem.message}")
+    for name, things, least in (
+        ("image", row.images, settings.min_images),
+        ("sentence", row.sentences, settings.min_sentences),
+    ):
+        if len(things) < least:
+            raise _Dropped(f"too few {name}s", str(len(things))) if things else _Dropped(f"no {name}")
+    name = row.id if data_set.named(row) else f"{shard.partition('.')[0]}-{row.id}"
+    usable = (name, data_set.columns(row), data_set.pictures(row))
+    try:
+        dump_json(usable)
+    except ValueError as error:  # its meta has half a surrogate pair, or a number that is too large
+        raise _Dropped(UNREADABLE, str(error)) from error
+    return usable
 
 
-def _fetched(
-    build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, politeness: Politeness
-) -> tuple[dict[str, str], FoundImages]:
-    """Fetch what is not there; why some could not be fetched, and all pictures that there are now."""
-    wanted: dict[str, None] = {}
-    for result in results:
-        for _, _, pictures in result["rows"]:
-            for picture in (Picture(*each) for each in pictures):
-                if picture.address is not None and _find(found, picture) is None:
-                    wanted[picture.address] = None
+def _fetch(
+    build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, interval: float
+) -> dict[str, str]:
+    """Fetch what is not there; why some could not be fetched."""
+    named = (Picture(*each) for result in results for _, _, pictures in result["rows"] for each in pictures)
+    missing = (picture.address for picture in named if _find(found, picture) is None)
+    wanted = dict.fromkeys(address for address in missing if address is not None)
     problems: dict[str, str] = {}
     new = 0
-    for fetched in build.watch(
-        fetch_images(wanted, folder, politeness=politeness), total=len(wanted), label="Fetching"
-    ):
-        if fetched.file is None:
-            problems[fetched.address] = fetched.problem or "not fetched"
-        new += fetched.new and fetched.file is not None
+    fetched = fetch_images(wanted, folder, politeness=Politeness(interval=interval))
+    for each in build.watch(fetched, total=len(wanted), label="Fetching"):
+        if each.file is None:
+            problems[each.address] = each.problem or "not fetched"
+        new += each.new and each.file is not None
     folder.mkdir(parents=True, exist_ok=True)
     build.report.count("pictures fetched now", new)
-    return problems, FoundImages(folder)
+    return problems
 
 
 def _documents(
     build: Build,
     results: Iterable[Any],
     settings: ShardSettings,
-    shards: int,
     found: FoundImages | None,
     problems: dict[str, str],
-    *,
-    only_found: bool,
+    counts: Counter[str],
 ) -> Iterator[Values]:
-    report, ids = build.report, UniqueIds()
-    numbers: Counter[str] = Counter()
-    way = lru_cache(maxsize=1024)(build.way)
+    ids = UniqueIds()
     for result in results:
-        numbers["read"] += result["read"]
+        counts["read"] += result["read"]
         for rule, item, reason in result["dropped"]:
-            report.drop(rule, item, reason)
+            build.report.drop(rule, item, reason)
         for name, values, named in result["rows"]:
-            numbers["usable"] += 1
+            counts["usable"] += 1
             pictures = [Picture(*each) for each in named]
             files = [_find(found, picture) for picture in pictures]
-            numbers["images"] += len(files)
-            numbers["files"] += sum(file is not None for file in files)
+            counts["images"] += len(files)
+            counts["files"] += sum(file is not None for file in files)
             sources = [
-                f"{way(file.parent)}/{file.name}" if file is not None else picture.address or picture.name or ""
+                build.relative_path(file) if file is not None else picture.address or picture.name or ""
                 for file, picture in zip(files, pictures, strict=True)
             ]
-            if only_found:
-                there = [i for i, file in enumerate(files) if file is not None]
-                for file, picture, name_there in zip(files, pictures, sources, strict=True):
-                    if file is None:
-                        report.drop("picture not there", name_there, problems.get(picture.address or "", "not found"))
+            if settings.only_found:
+                why = [problems.get(picture.address or "", "not found") for picture in pictures]
+                there = kept_images(build, files, sources, why)
                 if len(there) < settings.min_images:
-                    report.drop("too few pictures there", name, f"{len(there)} of {len(files)}")
+                    build.report.drop("too few pictures there", name, f"{len(there)} of {len(files)}")
                     continue
                 sources = [sources[i] for i in there]
                 values = with_images(values, there)
             yield values | {"id": ids.take(name), "images": sources}
-    report.count("shards", shards)
-    report.count("documents in them", numbers["read"])
-    report.count("documents with sentences and images", numbers["usable"])
-    report.count("their images", numbers["images"])
-    if found is not None or numbers["files"]:
-        report.count("their images with a file", numbers["files"])
+
+
+def kept_images(build: Build, files: Sequence[Path | None], sources: Sequence[str], why: Sequence[str]) -> list[int]:
+    """The numbers of the images of a document that have a file; the others are dropped."""
+    for file, source, reason in zip(files, sources, why, strict=True):
+        if file is None:
+            build.report.drop("picture not there", source, reason)
+    return [i for i, file in enumerate(files) if file is not None]
 
 
 def with_images(values: Values, kept: list[int]) -> Values:

@@ -9,49 +9,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.captioned.photos import Drop
-from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.papers.datasets.stories.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
+from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, Stories, StorySettings, Tier, story_documents
 
-DII = Tier("dii", "description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story")
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.captioned.photos import Drop
+    from iconotext.corpus.builders.run import Build, Values
 
 
-def story_dii_rows(build: Build, source: Path, settings: StorySettings, images: Path | None = None) -> Iterator[Values]:
+class Settings(StorySettings):
+    """Make Story-DII (Hessel 2019) of the Visual Storytelling Dataset: five photographs, five captions.
+
+    Needs `{train,val,test}.description-in-isolation.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped.
+
+    **Example**
+
+    - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
+    """
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of Story-DII, in the order of the annotations.
 
     Ids are ``dii-ALBUM-NUMBER``: the number counts the album's sets of captions from 1, those that are dropped too.
-
-    Args:
-        build: The run.
-        source: Folder with ``{train,val,test}.description-in-isolation.json``, also in a folder in it.
-        settings: How they are read.
-        images: Folder with the photographs, also in folders in it; None: the source.
 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
     build.published = PUBLISHED["Story-DII"]
-    yield from story_rows(build, dii_stories(build, source, settings, images))
-
-
-def dii_stories(build: Build, source: Path, settings: StorySettings, images: Path | None) -> Stories:
-    """The stories of the tier DII.
-
-    Raises:
-        CorpusError: See ``Stories``.
-    """
-    return Stories(build, source, images, settings, DII, Captions)
+    yield from story_documents(build, Stories(build, settings, DII))
 
 
 class _Open:
     """A story that is not whole."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, album: str, number: int) -> None:
         self.number = number
+        self.name = f"dii-{album}-{number}"
         self.parts: dict[int, Part] = {}
 
 
@@ -65,8 +62,8 @@ class Captions:
     def __init__(self) -> None:
         self._numbers = Counter[str]()
 
-    def stories(self, parts: Iterable[Part], drop: Drop) -> Iterator[tuple[str, tuple[Part, ...], dict[str, Any]]]:
-        """Id, parts in order and meta of each story, as soon as it is whole; those that never are, are dropped."""
+    def stories(self, parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
+        """The stories of a split, see ``Tier.joined``."""
         waiting: dict[str, list[_Open]] = {}  # by album; the one that got the last caption stands first
         for part in parts:
             if part.place >= PHOTOGRAPHS:
@@ -79,11 +76,10 @@ class Captions:
                 stories.remove(story)
                 if not stories:
                     del waiting[part.album]
-                meta = {"version": story.number}
-                yield _name(part.album, story), tuple(story.parts[i] for i in range(PHOTOGRAPHS)), meta
-        for album, stories in waiting.items():
+                yield story.name, tuple(story.parts[i] for i in range(PHOTOGRAPHS)), {"version": story.number}
+        for stories in waiting.values():
             for story in sorted(stories, key=lambda each: each.number):
-                drop("story that is not whole", _name(album, story), f"{len(story.parts)} of {PHOTOGRAPHS} captions")
+                drop("story that is not whole", story.name, f"{len(story.parts)} of {PHOTOGRAPHS} captions")
 
     def _home(self, part: Part, stories: list[_Open]) -> _Open:
         """The story that a caption belongs to, which then stands first."""
@@ -95,10 +91,11 @@ class Captions:
             stories.remove(story)
         else:
             self._numbers[part.album] += 1
-            story = _Open(self._numbers[part.album])
+            story = _Open(part.album, self._numbers[part.album])
         stories.insert(0, story)
         return story
 
 
-def _name(album: str, story: _Open) -> str:
-    return f"dii-{album}-{story.number}"
+DII = Tier(
+    "description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story", None, lambda: Captions().stories
+)

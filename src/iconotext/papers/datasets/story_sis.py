@@ -2,55 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.captioned.photos import Drop
-from iconotext.corpus.builders.frame.build import Build, Values
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.papers.datasets.stories.story import PHOTOGRAPHS, Part, Stories, StorySettings, Tier, story_rows
+from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, Stories, StorySettings, Tier, story_documents
 
-SIS = Tier("sis", "story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id")
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.captioned.photos import Drop
+    from iconotext.corpus.builders.run import Build, Values
 
 
-def story_sis_rows(build: Build, source: Path, settings: StorySettings, images: Path | None = None) -> Iterator[Values]:
+class Settings(StorySettings):
+    """Make Story-SIS (Hessel 2019) of the Visual Storytelling Dataset: five photographs, a story of five sentences.
+
+    Needs `{train,val,test}.story-in-sequence.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped.
+
+    **Example**
+
+    - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
+    """
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of Story-SIS, in the order of the annotations; their ids are ``sis-STORY``.
-
-    Args:
-        build: The run.
-        source: Folder with ``{train,val,test}.story-in-sequence.json``, also in a folder in it.
-        settings: How they are read.
-        images: Folder with the photographs, also in folders in it; None: the source.
 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
     build.published = PUBLISHED["Story-SIS"]
-    yield from story_rows(build, Stories(build, source, images, settings, SIS, Told))
+    yield from story_documents(build, Stories(build, settings, SIS))
 
 
-class Told:
-    """Puts sentences together that have the same story id."""
+def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
+    """What puts sentences together that have the same story id, see ``Tier.joined``."""
+    whole: set[str] = set()
 
-    def __init__(self) -> None:
-        self._whole: set[str] = set()
-
-    def stories(self, parts: Iterable[Part], drop: Drop) -> Iterator[tuple[str, tuple[Part, ...], dict[str, Any]]]:
-        """Id, parts in order and meta of each story, as soon as it is whole; those that never are, are dropped."""
+    def stories(parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
         waiting: dict[str, list[Part]] = {}
         for part in parts:
             name = f"sis-{part.story}"
-            found = waiting.setdefault(part.story, [])
-            if part.story in self._whole:
-                del waiting[part.story]
+            if part.story in whole:
                 drop("sentence of a story that is whole", name, f"about photograph {part.photo}")
                 continue
+            found = waiting.setdefault(part.story, [])
             found.append(part)
             if len(found) < PHOTOGRAPHS:
                 continue
             del waiting[part.story]
-            self._whole.add(part.story)
+            whole.add(part.story)
             if len({each.place for each in found}) < PHOTOGRAPHS:
                 drop("story with two sentences at one place", name, f"{sorted(each.place for each in found)}")
             elif len({each.album for each in found}) > 1:
@@ -59,3 +60,8 @@ class Told:
                 yield name, tuple(sorted(found, key=lambda each: each.place)), {"story_id": part.story}
         for story, found in waiting.items():
             drop("story that is not whole", f"sis-{story}", f"{len(found)} of {PHOTOGRAPHS} sentences")
+
+    return stories
+
+
+SIS = Tier("story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id", joined)

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.captioned.coco_table import CaptionTable, Key
+from iconotext.corpus.builders.captioned.annotations import Annotations, Key
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
-from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.frame.json_source import source_entries
-from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.json_source import source_entries
+from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
 
 COCO = "https://cocodataset.org/#download"
@@ -27,8 +27,8 @@ BAD_ENTRIES = "entries that are not images or captions"
 SPLIT_OF_NAME: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
 
-def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -> None:
-    """Put images and captions of annotation files into a table; the number of a file is the ``source`` of its images.
+def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
+    """Images and captions of annotation files; the number of a file is the ``source`` of its images.
 
     The split of an image is that which the name of the first file that lists it says (train, val, test), if any. What
     is no image or caption, or has no words, is dropped and reported.
@@ -36,6 +36,7 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
     Raises:
         CorpusError: A file cannot be read, or is not in the format.
     """
+    annotations = Annotations()
     for source, file in enumerate(files):
         split = next((split for word, split in SPLIT_OF_NAME.items() if word in file.name.casefold()), None)
         for part, index, value in build.watch(source_entries(file, PARTS, ABOUT), label=f"Reading {file.name}"):
@@ -45,7 +46,7 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
                 if key is None or not isinstance(name, str) or not name or not is_text(name):
                     build.report.drop(BAD_ENTRIES, place, "an image needs id and file_name")
                 else:
-                    table.add_image(key, name, split, source=source)
+                    annotations.add_image(key, name, split, source=source)
             else:
                 key, number = _key(value, "image_id"), _key(value, "id")
                 if key is None or "caption" not in value:
@@ -53,27 +54,28 @@ def load_annotations(build: Build, files: Sequence[Path], table: CaptionTable) -
                 elif (text := clean(value["caption"])) is None:
                     build.report.drop(BAD_CAPTIONS, place)
                 else:
-                    table.add_caption(key, number if isinstance(number, int) else None, text)
+                    annotations.add_caption(key, number if isinstance(number, int) else None, text)
+    return annotations
 
 
 def coco_photos(
-    build: Build, table: CaptionTable, pictures: ImageFolders, *, source: int | None = None
+    build: Build, annotations: Annotations, images: ImageFolders, *, source: int | None = None
 ) -> Iterator[Photo]:
-    """Photographs of a table of MSCOCO, by rising id, those without a caption or a picture dropped and reported.
+    """Photographs of MSCOCO, by rising id; those without a caption or an image are dropped and reported.
 
     Args:
-        build: Its report is told.
-        table: See ``load_annotations``.
-        pictures: Where pictures are looked for: by the name in the annotations, else by the other names that MSCOCO
-            has for the same photograph in its editions of 2014 and 2017.
+        build: Has the report.
+        annotations: See ``read_annotations``.
+        images: Where images are looked for: by the name in the annotations, else by the other names that MSCOCO has
+            for the same photograph in its editions of 2014 and 2017.
         source: Only images of the file of this number.
     """
-    for key, number in table.unlisted():
+    for key, number in annotations.unlisted():
         build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
-    for each in table.captioned(source=source):
+    for each in annotations.captioned(source=source):
         if not each.captions:
             build.report.drop(NO_CAPTION, each.name)
-        elif (file := pictures.find(_names(each.key, each.name))) is None or not is_text(str(file)):
+        elif (file := images.find(_names(each.key, each.name))) is None or not is_text(str(file)):
             build.report.drop(NO_IMAGE, each.name)
         else:
             yield Photo(str(file), each.captions, each.split)

@@ -6,43 +6,32 @@ written about photographs of the same split that are not in the document.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from iconotext.corpus.builders.captioned.photo_store import PhotoStore, Stored, StoredCaptions
 from iconotext.corpus.builders.captioned.photos import Photo
 from iconotext.corpus.builders.captioned.topical import topical_groups
-from iconotext.corpus.builders.frame.build import Build, Values
+from iconotext.corpus.builders.run import Values
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.errors import CorpusError, SettingError
 from iconotext.types import Document, Image, Sentence
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
 
 NO_WORD = re.compile(r"[\W_]+")
 
-GROUPS = 16
-"""Groups of photographs that are made into documents together."""
 
-
-class DocumentShape(BaseModel):
+class DocumentShape(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """What a document is made of."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int = Field(5, ge=1)
     """True images of a document, each with a caption of its own among the sentences."""
@@ -104,7 +93,7 @@ class Group:
 
 
 def deal(
-    members: Mapping[Split, Sequence[int] | NDArray[np.int64]],
+    members: Mapping[Split, Sequence[int]],
     settings: CaptionSettings,
     *,
     seed: int = 0,
@@ -154,11 +143,29 @@ def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield order[start : start + size]
 
 
+def documents_of(
+    photos: Sequence[Photo], groups: Iterable[Group], pools: Mapping[Split, Sequence[str]], shape: DocumentShape
+) -> Iterator[Values]:
+    """The documents of groups of photographs.
+
+    Args:
+        photos: All of them.
+        groups: Those that are together.
+        pools: All captions of each split.
+        shape: What the documents are to have.
+
+    Raises:
+        CorpusError: A split has too few captions for its distractors.
+    """
+    for group in groups:
+        yield from versions_of(group, [photos[i] for i in group.photos], pools[group.split], shape)
+
+
 def versions_of(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
     """The documents of one group of photographs.
 
-    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another picture's
-    only if no picture of the document has the same words.
+    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
+    only if no image of the document has the same words.
 
     Args:
         group: Which it is; its photographs are not looked up here.
@@ -255,70 +262,11 @@ def build_captions(
     for i, photo in enumerate(photos):
         members[photo.split or "train"].append(i)
     pools = {split: [text for i in some for text in photos[i].captions] for split, some in members.items()}
-    for group in deal(members, settings, seed=seed, vectors=vectors):
-        for values in versions_of(group, [photos[i] for i in group.photos], pools[group.split], settings):
-            yield Document(
-                id=values["id"],
-                sentences=tuple(map(Sentence, values["sentences"])),
-                images=tuple(Image(source=Path(image).as_posix(), file=Path(image)) for image in values["images"]),
-                links=tuple(values["links"]),
-                split=group.split,
-            )
-
-
-def stored_documents(
-    build: Build,
-    stored: Stored,
-    members: Mapping[Split, NDArray[np.int64]],
-    groups: Iterable[Group],
-    shape: DocumentShape,
-    *,
-    total: int = 0,
-) -> Iterator[Values]:
-    """Documents of groups of photographs on disk, made on all cores.
-
-    Args:
-        build: Keeps what is done.
-        stored: The photographs; their images are as the corpus names them.
-        members: Numbers of the photographs whose captions are the pool of each split.
-        groups: The same ones in every run.
-        shape: What the documents are to have.
-        total: Number of groups, for a progress bar; 0 where nobody knows.
-
-    Raises:
-        CorpusError: A split has too few captions for its distractors.
-    """
-    digest = hashlib.blake2b(stored.digest.encode(), digest_size=8)
-    for split, some in members.items():
-        np.save(_members_file(stored.folder, split), some)
-        np.save(_ends_file(stored.folder, split), np.cumsum(stored.captions[some], dtype=np.int64))
-        digest.update(split.encode() + some.tobytes())
-    name = f"documents-{digest.hexdigest()}"  # photographs that come or go between two runs give other documents
-    work = partial(_stored_versions, folder=str(stored.folder), digest=digest.hexdigest(), shape=shape)
-    for documents in build.mapped(name, groups, work, total=total, label="Making documents", chunk=GROUPS):
-        yield from documents
-
-
-def _stored_versions(group: Group, *, folder: str, digest: str, shape: DocumentShape) -> list[Values]:
-    """The documents of a group of photographs in a folder; for a worker process."""
-    store, pool = _opened(folder, digest, group.split)
-    return list(versions_of(group, [store[i] for i in group.photos], pool, shape))
-
-
-@lru_cache(maxsize=len(SPLITS))
-def _opened(folder: str, digest: str, split: Split) -> tuple[PhotoStore, StoredCaptions]:
-    """Photographs of a folder and all captions of a split of them; ``digest`` says whether they are still the same."""
-    store = PhotoStore(Path(folder))
-    members, ends = (
-        np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
-        for file in (_members_file(store.folder, split), _ends_file(store.folder, split))
-    )
-    return store, StoredCaptions(store, members, ends)
-
-
-def _members_file(folder: Path, split: Split) -> Path:
-    return folder / f"{split}-members.npy"
-
-
-def _ends_file(folder: Path, split: Split) -> Path:
-    return folder / f"{split}-ends.npy"
+    for values in documents_of(photos, deal(members, settings, seed=seed, vectors=vectors), pools, settings):
+        yield Document(
+            id=values["id"],
+            sentences=tuple(map(Sentence, values["sentences"])),
+            images=tuple(Image(source=Path(image).as_posix(), file=Path(image)) for image in values["images"]),
+            links=tuple(values["links"]),
+            split=values["split"],
+        )

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from iconotext.corpus.builders.captioned.coco_table import CaptionTable
+from iconotext.corpus.builders.captioned.annotations import Annotations
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, NO_IMAGE, Photo, clean, is_text
-from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 
@@ -38,42 +38,39 @@ LISTS: dict[str, Split] = {
 UNLISTED = "images that are in none of the lists of splits"
 
 
-def flickr_photos(build: Build, file: Path, pictures: ImageFolders) -> Iterator[Photo]:
-    """Photographs of a file of captions, by the names of their pictures; what is no good is dropped and reported.
+def flickr_photos(build: Build, file: Path, images: ImageFolders) -> Iterator[Photo]:
+    """Photographs of a file of captions, by the names of their images; what is no good is dropped and reported.
 
     Where lists of splits lie beside the file, what is in none of them is dropped.
 
     Args:
-        build: Its folder is used, its report told.
+        build: Has the report.
         file: The captions.
-        pictures: Where the pictures are.
+        images: Where the images are.
 
     Raises:
         CorpusError: The file cannot be read, or is in none of the formats.
     """
-    splits = _listed(file)
-    with CaptionTable(build.work / "captions.sqlite") as table:
-        for line, image, number, text in build.watch(_captions(build, file), label=f"Reading {file.name}"):
-            caption = clean(text)
-            if not is_text(image):
-                build.report.drop(BAD_LINES, f"{file.name}, line {line}", "not UTF-8 text")
-            elif caption is None:
-                build.report.drop(BAD_CAPTIONS, f"{file.name}, line {line}")
-            else:
-                table.add_image(image, image)
-                table.add_caption(image, number, caption)
-        for each in table.captioned():
-            split = splits.get(each.name)
-            if splits and split is None:
-                build.report.drop(UNLISTED, each.name)
-            elif (found := pictures.find([each.name])) is None or not is_text(str(found)):
-                build.report.drop(NO_IMAGE, each.name)
-            else:
-                yield Photo(str(found), each.captions, split)
-        if table.repeated_captions:
-            build.report.note(
-                f"{file.name}: {table.repeated_captions:,} lines repeat the number of a caption; the first counts"
-            )
+    splits, annotations = _listed(file), Annotations()
+    for line, image, number, text in build.watch(_captions(build, file), label=f"Reading {file.name}"):
+        caption = clean(text)
+        if not is_text(image):
+            build.report.drop(BAD_LINES, f"{file.name}, line {line}", "not UTF-8 text")
+        elif caption is None:
+            build.report.drop(BAD_CAPTIONS, f"{file.name}, line {line}")
+        else:
+            annotations.add_image(image, image)
+            annotations.add_caption(image, number, caption)
+    for each in annotations.captioned():
+        split = splits.get(each.name)
+        if splits and split is None:
+            build.report.drop(UNLISTED, each.name)
+        elif (found := images.find([each.name])) is None or not is_text(str(found)):
+            build.report.drop(NO_IMAGE, each.name)
+        else:
+            yield Photo(str(found), each.captions, split)
+    if repeated := annotations.repeated_captions:
+        build.report.note(f"{file.name}: {repeated:,} lines repeat the number of a caption; the first counts")
 
 
 def is_flickr(file: Path) -> bool:

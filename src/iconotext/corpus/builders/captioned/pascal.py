@@ -13,8 +13,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
-from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
 
 NAME = re.compile(r"\d{4}_\d{6}")
@@ -28,13 +28,13 @@ BEGINNING = 1 << 20
 """Characters of a page that are looked at to see whether it is the one."""
 
 
-def pascal_photos(build: Build, source: Path, pictures: ImageFolders) -> Iterator[Photo]:
-    """Photographs of the page or the tree of text files; those without sentences or picture are dropped and reported.
+def pascal_photos(build: Build, source: Path, images: ImageFolders) -> Iterator[Photo]:
+    """Photographs of the page or the tree of text files; those without sentences or image are dropped and reported.
 
     Args:
-        build: Its report is told.
+        build: Has the report.
         source: The page, or a folder with it or with the text files.
-        pictures: Where the pictures are.
+        images: Where the images are.
 
     Raises:
         CorpusError: There is neither.
@@ -50,7 +50,7 @@ def pascal_photos(build: Build, source: Path, pictures: ImageFolders) -> Iterato
             elif text.strip():
                 build.report.drop(BAD_CAPTIONS, f"{name}, sentence {number}")
         stem = name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
-        file = pictures.find([name, *(stem + suffix for suffix in SUFFIXES)])
+        file = images.find([name, *(stem + suffix for suffix in SUFFIXES)])
         if not captions:
             build.report.drop(NO_CAPTION, name)
         elif file is None or not is_text(str(file)):

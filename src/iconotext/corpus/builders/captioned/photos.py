@@ -31,7 +31,7 @@ class Photo:
     """A photograph with captions.
 
     Attributes:
-        image: The way to the picture, or an address that stands for it.
+        image: The path of the image, or an address that stands for it.
         captions: What people wrote about it, at least one; white space collapsed.
         split: None where it belongs to none yet; then it is for training.
     """
@@ -42,7 +42,7 @@ class Photo:
 
     @property
     def file(self) -> Path:
-        """The picture, where it is no address."""
+        """The image, where it is no address."""
         return Path(self.image)
 
 
@@ -61,10 +61,10 @@ def read_photos(
 
     Args:
         path: The file.
-        folder: Where ways to pictures start; None: where the file lies.
-        drop: Is told of lines and captions that are no good, which are left out; None: they are errors, and so is a
-            picture that comes twice.
-        addresses: Whether an image may be an address, which nobody looks for, instead of a picture that is there.
+        folder: Where paths of images start; None: where the file lies.
+        drop: Is told of lines and captions that are no good, which are left out; None: they are errors, and so is an
+            image that comes twice.
+        addresses: Whether an image may be an address, which nobody looks for, instead of a file that is there.
 
     Raises:
         CorpusError: The file cannot be read; or, without ``drop``, names file, line and field that are no good.
@@ -75,7 +75,7 @@ def read_photos(
         photo, problems = (None, [problem]) if problem else _photo(value, start, f"line {number}", addresses)
         if drop is not None:
             for each in problems:
-                _tell(drop, path, each, photo)
+                _report(drop, path, each, photo)
         elif photo is not None and line_of.setdefault(photo.image, number) != number:
             message = f"{value['image']} is also in line {line_of[photo.image]}"
             problems.append(Problem(f"line {number}", "image", message))
@@ -85,7 +85,7 @@ def read_photos(
             yield photo
 
 
-def refuse_corpus(path: Path) -> None:
+def check_no_corpus(path: Path) -> None:
     """Raise where a file of JSON lines is a corpus of documents and not one of photographs.
 
     Raises:
@@ -99,8 +99,8 @@ def refuse_corpus(path: Path) -> None:
         )
 
 
-def _tell(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
-    """Tell of what is no good in a line; with a photograph, of one of its captions only."""
+def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
+    """Report what is no good in a line; with a photograph, one of its captions only."""
     rule = BAD_LINES if photo is None else BAD_CAPTIONS
     if problem.field == "image" and problem.message.startswith(NOT_FOUND):
         rule = NO_IMAGE

@@ -9,13 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from iconotext.corpus.builders.captioned.coco import coco_photos, load_annotations
-from iconotext.corpus.builders.captioned.coco_table import CaptionTable
+from iconotext.corpus.builders.captioned.coco import coco_photos, read_annotations
 from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
 from iconotext.corpus.builders.captioned.pascal import pascal_page, pascal_photos, pascal_texts
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos, refuse_corpus
-from iconotext.corpus.builders.frame.build import Build
-from iconotext.corpus.builders.images.folders import ImageFolders
+from iconotext.corpus.builders.captioned.photos import Photo, check_no_corpus, read_photos
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
 
 CaptionFormat = Literal["jsonl", "flickr", "coco", "pascal"]
@@ -46,11 +45,11 @@ def caption_photos(
     """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
 
     Args:
-        build: Its folder is used, its report told.
+        build: Has the report.
         source: A file of captions, or a folder with one.
         format_: None: as its files look.
-        images: Folder with the pictures; None: they are in the source, or in the folders beside a file. Lines of JSON
-            name the way from there, the others are found in any folder in it.
+        images: Folder with the images; None: they are in the source, or in the folders beside a file. Lines of JSON
+            name paths from there, the others are found in any folder in it.
 
     Raises:
         CorpusError: The format cannot be told, a file is missing or broken, or it is a corpus already.
@@ -58,23 +57,22 @@ def caption_photos(
     if images is not None and not images.is_dir():
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
     format_ = format_ or recognised(source)
+    if format_ == "jsonl":
+        file = _one(source, format_)
+        check_no_corpus(file)
+        return read_photos(file, folder=images, drop=build.report.drop, addresses=True)
+    folders = ImageFolders(images or _beside(source))
     match format_:
-        case "jsonl":
-            file = _one(source, format_)
-            refuse_corpus(file)
-            yield from read_photos(file, folder=images, drop=build.report.drop, addresses=True)
         case "flickr":
-            yield from flickr_photos(build, _one(source, format_), ImageFolders(images or _beside(source)))
+            return flickr_photos(build, _one(source, format_), folders)
         case "pascal":
-            yield from pascal_photos(build, source, ImageFolders(images or _beside(source)))
+            return pascal_photos(build, source, folders)
         case "coco":
-            with CaptionTable(build.work / "annotations.sqlite") as table:
-                load_annotations(build, caption_files(source, format_), table)
-                yield from coco_photos(build, table, ImageFolders(images or _beside(source)))
+            return coco_photos(build, read_annotations(build, caption_files(source, format_)), folders)
 
 
 def _beside(source: Path) -> Path:
-    """The folder that has the pictures where nobody names one: the source, or what a file of captions lies in."""
+    """The folder that has the images where nobody names one: the source, or what a file of captions lies in."""
     if source.is_dir():
         return source
     folder = source.absolute().parent

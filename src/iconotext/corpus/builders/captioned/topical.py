@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
@@ -24,8 +26,6 @@ def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> lis
         Groups of numbers, each beginning with the one that chose, then by falling closeness; fewer than ``size`` that
         are left at the end are in none.
     """
-    import numpy as np
-
     if len(order) < size:
         return []
     unit = vectors[np.asarray(order, dtype=np.intp)].astype(np.float32)

@@ -1,1 +1,0 @@
-"""What every builder stands on: cores, journal, report."""

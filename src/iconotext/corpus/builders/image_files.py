@@ -1,0 +1,183 @@
+"""Image files of a data set, found by the name or the web address that it gives them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from iconotext.corpus.builders.image_checks import MISSING, image_problem
+from iconotext.errors import CorpusError
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build
+
+DIGESTS = ("sha256", "sha1", "md5")
+"""Of an address in UTF-8, as hexadecimal digits: names that people give to what they fetch."""
+
+SIDE_FILES = frozenset(
+    {".json", ".jsonl", ".txt", ".md", ".csv", ".tsv", ".html", ".tmp", ".zip", ".gz", ".tar", ".py"}
+)
+"""What lies beside images and is none."""
+
+
+class ImageFolders:
+    """Some folders and all folders in them, without a list of their files in memory.
+
+    Args:
+        roots: Hidden folders below them, and links to folders, are passed over.
+
+    Raises:
+        CorpusError: There is no such folder.
+    """
+
+    def __init__(self, *roots: Path) -> None:
+        self._folders = [place for root in roots for place, _ in _walk(root)]
+
+    def find(self, names: Iterable[str]) -> Path | None:
+        """The first file of one of the names, paths below one of the folders or bare names; None if there is none.
+
+        Where several folders have it, the first one counts, always the same: a folder before those in it, and these in
+        the order of their names.
+        """
+        for name in names:
+            path = PurePosixPath(name.replace("\\", "/"))
+            if path.is_absolute() or ".." in path.parts or not path.name:
+                continue
+            for candidate in dict.fromkeys((str(path), path.name)):
+                for folder in self._folders:
+                    if os.path.isfile(folder / candidate):
+                        return folder / candidate
+        return None
+
+
+class FoundImages:
+    """The files of a folder and of the folders in it, known by name whatever the suffix or capitals.
+
+    Args:
+        folder: Hidden files, and links to other folders, are passed over.
+
+    Raises:
+        CorpusError: There is no such folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._by_name: dict[str, Path] = {}
+        self._by_small: dict[str, Path] = {}
+        self._by_stem: dict[str, Path] = {}
+        for place, files in _walk(folder):
+            for name in sorted(files):
+                path = place / name
+                if not name.startswith(".") and path.suffix.casefold() not in SIDE_FILES:
+                    self._by_name.setdefault(name, path)
+                    self._by_small.setdefault(name.casefold(), path)
+                    self._by_stem.setdefault(path.stem.casefold(), path)
+
+    def named(self, name: str) -> Path | None:
+        """The file of a name: exactly it, else in capitals or small letters, else with another suffix."""
+        name = PurePosixPath(name.replace("\\", "/")).name
+        small = name.casefold()
+        return (
+            self._by_name.get(name)
+            or self._by_small.get(small)
+            or self._by_stem.get(small)
+            or self._by_stem.get(PurePosixPath(small).stem)
+        )
+
+    def at(self, address: str, *, by_name: bool) -> Path | None:
+        """The file of a web address: named by a digest of it, else like the file at its end.
+
+        Args:
+            address: The address.
+            by_name: Whether no other address ends with the same name, see ``distinct_names``.
+        """
+        for digest in DIGESTS:
+            found = self._by_stem.get(hashlib.new(digest, address.encode(), usedforsecurity=False).hexdigest())
+            if found is not None:
+                return found
+        name = address_name(address)
+        return self.named(name) if by_name and name else None
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Each folder below a folder, itself the first, with the names of its files.
+
+    Raises:
+        CorpusError: There is no such folder.
+    """
+    if not root.is_dir():
+        raise CorpusError(f"{root}: not a folder; name the one that has the pictures")
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield Path(place), files
+
+
+def address_name(address: str) -> str:
+    """The name at the end of an address, without what stands behind ``?``; empty where there is none."""
+    try:
+        return PurePosixPath(unquote(urlsplit(address).path)).name
+    except ValueError:
+        return ""
+
+
+def distinct_names(addresses: Iterable[str]) -> frozenset[str]:
+    """Addresses whose file can be known by its name: no other address ends with it, whatever the suffix."""
+    with_stem: dict[str, set[str]] = defaultdict(set)
+    for address in addresses:
+        name = address_name(address).casefold()
+        for key in {name, PurePosixPath(name).stem}:
+            with_stem[key].add(address)
+    alone = {address for same in with_stem.values() if len(same) == 1 for address in same}
+    shared = {address for same in with_stem.values() if len(same) > 1 for address in same}
+    return frozenset(alone - shared)
+
+
+class NamedImages:
+    """The images that a data set names, each found below a folder and looked at once.
+
+    Args:
+        build: The run that needs them.
+        folder: See ``ImageFolders``.
+        names: Different ones.
+        spellings: Names that the file of an image may have, the likeliest first.
+        verify: Decode each to its last line, on all cores; else it only has to be there.
+
+    Attributes:
+        there: How many have a file.
+        problems: By name, why an image cannot be used.
+
+    Raises:
+        CorpusError: There is no such folder.
+    """
+
+    def __init__(
+        self,
+        build: Build,
+        folder: Path,
+        names: Iterable[str],
+        spellings: Callable[[str], Iterable[str]],
+        *,
+        verify: bool,
+    ) -> None:
+        folders = ImageFolders(folder)
+        self._files = {name: folders.find(spellings(name)) for name in names}
+        self._build = build
+        self.there = sum(file is not None for file in self._files.values())
+        total = len(self._files)
+        if verify:
+            looked = build.looked_at(self._files.values(), image_problem, total=total, label="Looking at images")
+            found = zip(self._files, looked, strict=True)
+            self.problems = {name: problem for name, problem in found if problem is not None}
+        else:
+            self.problems = {name: MISSING for name, file in self._files.items() if file is None}
+
+    def path(self, name: str) -> str:
+        """How the corpus names the file of an image that is there."""
+        file = self._files[name]
+        if file is None:
+            raise ValueError(f"{name} is not there")
+        return self._build.relative_path(file)

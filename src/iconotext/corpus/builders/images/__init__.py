@@ -1,1 +1,0 @@
-"""Picture files of a data set: found, fetched, looked at and compared."""

@@ -1,0 +1,284 @@
+"""One run of a builder: from files to a corpus, with a report of what became of everything.
+
+A builder is a module with two names: ``Settings``, a class of ``BuilderSettings``, and ``documents(build, settings)``,
+a generator of documents. All builders run here: on all cores, in the order of the sources, so that the result is the
+same for any number of workers. Corpus, report and table of dropped items appear when all of them are whole. A build
+that was stopped begins again, but images that were fetched or decoded are not fetched or decoded once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from iconotext.corpus.builders.image_checks import ImageChecks
+from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
+from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.spool import Spool
+from iconotext.corpus.builders.work_folder import work_folder
+from iconotext.corpus.in_order import in_order
+from iconotext.corpus.row import parse_row
+from iconotext.corpus.split import share_out
+from iconotext.corpus.stats import Counting
+from iconotext.corpus.store import target_format, write_rows
+from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
+from iconotext.plain_text import cell
+from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
+
+if TYPE_CHECKING:
+    from iconotext.corpus.published_sizes import PublishedSizes
+    from iconotext.corpus.row import Row
+    from iconotext.corpus.split import Shares
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Settings = TypeVar("Settings", bound=BuilderSettings)
+
+Values = dict[str, Any]
+"""A document as the columns of a corpus file, see ``corpus.row``; what is unknown is left out."""
+
+CHUNK = 64
+"""Items that go to a worker together."""
+
+FOLDERS = 1024
+"""Folders whose path from the corpus is remembered."""
+
+
+class Watch(Protocol):
+    """Passes items on, and shows somebody how many of ``total`` have come; 0 where nobody knows."""
+
+    def __call__(self, items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
+        """Pass them on."""
+
+
+def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
+    """Pass items on, and show nobody."""
+    yield from items
+
+
+@dataclass(slots=True)
+class Build:
+    """One run of a builder, and what a builder needs of it.
+
+    Attributes:
+        output: The corpus file.
+        work: A folder for files that are needed meanwhile.
+        workers: Number of processes.
+        report: What became of everything.
+        watcher: Shows progress.
+        force: Whether files that are there may be replaced.
+        published: What the paper says of the whole; its sizes are compared with those of the corpus in the end. Set by
+            a builder.
+    """
+
+    output: Path
+    work: Path
+    workers: int
+    report: BuildReport
+    watcher: Watch = unwatched
+    force: bool = False
+    published: PublishedSizes | None = None
+    _spools: list[Spool] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where the corpus lies; paths of images are written relative to it."""
+        return self.output.parent
+
+    def watch(self, items: Iterable[Item], *, total: int = 0, label: str) -> Iterator[Item]:
+        """Pass items on, and show progress."""
+        yield from self.watcher(items, total=total, label=label)
+
+    def mapped(
+        self, items: Iterable[Item], work: Callable[[Item], Result], *, total: int = 0, label: str, chunk: int = CHUNK
+    ) -> Iterator[Result]:
+        """The result of work on each item, in their order, on all cores.
+
+        Args:
+            items: Never all in memory.
+            work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
+            total: Number of items, for a progress bar; 0 where nobody knows.
+            label: For the same.
+            chunk: Items that are sent together: few where one takes long.
+        """
+        iterator = iter(items)
+        chunks = iter(lambda: list(islice(iterator, chunk)), [])
+        done = in_order(chunks, partial(_all, work), self.workers)
+        yield from self.watch((result for _, results in done for result in results), total=total, label=label)
+
+    def looked_at(
+        self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
+    ) -> Iterator[Result]:
+        """What ``look`` says of each image file, on all cores; remembered until the build is finished.
+
+        Args:
+            files: Image files; None where there is none.
+            look: As ``work`` of ``mapped``; its results are what JSON can hold.
+            total: As for ``mapped``.
+            label: As for ``mapped``.
+        """
+        with ImageChecks(self.work) as checks:
+            items = (checks.item(file) for file in files)
+            results = self.mapped(items, partial(checks.look, look), total=total, label=label)
+            yield from map(checks.keep, results)
+
+    def spool(self, name: str, values: Iterable[Any]) -> Spool:
+        """Write values to a file, from which they can be read while the build runs."""
+        self._spools.append(Spool(self.work / f"{name}.jsonl", values))
+        return self._spools[-1]
+
+    def close(self) -> None:
+        """Close all files."""
+        for spool in self._spools:
+            spool.close()
+
+    def with_random_splits(self, documents: Iterable[Values], shares: Shares, *, seed: int) -> Iterator[Values]:
+        """The same documents, dealt out to train, validation and test at random when the last one has come."""
+        waiting = self.spool("unsplit", documents)
+        splits = share_out([None] * len(waiting), shares, seed=seed)
+        for split, values in zip(splits, waiting, strict=True):
+            yield values | {"split": split}
+
+    def relative_path(self, path: Path) -> str:
+        """How the corpus names a file: its path from the folder of the corpus, with ``/``."""
+        return f"{_relative_folder(path.absolute().parent, self.folder.absolute())}{path.name}"
+
+
+@lru_cache(FOLDERS)
+def _relative_folder(path: Path, start: Path) -> str:
+    """The path from one absolute folder to another, with a ``/`` behind it; empty where they are the same."""
+    try:
+        found = Path(os.path.relpath(path.resolve(), start.resolve()))
+    except ValueError:  # another drive of a Windows machine
+        found = path.resolve()
+    return "" if found == Path() else f"{found.as_posix().removesuffix('/')}/"
+
+
+def _all(work: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+    return [work(item) for item in items]
+
+
+def build_corpus(
+    builder: str,
+    documents: Callable[[Build, Settings], Iterator[Values]],
+    settings: Settings,
+    output: Path,
+    *,
+    workers: int | None = None,
+    force: bool = False,
+    watcher: Watch = unwatched,
+) -> BuildReport:
+    """Run a builder: write corpus, report and table of what was dropped; whole, or none of them.
+
+    Args:
+        builder: Its name.
+        documents: The builder; gives documents in the order of the corpus.
+        settings: Its settings.
+        output: ``.jsonl`` or ``.parquet``.
+        workers: Number of processes; None: as many as there are cores. A script that runs this on several must have
+            its own beginning under ``if __name__ == "__main__"``.
+        force: Replace files that are there.
+        watcher: Shows progress.
+
+    Raises:
+        CorpusError: A source is missing or breaks its format, or nothing is left of it; says what was dropped most.
+        DocumentError: The same, where sources are documents.
+        IconotextError: A worker died.
+        OutputError: A file exists and ``force`` is not set, or it cannot be written.
+        SettingError: There are no workers.
+    """
+    _check(settings, output, workers, force=force)
+    report = BuildReport(builder, settings.model_dump(exclude={"source"}), [str(path) for path in settings.sources()])
+    with reporting_full_disk(output), work_folder(output) as work:
+        build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
+        staged = work / f"finished{output.suffix}"
+        try:
+            with closing(_with_known_errors(documents(build, settings), work)) as found:  # workers end with it
+                _write(found, staged, build)
+        except (CorpusError, DocumentError, SettingError) as error:
+            raise type(error)(f"{error}{_most_dropped(report)}") from error
+        finally:
+            build.close()
+        for path_of in (dropped_path, report_path, Path):  # the corpus last: where it is, all of them are
+            put_in_place(path_of(staged), path_of(output), force=force)
+    return report
+
+
+def _check(settings: BuilderSettings, output: Path, workers: int | None, *, force: bool) -> None:
+    """Raise before any work what would be raised after it."""
+    if target_format(output) not in ("jsonl", "parquet"):
+        raise OutputError(f"{output}: name a file .jsonl or .parquet; `iconotext corpus convert` writes other formats")
+    if workers is not None and workers < 1:
+        raise SettingError(f"workers {workers}: at least one is needed")
+    for path in (output, report_path(output), dropped_path(output)):
+        check_overwrite(path, force)
+    for source in settings.sources():
+        if not source.exists():
+            raise CorpusError(f"{source}: no such file or folder")
+
+
+def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Values, None, None]:
+    """The documents; what the system says to files that are read or written meanwhile becomes an error of ours."""
+    try:
+        yield from documents
+    except OSError as error:
+        place = f"cannot write to {work}" if error.filename is None else error.filename
+        raise OutputError(f"{place}: {error.strerror or error}; then give the same command again") from error
+
+
+def _write(found: Iterator[Values], path: Path, build: Build) -> None:
+    """Write corpus, table of what was dropped, and report, beside each other.
+
+    Raises:
+        CorpusError: Nothing is left of the sources.
+    """
+    counting, report = Counting(), build.report
+    with _dropped_lines(dropped_path(path), report):
+        first = next(found, None)
+        if first is None:
+            raise CorpusError(f"{', '.join(report.sources)}: nothing is left of it")
+        write_rows(_counted(chain([first], found), counting), path, force=True)
+    report.stats = counting.stats()
+    if build.published is not None:
+        report.count_sizes(report.stats, build.published)
+    text = json.dumps(report.as_json(), ensure_ascii=False, indent=1)
+    write_bytes(report_path(path), f"{text}\n".encode("utf-8", "replace"), force=True)  # a source may be no UTF-8
+
+
+def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
+    """The documents as checked rows of a corpus."""
+    for values in documents:
+        record = parse_row(values, f"document {values.get('id')!r}")
+        if record.problems or record.row is None:
+            raise CorpusError(str(record.problems[0]))
+        row = record.row
+        counting.add(row.split, len(row.sentences), len(row.images), row.images, row.links, row.relations)
+        yield row
+
+
+def _most_dropped(report: BuildReport) -> str:
+    """What was dropped most, for the message of an error."""
+    rules = report.dropped.most_common(3)
+    listed = "; ".join(f"{number} {rule}, such as {report.first[rule]}" for rule, number in rules)
+    return f" (dropped: {listed})" if listed else ""
+
+
+@contextmanager
+def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
+    """While this is open, every item that the report is told to drop is written to a file."""
+    with open_atomic(path, force=True) as file:
+
+        def write(rule: str, item: str, reason: str) -> None:
+            line = "\t".join(cell(" ".join(text.split())) for text in (rule, item, reason))
+            file.write(f"{line}\n".encode())
+
+        file.write(b"rule\titem\treason\n")
+        report.listener = write
+        yield

@@ -1,0 +1,49 @@
+"""What the settings of all builders have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class BuilderSettings(BaseModel):
+    """Settings of a builder, from which its command is made.
+
+    Every field is an option with the field's docstring as its help; the docstring of the class is that of the command.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def sources(self) -> list[Path]:
+        """Files and folders that are read and must be there."""
+        raise NotImplementedError
+
+
+class DataSetSettings(BuilderSettings):
+    """Settings of the builder of a published data set."""
+
+    source: Path
+    """Folder with the original files, as downloaded."""
+
+    images: Path | None = None
+    """Folder with the images, where they are not in the source."""
+
+    def sources(self) -> list[Path]:
+        """The folder, and that of the images; one that images are fetched into need not be there."""
+        return [self.source]
+
+    @property
+    def image_folder(self) -> Path:
+        """Where the images are."""
+        return self.images or self.source
+
+
+class FetchSettings(DataSetSettings):
+    """Settings of the builder of a data set whose images may be fetched from the web."""
+
+    fetch: bool = False
+    """Fetch images that are missing from the web, into the folder of the images."""
+
+    interval: float = Field(1.0, ge=0.1)
+    """Seconds between two requests to one server."""

@@ -1,1 +1,0 @@
-"""Texts with a picture and coherence relations, out of tables of annotations."""

@@ -1,1 +1,0 @@
-"""Posts of Reddit and albums of imgur, as they were saved."""

@@ -1,1 +1,0 @@
-"""What the data sets of visual stories share."""

@@ -1,1 +1,0 @@
-"""The Wikipedia collection of ImageCLEF and its markup."""
