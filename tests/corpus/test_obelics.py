@@ -149,11 +149,11 @@ def test_paragraphs_and_positions_survive(pages):
     [
         ({"texts": ["A.", "B."]}, "row 2, field texts: texts has 2 entries where images has 1"),
         ({"texts": ["A."]}, r"field texts\.0: there is an image and a text"),
-        ({"texts": None}, "field texts: texts must be a list"),
-        ({"metadata": "[1, "}, "field metadata: not JSON"),
-        ({"metadata": "{}"}, "field metadata: must be a list"),
+        ({"texts": None}, "field texts: Input should be a valid list"),
+        ({"metadata": "[1, "}, "field metadata: .*not JSON"),
+        ({"metadata": "{}"}, "field metadata: Input should be a valid list"),
         ({"metadata": "[null, null]"}, "field metadata: metadata has 2 entries where 1"),
-        ({"general_metadata": "[]"}, "field general_metadata: must be a object of JSON"),
+        ({"general_metadata": "[]"}, "field general_metadata: Input should be a valid dictionary"),
     ],
 )
 def test_errors_name_row_and_field(tmp_path, change, message):

@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row
+from pydantic import BaseModel, BeforeValidator, StrictStr, ValidationError
+
+from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.corpus.table import table_columns, table_parts, write_table
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
@@ -51,22 +53,31 @@ def obelics_parts(path: Path) -> Iterator[Part]:
     return table_parts(path, _record, [name for name in COLUMNS if name in names])
 
 
+def _parsed(text: object) -> object:
+    """The value of a text of JSON; None for an empty one."""
+    return parse_json(text) if isinstance(text, str) and text else text or None
+
+
+class Columns(BaseModel):
+    """The columns of a row."""
+
+    images: list[StrictStr | None]
+    texts: list[StrictStr | None]
+    metadata: Annotated[list[Any] | None, BeforeValidator(_parsed)] = None
+    general_metadata: Annotated[dict[str, Any] | None, BeforeValidator(_parsed)] = None
+
+
 def _record(values: dict[str, Any], place: str) -> Record:
-    """What a row holds, from its columns; the id is the address of the page."""
-    problems = list(_misfits(values, place))
-    if problems:
-        return Record(place, None, tuple(problems))
     try:
-        known = _json(values, "metadata", list) or []
-        general = _json(values, "general_metadata", dict) or {}
-    except ValueError as error:
-        return Record(place, None, (Problem(place, *error.args),))
-    pieces = values["texts"]
-    if known and len(known) != len(pieces):
-        message = f"metadata has {len(known)} entries where {len(pieces)} are needed"
-        return Record(place, None, (Problem(place, "metadata", message),))
+        columns = Columns.model_validate(values)
+    except ValidationError as error:
+        return Record(place, None, problems_of(error, place))
+    problems = tuple(Problem(place, field, message) for field, message in _misfits(columns))
+    if problems:
+        return Record(place, None, problems)
+    known, general = columns.metadata or [], columns.general_metadata or {}
     page = _Page()
-    for number, (image, text) in enumerate(zip(values["images"], pieces, strict=True)):
+    for number, (image, text) in enumerate(zip(columns.images, columns.texts, strict=True)):
         if image is not None:
             page.image(image, known[number] if known else None)
         elif text is not None:
@@ -195,38 +206,14 @@ def _text(row: Row, numbers: range, ends: list[Any]) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _json(values: dict[str, Any], name: str, kind: type[Any]) -> Any:
-    """The value of a column that is a text of JSON; None where there is none.
-
-    Raises:
-        ValueError: It is no JSON, or no such value; with the name of the column and what is wrong.
-    """
-    text = values.get(name)
-    if text is None or text == "":
-        return None
-    try:
-        value = parse_json(text)
-    except ValueError as error:
-        raise ValueError(name, str(error)) from error
-    if value is not None and not isinstance(value, kind):
-        raise ValueError(name, f"must be a {'list' if kind is list else 'object'} of JSON")
-    return value
-
-
-def _misfits(values: dict[str, Any], place: str) -> Iterator[Problem]:
-    """What is wrong with the columns of a row before they are looked into."""
-    for name in ("images", "texts"):
-        found = values.get(name)
-        if not (isinstance(found, list) and all(each is None or isinstance(each, str) for each in found)):
-            yield Problem(place, name, f"{name} must be a list of texts and nulls")
-            return
-    for name in ("metadata", "general_metadata"):
-        if not isinstance(values.get(name, ""), str | None):
-            yield Problem(place, name, f"{name} must be a text of JSON")
-    n, m = len(values["texts"]), len(values["images"])
+def _misfits(columns: Columns) -> Iterator[tuple[str, str]]:
+    """Field and message of everything that does not fit the rest."""
+    n, m = len(columns.texts), len(columns.images)
     if n != m:
-        yield Problem(place, "texts", f"texts has {n} entries where images has {m}")
+        yield "texts", f"texts has {n} entries where images has {m}"
         return
-    for i, (image, text) in enumerate(zip(values["images"], values["texts"], strict=True)):
+    if columns.metadata and len(columns.metadata) != n:
+        yield "metadata", f"metadata has {len(columns.metadata)} entries where {n} are needed"
+    for i, (image, text) in enumerate(zip(columns.images, columns.texts, strict=True)):
         if image is not None and text is not None:
-            yield Problem(place, f"texts.{i}", "there is an image and a text at this place; one of them must be null")
+            yield f"texts.{i}", "there is an image and a text at this place; one of them must be null"
