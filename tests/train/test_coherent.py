@@ -17,7 +17,7 @@ from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from iconotext.train.prepared import TrainingSentences, told_relations
+from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.start import new_model
 from iconotext.train.validate import validate, validation_median_rank
@@ -80,7 +80,7 @@ def test_the_loss_of_a_batch_is_the_hinge_of_equation_1_and_the_weighted_cross_e
     texts, images, *_ = model(batch.images, sentences=None, words=batch.words, lengths=batch.lengths)
     texts, images = texts.detach().double().numpy(), images.detach().double().numpy()
     weight, bias = (p.detach().double().numpy() for p in (model.coherence.weight, model.coherence.bias))
-    names = told_relations(own, prepared)
+    names = learned_relations(own, prepared)
     labels = prepared.labels(documents, names)
     everything = prepared.labels(prepared.documents("train"), names)
     for i in range(positives):

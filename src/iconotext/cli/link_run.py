@@ -1,4 +1,4 @@
-"""One run of ``iconotext link``: which documents are meant, what came of each, and what people are told of it."""
+"""One run of ``iconotext link``: which documents are meant, what came of each, and what the user sees of it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Run:
         self._failures: list[Failure] = []
         self._images: list[Problem] = []
         self._unchanged = 0
-        self._told = False
+        self._problems_shown = False
         self._only: LinkedDocument | None = None
 
     @property
@@ -113,7 +113,7 @@ class Run:
         if self._quiet or not self._counts:
             return
         if self._only is not None:
-            self._told = True  # what is wrong with each picture
+            self._problems_shown = True  # what is wrong with each picture
             output_console().print(table(self._only))
         else:
             output_console().print(overview(self._counts))
@@ -139,7 +139,7 @@ class Run:
 
     def _tell_problems(self, all_in: Path | None) -> None:
         failed, total = len(self._failures), len(self._counts) + len(self._failures)
-        problems = self.problems[: failed if self._quiet or self._told else None]
+        problems = self.problems[: failed if self._quiet or self._problems_shown else None]
         for problem in problems[:SHOWN]:
             complain(str(problem))
         if len(problems) > SHOWN:
@@ -158,15 +158,15 @@ class Run:
                 folder or kind in TEXTS or kind in (EXCLUDED, OWN_PAGE, TEMPLATE) or logger.isEnabledFor(logging.INFO)
             )
 
-        told = [
+        skipped = [
             kind if kind.endswith("/") else f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}"
             for kind, number in self._skipped.most_common()
             if matters(kind)
         ]
-        if told and not self._quiet:
-            say(f"Not read: {', '.join(told)}", err=True)
+        if skipped and not self._quiet:
+            say(f"Not read: {', '.join(skipped)}", err=True)
 
 
 def _without_path(failure: Failure) -> str:
-    """What is wrong with a document; its path is told beside it."""
+    """What is wrong with a document; its path is shown beside it."""
     return str(failure.error).removeprefix(f"{failure.path.absolute()}: ").removeprefix(f"{failure.path}: ")

@@ -176,8 +176,8 @@ def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Names of the relations that anybody answered, those of the papers in their order, and the labels."""
     named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
-    usual = [relation.name for relation in RELATIONS if relation.name in named]
-    names = (*usual, *sorted(named.difference(usual)))
+    known = [relation.name for relation in RELATIONS if relation.name in named]
+    names = (*known, *sorted(named.difference(known)))
     values = {True: 1.0, False: 0.0, None: np.nan}
     rows = [[values[pair.relations.get(name)] for name in names] for pair in pairs]
     return names, np.array(rows, np.float64).reshape(len(pairs), len(names))

@@ -129,9 +129,9 @@ def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMU
     seen = abs(differences.sum())
     slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
     exact = len(differences) <= _EXACT
-    ways = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
+    sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
     as_far = total = 0
-    for signs in ways:
+    for signs in sign_flips:
         as_far += int((np.abs(signs @ differences) >= seen - slack).sum())
         total += len(signs)
     return as_far / total if exact else (as_far + 1) / (total + 1)

@@ -56,8 +56,8 @@ def cache_folder() -> Path:
     """Where this user's caches lie: $ICONOTEXT_CACHE, else the system's usual place."""
     if own := os.environ.get("ICONOTEXT_CACHE"):
         return Path(own)
-    if usual := os.environ.get("XDG_CACHE_HOME"):
-        return Path(usual) / "iconotext"
+    if cache_home := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache_home) / "iconotext"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "iconotext" / "Cache"
     if sys.platform == "darwin":

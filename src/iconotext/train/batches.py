@@ -16,7 +16,7 @@ from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
-from iconotext.train.prepared import told_relations
+from iconotext.train.prepared import learned_relations
 from iconotext.train.spans import drawn_places, span_counts, span_places
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _relations(
     prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """Labels and weights of what the coherence objective tells, if the recipe has it."""
-    names = told_relations(recipe, prepared)
+    names = learned_relations(recipe, prepared)
     if not names:
         return None, None
     return torch.from_numpy(prepared.labels(positives, names)), prepared.relation_weights(names)

@@ -38,8 +38,8 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         "",
     ]
     if metrics.get("relations"):
-        told = ", ".join(map(inline_text, metrics["relations"]))
-        lines[-1:] = [f"- Tells the relations {told} between a text and an image", ""]
+        names = ", ".join(map(inline_text, metrics["relations"]))
+        lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
         lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]

@@ -10,7 +10,7 @@ from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
-from iconotext.train.prepared import told_relations
+from iconotext.train.prepared import learned_relations
 from iconotext.train.validate import evaluate_split, validate
 from iconotext.write import write_text
 
@@ -42,7 +42,7 @@ def save_best(training: Training) -> None:
         vocabulary=training.start.vocabulary,
         backbones=meta["backbones"],
         concepts=meta["concepts"] if recipe.reads_concepts else (),
-        relations=told_relations(recipe, training.prepared),
+        relations=learned_relations(recipe, training.prepared),
     )
 
 
@@ -67,7 +67,7 @@ def _chosen(training: Training) -> dict[str, Any]:
 def _measured(training: Training) -> dict[str, Any]:
     """What the model is worth on the splits that it was not trained on."""
     recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
-    relations = told_relations(recipe, prepared)
+    relations = learned_relations(recipe, prepared)
     found: dict[str, Any] = {"relations": relations} if relations else {}
     for split in ("validation", "test"):
         if prepared.all_single(split):

@@ -10,7 +10,7 @@ from iconotext.embed.folder import init_folder, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.regions.files import is_region_file
 from iconotext.recipe.settings import REGION_FILES
-from iconotext.train.prepared import told_relations
+from iconotext.train.prepared import learned_relations
 
 if TYPE_CHECKING:
     from torch import nn
@@ -78,15 +78,15 @@ def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
             f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
         ) from error
     if model.coherence is not None and old.model.coherence is not None:
-        _continue_relations(model.coherence, told_relations(recipe, prepared), old.model.coherence, old.relations)
+        _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
 
 
-def _continue_relations(new: nn.Linear, told: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
+def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
     """Take over what is known of the relations that both tell; the others begin anew."""
     import torch
 
     with torch.no_grad():
         for row, relation in enumerate(known):
-            if relation in told:
-                new.weight[told.index(relation)] = old.weight[row]
-                new.bias[told.index(relation)] = old.bias[row]
+            if relation in learned:
+                new.weight[learned.index(relation)] = old.weight[row]
+                new.bias[learned.index(relation)] = old.bias[row]

@@ -35,7 +35,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
     Args:
         processes: Where it runs.
-        watcher: Told how it goes on.
+        watcher: Called as it goes on.
         recipe: The resolved recipe.
         arrays: Folder of the prepared corpus.
         folder: Of the model.

@@ -42,10 +42,10 @@ def batch_loss(
     )
     cosines = sentences @ images.T
     losses = losses_of(cosines, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
-    told = losses.new_zeros(batch.positives)
+    coherence_losses = losses.new_zeros(batch.positives)
     if relations is not None and batch.relations is not None and batch.relation_weights is not None:
-        told = recipe.objective.coherence * coherence(relations, batch.relations, batch.relation_weights)
-    return losses + told, cosines, told
+        coherence_losses = recipe.objective.coherence * coherence(relations, batch.relations, batch.relation_weights)
+    return losses + coherence_losses, cosines, coherence_losses
 
 
 def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:

@@ -51,7 +51,7 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     )
 
 
-def told_by(model: JointModel, relations: Sequence[str]) -> Coherence:
+def coherence_of(model: JointModel, relations: Sequence[str]) -> Coherence:
     """What tells the relations of a model that was trained for that."""
     layer = model.coherence
     assert layer is not None
@@ -71,7 +71,7 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
     assert found is not None  # every image of a pool has a pair that asks for it
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found.as_dict()}
     if relations:
-        own = own_probabilities(pairs, told_by(model, relations))
+        own = own_probabilities(pairs, coherence_of(model, relations))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
         figures["average_precision"] = {
             name: average_precision(own[known, column], labels[known, column] == 1)

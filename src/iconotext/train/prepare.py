@@ -38,7 +38,7 @@ WAIT = 24 * 3600.0
 """Seconds to wait for another process that prepares the same folder."""
 
 Report = Callable[[str, int], None]
-"""Told what is being done and how many documents are done."""
+"""Called with what is being done and how many documents are done."""
 
 
 def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report | None = None) -> Prepared:
@@ -83,16 +83,16 @@ def lock_of(folder: Path) -> Path:
 
 
 def _prepare(
-    recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, told: Report
+    recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, report: Report
 ) -> None:
     vocabulary = None
     regions = region_sources(recipe, corpora)
     names = list(regions[0].concepts or ()) if regions else []
     check_concepts(recipe, names)
     if recipe.words:
-        vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, told)
+        vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, report)
         vocabulary.save(work / VOCABULARY)
-    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, told)}
+    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, report)}
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
 
@@ -152,13 +152,13 @@ def _state(path: Path) -> list[Any]:
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
-def _vocabulary(most: int, corpora: Sequence[Path], names: Sequence[str], told: Report) -> Vocabulary:
+def _vocabulary(most: int, corpora: Sequence[Path], names: Sequence[str], report: Report) -> Vocabulary:
     from iconotext.features.vocabulary import build_vocabulary
 
     def texts() -> Iterator[str]:
         for done, document in enumerate(chain.from_iterable(map(read_corpus, corpora))):
             if done % AT_ONCE == 0:
-                told("counting words", done)
+                report("counting words", done)
             if document.split in ("train", None):
                 yield from (sentence.text for sentence in document.sentences)
 
@@ -171,7 +171,7 @@ def _write(
     work: Path,
     vocabulary: Vocabulary | None,
     regions: Sequence[RegionSource],
-    told: Report,
+    report: Report,
 ) -> dict[str, Any]:
     """Write all arrays; what ``Prepared.meta`` says of them."""
     documents = DocumentTable(recipe.seed)
@@ -182,7 +182,7 @@ def _write(
         rows = ImageRows(images, stack)
         for number, path in enumerate(corpora):
             for chunk in _chunks(read_corpus(path), AT_ONCE):
-                told("encoding", len(documents))
+                report("encoding", len(documents))
                 texts: list[str] = []
                 for document, own in zip(chunk, rows.of(number, chunk), strict=True):
                     images_left_out += int((own < 0).sum())

@@ -189,7 +189,7 @@ class TrainingSentences:
                 yield part.tolist()
 
 
-def told_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
+def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
     """Names of the relations that a model of the recipe tells, by number; none without the coherence objective."""
     return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 

@@ -48,8 +48,8 @@ def train(
         folder: Of the model; made if need be.
         prepared: Where the prepared corpus lies or will lie, to share it among models; by default in the folder,
             and removed in the end.
-        report: Told how encoding goes on.
-        watcher: Told how training goes on.
+        report: Called as encoding goes on.
+        watcher: Called as training goes on.
 
     Returns:
         The folder.

@@ -10,7 +10,7 @@ from iconotext.errors import SettingError
 from iconotext.features.word2vec import WORD2VEC
 from iconotext.train.checks import check_concepts
 from iconotext.train.init import take_over
-from iconotext.train.prepared import TrainingSentences, told_relations
+from iconotext.train.prepared import TrainingSentences, learned_relations
 
 if TYPE_CHECKING:
     from iconotext.embed.build import Inputs
@@ -63,7 +63,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
         image_features=prepared.meta["image_features"],
         concepts=len(names),
         concept_words=sum(map(len, words)),
-        relations=len(told_relations(recipe, prepared)),
+        relations=len(learned_relations(recipe, prepared)),
     )
     torch.manual_seed(recipe.seed)
     model = JointModel(recipe, inputs)

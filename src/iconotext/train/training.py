@@ -28,7 +28,7 @@ class Training:
         prepared: The corpus.
         folder: Of the model.
         processes: Where it runs.
-        watcher: Told how it goes on; only in the first process.
+        watcher: Called as it goes on; only in the first process.
         start: The model, and what it reads.
         encode: The model as ``processes`` wrapped it.
         optimizer: Of the model.

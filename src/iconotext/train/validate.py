@@ -72,9 +72,11 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
         )
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
             moved = batch.to(device)
-            losses, cosines, told = batch_loss(model, moved, whole, epoch=recipe.training.epochs, generator=generator)
+            losses, cosines, coherence_losses = batch_loss(
+                model, moved, whole, epoch=recipe.training.epochs, generator=generator
+            )
             if recipe.similarity.kind == "single-pair":
-                losses = _single_pair_losses(own, moved, cosines, generator, draws) + told.repeat(draws)
+                losses = _single_pair_losses(own, moved, cosines, generator, draws) + coherence_losses.repeat(draws)
             elif pairs:
                 losses = _labelled_losses(own, moved, cosines, prepared)
             total, count = total + float(losses.sum()), count + len(losses)

@@ -1,8 +1,8 @@
 """A study: pairs of images for people to choose from, and their votes, in one SQLite file.
 
-The file is made whole or not at all, holds no picture but the way to each, and nothing of it is kept in memory: every
-call opens it, does one transaction and closes it. So a study survives whoever works on it, and may be continued at any
-time by any number of processes on one machine.
+The file is made whole or not at all. It holds the paths of images, not the images, and is never kept in memory: every
+call opens it, does one transaction and closes it. So a study survives any process that works on it, and may be
+continued at any time by any number of processes on one machine.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def create_study(
     for number, (place, swap) in enumerate(zip(order.tolist(), swapped.tolist(), strict=True)):
         each = contenders[place]
         one, other = (keys.of(Image(image.name, image)) for image in (each.first, each.second))
-        ways = [_way(image, path.parent) for image in (each.first, each.second)]
-        rows.append((number, each.query, each.text, json.dumps(each.relations), *ways, swap, int(one == other)))
+        paths = [_relative_path(image, path.parent) for image in (each.first, each.second)]
+        rows.append((number, each.query, each.text, json.dumps(each.relations), *paths, swap, int(one == other)))
     about = {"first": first, "second": second, "raters": str(raters), "seed": str(seed)}
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
@@ -206,12 +206,12 @@ def about_study(connection: sqlite3.Connection) -> About:
     return About(values["first"], values["second"], int(values["raters"]), int(values["seed"]))
 
 
-def image_of(way: str, study: Path) -> Path:
+def image_of(relative_path: str, study: Path) -> Path:
     """The file of a picture that a study names."""
-    return Path(os.path.normpath(study.absolute().parent / way))
+    return Path(os.path.normpath(study.absolute().parent / relative_path))
 
 
-def _way(image: Path, folder: Path) -> str:
+def _relative_path(image: Path, folder: Path) -> str:
     """From the folder of the study to the picture, so that both may be moved together."""
     try:
         return Path(os.path.relpath(image.absolute().resolve(), folder.absolute().resolve())).as_posix()

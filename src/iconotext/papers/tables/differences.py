@@ -51,7 +51,7 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
         cells = [name, f"{len(by_seed)}"]
         for metric in SHOWN:
             cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
-            cells.append(_told(found[metric]) if found else "–")
+            cells.append(_cell(found[metric]) if found else "–")
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
@@ -61,6 +61,6 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
     return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 
-def _told(found: Difference) -> str:
+def _cell(found: Difference) -> str:
     interval = difference(found.difference, found.low, found.high)
     return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval

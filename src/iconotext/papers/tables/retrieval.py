@@ -65,7 +65,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     from iconotext.evaluate.retrieval_scores import own_probabilities, pair_probabilities, refined, similarities
     from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.refinement_tuning import tune_refinement, write_tuning
-    from iconotext.train.pair_scores import split_pairs, told_by
+    from iconotext.train.pair_scores import coherence_of, split_pairs
 
     stored, cpu = load_model(model), torch.device("cpu")
     test = split_pairs(stored.model, prepared, stored.recipe, "test", cpu)
@@ -85,7 +85,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         "queries": _queries(plain, test.ids),
     }
     if stored.relations:
-        coherence = told_by(stored.model, stored.relations)
+        coherence = coherence_of(stored.model, stored.relations)
         columns = [test.relations.index(name) for name in stored.relations]
         own = own_probabilities(test, coherence)
         precisions = relation_precisions(own, test.labels[:, columns], stored.relations)

@@ -68,7 +68,7 @@ def share_sections(
             except CorpusError as error:
                 notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
             facts[name][metric] = {"from": first, "from_with_certainty": surely}
-            cells += [_told(first, means), _told(surely, means)]
+            cells += [_cell(first, means), _cell(surely, means)]
         lines.append([name, *cells, f"more than {enough} %"])
     if not lines:
         return [drawing], facts
@@ -141,5 +141,5 @@ def _panel(axes: Axes, supervised: Mapping[float, Evaluation], others: Mapping[s
     axes.legend(loc="best", fontsize=8, framealpha=0.8, edgecolor="none")
 
 
-def _told(share: float | None, tried: Mapping[float, object]) -> str:
+def _cell(share: float | None, tried: Mapping[float, object]) -> str:
     return f"not with {100 * max(tried):.0f} %" if share is None else f"{100 * share:.0f} %"

@@ -99,8 +99,8 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
         raise CorpusError(
             f"{named}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
         )
-    usual = [relation.name for relation in RELATIONS if relation.name in judged]
-    relations = (*usual, *sorted(judged - set(usual)))
+    known = [relation.name for relation in RELATIONS if relation.name in judged]
+    relations = (*known, *sorted(judged - set(known)))
     further = sorted({name for answers in others for name in answers} - judged)
     answers = np.array(
         [

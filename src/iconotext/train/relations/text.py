@@ -83,7 +83,7 @@ def unseen_logits(
     parts: NDArray[np.int64],
     settings: RelationSettings,
     backbones: dict[str, str],
-    told: Callable[[int], None],
+    report_done: Callable[[int], None],
 ) -> FloatMatrix:
     """(N, R) raw log-odds of every pair by a model that was trained on the other parts.
 
@@ -93,14 +93,14 @@ def unseen_logits(
         parts: (N,) the part of each pair, from 0.
         settings: See ``RelationSettings``.
         backbones: Names of the text and of the image backbone.
-        told: Hears how many parts are done.
+        report_done: Called with the number of parts that are done.
     """
     logits = np.zeros((len(data.texts), data.relations), np.float32)
     for part in range(int(parts.max()) + 1):
         weights = fit_text(layers, data, np.flatnonzero(parts != part), settings, backbones)
         rows = np.flatnonzero(parts == part)
         logits[rows] = raw_logits(weights, layers[rows], [data.texts[row] for row in rows])
-        told(part + 1)
+        report_done(part + 1)
     return logits
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from iconotext.recipe.relations import RelationRecipe, RelationSettings
     from iconotext.types import FloatMatrix
 
-Told = Callable[[str, int], None]
+Progress = Callable[[str, int], None]
 """Hears what is done, and how much of it."""
 
 LEAST_IMAGES = 50
@@ -56,7 +56,7 @@ def train_relations(
     folder: Path,
     *,
     cache: FeatureCache | None = None,
-    report: Told | None = None,
+    report: Progress | None = None,
 ) -> Path:
     """Train a relation model and write it to a folder; the same recipe and corpora give the same model.
 
@@ -72,7 +72,7 @@ def train_relations(
         corpora: Corpus files.
         folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
         cache: Where features are kept; None keeps none.
-        report: Told how it goes on.
+        report: Called with what is being done and how far it is.
 
     Returns:
         The folder.
@@ -83,7 +83,7 @@ def train_relations(
         FeatureError: A backbone is missing.
         TrainingError: The loss is no number any more, or another process trains in the folder.
     """
-    told: Told = report or (lambda what, done: None)
+    progress: Progress = report or (lambda what, done: None)
     settings = recipe.relations
     if is_trained(folder, recipe):
         return folder
@@ -98,7 +98,7 @@ def train_relations(
     with reporting_full_disk(folder), locked(folder / LOCK, wait=0, what="trains"):
         if not is_trained(folder, recipe):  # another process may have ended meanwhile
             seeing = cached_image(images, cache) if cache is not None else images
-            write_model(folder, recipe, *_trained(data, parts, settings, reader, seeing, told))
+            write_model(folder, recipe, *_trained(data, parts, settings, reader, seeing, progress))
     (folder / LOCK).unlink(missing_ok=True)
     return folder
 
@@ -109,19 +109,19 @@ def _trained(
     settings: RelationSettings,
     reader: LayerMeans,
     images: ImageBackbone,
-    told: Told,
+    progress: Progress,
 ) -> tuple[RelationWeights, dict[str, Any]]:
     """The weights, and what ``metrics.json`` says of them."""
     backbones = {"text": reader.name, "image": images.name}
-    told("reading texts", 0)
+    progress("reading texts", 0)
     layers = reader.encode(data.texts)
     answers = data.answers[:, : data.relations]
-    unseen = unseen_logits(layers, data, parts, settings, backbones, lambda done: told("fold", done))
+    unseen = unseen_logits(layers, data, parts, settings, backbones, lambda done: progress("fold", done))
     judged = np.clip(cross_calibrated(unseen, answers, parts), -LIMIT, LIMIT)
-    told("final model", 0)
+    progress("final model", 0)
     weights = fit_text(layers, data, np.arange(len(data.texts)), settings, backbones)
     weights = calibrated_weights(weights, unseen, answers)
-    told("pictures", 0)
+    progress("pictures", 0)
     weights, pictures = _with_images(weights, data, parts, judged, images, reader, settings)
     relations = _figures(data, judged, answers)
     return weights, {"relations": relations, **pictures, "pairs": len(data.texts), "splits": data.splits}
@@ -163,7 +163,7 @@ def _with_images(
         said = np.split(model.text_logits(flat), ends)
         side = from_texts(pooled, said, [data.sources[i] for i in good], model.relations, settings)
         learned, count = "texts", len(good)
-    return _added(weights, side), {"pictures": _told(side, weights.relations, learned, count)}
+    return _added(weights, side), {"pictures": _image_facts(side, weights.relations, learned, count)}
 
 
 def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
@@ -181,16 +181,16 @@ def _added(weights: RelationWeights, side: ImageSide) -> RelationWeights:
     return replace(weights, arrays={**weights.arrays, "picture": side.weight, "picture_bias": side.bias})
 
 
-def _told(side: ImageSide, relations: Sequence[str], learned: str, count: int) -> dict[str, Any]:
-    told = {
+def _image_facts(side: ImageSide, relations: Sequence[str], learned: str, count: int) -> dict[str, Any]:
+    facts = {
         "learned_from": learned,
         "count": count,
         "correlation": dict(zip(relations, side.correlation, strict=True)),
         "kept": dict(zip(relations, side.kept, strict=True)),
     }
     if not side.held_out:
-        return told
-    return {**told, "held_out": {name: each._asdict() for name, each in zip(relations, side.held_out, strict=True)}}
+        return facts
+    return {**facts, "held_out": {name: each._asdict() for name, each in zip(relations, side.held_out, strict=True)}}
 
 
 def _figures(data: RelationData, logits: FloatMatrix, answers: NDArray[np.float32]) -> dict[str, Any]:
