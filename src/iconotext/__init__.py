@@ -15,6 +15,7 @@ from iconotext.read import ReadSettings, read, read_all
 
 if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
+    from iconotext.encoder import load_encoder
     from iconotext.errors import IconotextError
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.report import save, show, to_pandas
@@ -31,6 +32,7 @@ __all__ = [
     "ReadSettings",
     "Sentence",
     "__version__",
+    "load_encoder",
     "read",
     "read_all",
     "read_corpus",
@@ -53,6 +55,7 @@ _HOMES = {
     "LinkedDocument": "types",
     "Linker": "pipeline",
     "Sentence": "types",
+    "load_encoder": "encoder",
     "read_corpus": "corpus.store",
     "save": "report",
     "show": "report",

@@ -101,14 +101,14 @@ class BackboneEncoder:
     """See ``iconotext.encoder.Encoder``.
 
     Attributes:
-        name: As the model was asked for.
+        name: The model's name, as it was asked for.
         text_backbone: Compares texts with texts.
         reader: Reads the sentences: the same, but for a model that reads words in its own way.
-        uncached: As ``reader``, but keeps nothing: for sentences that were made up.
+        uncached: Reads sentences like ``reader``, but keeps nothing: for sentences that were made up.
         image_source: Where the features of images come from.
         space: Where the two meet.
         coherence: Tells relations; None for most models.
-        folder: Of a trained model.
+        folder: The folder of a trained model; None for others.
     """
 
     name: str
@@ -171,7 +171,7 @@ def untrained_encoder(
     """An encoder without training: direct where the backbones share a space, else over the concept bridge.
 
     Args:
-        name: As the model was asked for.
+        name: The model's name, as it was asked for.
         text: The text backbone.
         image: The image backbone.
         k: How many class names stand for an image; see ``concept_vectors``.

@@ -32,11 +32,11 @@ class StoredModel:
     """What a model folder holds.
 
     Attributes:
-        name: Of the folder's recipe.
-        recipe: As it was resolved when training began.
+        name: The name in the folder's recipe.
+        recipe: The recipe, as it was resolved when training began.
         model: On the CPU, in evaluation mode.
         inputs: Sizes of what it reads.
-        vocabulary: Of encoders that read words.
+        vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
         concepts: Names of what it knows in regions, by number; empty where it reads none.
@@ -87,7 +87,7 @@ def save_model(
         recipe: The resolved recipe.
         inputs: Sizes of what the encoders read.
         weights: ``JointModel.state_dict()``.
-        vocabulary: Of encoders that read words.
+        vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone.
         concepts: What can be seen in regions, for encoders that read it.
         relations: Coherence relations, for models that tell them.

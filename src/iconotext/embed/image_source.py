@@ -24,8 +24,8 @@ class SeenImages:
 
     Attributes:
         numbers: Which of the images have features.
-        features: Of those.
-        problems: Of all images; None for a good one, and for one that has no file.
+        features: The features of those images.
+        problems: Of each image; None for a good one, and for one that has no file.
     """
 
     numbers: list[int]

@@ -72,7 +72,7 @@ class WordReader:
 
     Args:
         stored: The model.
-        vocabulary: Of the model.
+        vocabulary: The model's words and their numbers.
         longest: Words of a sentence that are read.
         name: A name that no other weights have.
     """

@@ -39,8 +39,8 @@ class Space(Protocol):
         """The vectors of n images.
 
         Args:
-            features: Of the images.
-            among: Of all images of the document that they stand in; None for images that stand alone.
+            features: What the image backbone makes of the images.
+            among: The features of all images of the document that they stand in; None for images that stand alone.
 
         Returns:
             (n, dim) float32.

@@ -38,8 +38,8 @@ def trained_encoder(
     """Load a trained model with its backbones, or where it does not look at pictures, the file it looks them up in.
 
     Args:
-        folder: Of the model.
-        name: As the model was asked for; by default, the folder.
+        folder: The model's folder.
+        name: The model's name, as it was asked for; by default, the folder.
         text: Text backbone, None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
         cache: Where features are kept; None keeps none.

@@ -52,7 +52,7 @@ class PairVectors:
     """P pairs of a text and one of M different images.
 
     Attributes:
-        ids: Of the pairs; see ``Pair``.
+        ids: Names of the pairs; see ``Pair``.
         text: The P sentences.
         texts: (P, dim) float32 unit rows.
         images: (M, dim) float32 unit rows, one for each different picture.
@@ -106,7 +106,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     out, and its picture is no candidate.
 
     Args:
-        encoder: Of texts and pictures.
+        encoder: What encodes texts and pictures.
         documents: May be a generator; of each, only texts, paths and labels stay in memory.
 
     Raises:
@@ -167,7 +167,7 @@ def _pairs(documents: Iterable[Document], left_out: list[LeftOut]) -> Iterator[P
 
 
 def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """As many as are encoded together; one batch is in the making while documents are read."""
+    """Batches of as many pairs as are encoded together; one batch is in the making while documents are read."""
     iterator = iter(pairs)
     while some := list(islice(iterator, AT_ONCE)):
         yield some

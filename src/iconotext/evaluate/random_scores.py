@@ -15,10 +15,10 @@ def random_scores(identifier: str, sentences: int, images: int, *, seed: int = 0
     """Scores that know nothing.
 
     Args:
-        identifier: Of the document: it decides the numbers, so that they depend neither on the order of the documents
-            nor on how many there are.
-        sentences: How many it has.
-        images: How many it has.
+        identifier: Name of the document: it decides the numbers, so that they depend neither on the order of the
+            documents nor on how many there are.
+        sentences: Number of the document's sentences.
+        images: Number of its images.
         seed: Other seeds give other numbers.
 
     Returns:

@@ -32,7 +32,7 @@ class Scored(NamedTuple):
     """What a model says of one document.
 
     Attributes:
-        id: Of the document.
+        id: Name of the document.
         scores: (sentences, images), higher where the two belong together.
         links: Gold links as (sentence, image); None where nobody knows them.
     """
@@ -47,7 +47,7 @@ class DocumentScores:
     """Metrics of one document.
 
     Attributes:
-        id: Of the document.
+        id: Name of the document.
         sentences: How many it has.
         images: How many it has.
         links: How many different gold links it has; None where nobody knows them.

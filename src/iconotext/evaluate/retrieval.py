@@ -73,7 +73,7 @@ class Draw(NamedTuple):
 
     Attributes:
         queries: (Q,) numbers of the pairs that asked.
-        ranks: Of their images in the pool.
+        ranks: Where their images stand in the pool.
     """
 
     queries: Numbers
@@ -98,7 +98,7 @@ class Retrieval:
 
     Attributes:
         median_rank: Median over the queries of a draw, from 1.
-        mean_rank: The same with the mean.
+        mean_rank: Mean over the queries of a draw.
         recall: K to R@K, 0 to 1.
         queries: In a draw, on average.
         draws: That have any query.
@@ -209,7 +209,7 @@ def rank_pools(
         image_of: (P,) number of each pair's image, 0 to the number of images less 1.
         pool: Images in a pool.
         draws: Number of pools.
-        seed: Of the pools.
+        seed: Decides which pools are drawn.
 
     Raises:
         CorpusError: There are fewer images than a pool has.
@@ -236,7 +236,7 @@ def retrieval(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None = None) ->
     """Median rank, mean rank and R@K over some draws.
 
     Args:
-        draws: As ``rank_pools`` gives them.
+        draws: What ``rank_pools`` gives.
         chosen: (P,) pairs that count as queries, such as those with a relation (Table 7); None for all. The pools stay
             whole: every image remains a candidate.
 
@@ -260,7 +260,7 @@ def of_relations(draws: Sequence[Draw], labels: Floats, relations: Sequence[str]
     """The metrics over the queries that have each relation (Alikhani 2021, Table 7).
 
     Args:
-        draws: As ``rank_pools`` gives them.
+        draws: What ``rank_pools`` gives.
         labels: (P, R): 1 where a pair has the relation, 0 where not, NaN where nobody answered.
         relations: R names.
     """

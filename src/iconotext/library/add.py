@@ -44,11 +44,11 @@ def add_files(
     """Add files; yields each when it is in the library, or known to have nothing for it.
 
     Args:
-        library: Where to.
-        ledger: Of this library, held by the caller.
-        files: As ``find_files`` gives them.
+        library: The library to add to.
+        ledger: The ledger of this library, held by the caller.
+        files: What ``find_files`` gives.
         intake: How they become what the library stores.
-        report: Is filled.
+        report: Counts what came of the files; changed here.
 
     Raises:
         LibraryError: The library cannot be written.
@@ -82,9 +82,9 @@ def remove_gone(library: Library, ledger: Ledger, roots: Iterable[Path], report:
 
     Args:
         library: The library.
-        ledger: Of this library, held by the caller.
+        ledger: The ledger of this library, held by the caller.
         roots: Files and folders; nothing outside of them is touched.
-        report: Is filled.
+        report: Counts what came of the files; changed here.
     """
     known = sorted({path for root in roots for path in ledger.below(str(root))})
     take_out(library, ledger, (path for path in known if not _exists(path)), report)
@@ -95,9 +95,9 @@ def take_out(library: Library, ledger: Ledger, paths: Iterable[str], report: Rep
 
     Args:
         library: The library.
-        ledger: Of this library, held by the caller.
+        ledger: The ledger of this library, held by the caller.
         paths: Files that the ledger knows.
-        report: Is filled.
+        report: Counts what came of the files; changed here.
     """
     paths = iter(paths)
     while some := set(islice(paths, BATCH)):

@@ -68,11 +68,12 @@ def find_candidates(
     """Find the pictures to choose from.
 
     Args:
-        library: Where to look.
-        encoder: Of the library.
+        library: The library to search.
+        encoder: The encoder that the library was made with.
         vector: (dim,) of what is searched for, of length 1.
         n: At least so many, where there are.
-        sentence: It, where what is said of the pictures counts; None for a search by picture.
+        sentence: The sentence that is searched for, where what is said of the pictures counts; None for a search by
+            picture.
         where: A condition in SQL.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n

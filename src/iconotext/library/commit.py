@@ -112,12 +112,12 @@ def _write(
     """Write what the changed files bring and take; returns the problems of pictures by digest.
 
     Args:
-        library: Where to.
+        library: The library to write.
         stored: What it has of the pictures in question.
         arrivals: What the files bring.
         kept: The files: places that they brought in earlier are replaced, but not those with these addresses.
         intake: How to encode.
-        report: Is filled.
+        report: Counts what came of the files; changed here.
     """
     stale = {digest for digest, item in stored.items() if item.relation_model != intake.relation_name}
     # A stale one that cannot be encoded at present stays as it is: it is in neither ``items`` nor ``fresh``.

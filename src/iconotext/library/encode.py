@@ -33,7 +33,7 @@ class Intake:
     """How files become what a library stores.
 
     Attributes:
-        encoder: Of the library.
+        encoder: The encoder that the library is made with.
         link: Reads and links a document: its file, the folder that was named (None where the file itself was), and
             the settings of reading and linking that were asked for.
         asked: Those settings, by the path that they were asked for; they hold for what lies below, too. When they
@@ -102,7 +102,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     """The encoder that a library is made with, or searched with.
 
     Args:
-        model: As for ``load_encoder``.
+        model: A name that ``load_encoder`` knows.
         cache: Whether features are kept on disk.
 
     Raises:

@@ -18,9 +18,9 @@ class Filters:
     """What a picture must satisfy.
 
     Attributes:
-        folder: It, or a document that shows it, lies in this folder or further down in it; absolute.
-        since: It was taken then or later.
-        before: It was taken earlier than this; None, too, for the end of the year 9999.
+        folder: The picture, or a document that shows it, lies in this folder or further down in it; absolute.
+        since: The picture was taken then or later.
+        before: The picture was taken earlier; None, too, for the end of the year 9999.
     """
 
     folder: str | None = None
@@ -46,7 +46,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     Args:
         folder: A folder; it need not exist any more.
         since: A year, month or day: 2024, 2024-05, 2024-05-31. From its beginning.
-        until: The same. To its end.
+        until: A year, month or day in the same form. To its end.
 
     Raises:
         SettingError: That is no date, or ``until`` ends before ``since`` begins.

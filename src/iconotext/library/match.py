@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
-"""Of a picture with texts: weights of the two cosines and of the square root of BM25, and what it begins with, since
-texts that do not fit speak against it. Of a picture without, the cosine weighs 1, and only words of its file name
-count, as much."""
+"""The score of a picture with texts: weights of the two cosines and of the square root of BM25, and a constant, since
+texts that do not fit speak against it. The cosine of a picture without texts weighs 1, and only the words of its file
+name count, as much as others."""
 
 GOOD, STRONG = 3.51, 4.57
 """Deviations from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
@@ -58,8 +58,8 @@ class Background:
     """Cosines with sentences that nobody asked: their means and standard deviations.
 
     Attributes:
-        picture: Of the pictures of a library.
-        text: Of what is said of them.
+        picture: Mean and deviation of the cosines with the pictures of a library.
+        text: Mean and deviation of the cosines with what is said of the pictures.
     """
 
     picture: tuple[float, float]
@@ -121,7 +121,7 @@ def deviations(
         cosines: (N,) of the pictures with the sentence.
         said: (N,) highest cosine of what is said of each with it; nan where nothing is said.
         relevance: (N,) BM25.
-        background: Of the library.
+        background: The cosines that the library is compared with.
 
     Returns:
         (N,) the whole, of the picture alone, and of the text that is nearest (nan without one); all in standard
@@ -162,7 +162,7 @@ def match_of(whole: float, of_image: float, of_text: float, sentence: str, has: 
     Args:
         whole: What ``with_every_word`` gives.
         of_image: What ``deviations`` gives.
-        of_text: Likewise.
+        of_text: What ``deviations`` gives for the nearest text.
         sentence: The question.
         has: The stems of the picture's texts and names.
     """

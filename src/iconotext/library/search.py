@@ -98,7 +98,7 @@ class Result:
     places: int
 
     def as_json(self) -> dict[str, Any]:
-        """As ``search --json`` prints it."""
+        """What ``search --json`` prints."""
         return {
             "image": self.image,
             "score": round(self.score, 4),
@@ -130,9 +130,9 @@ def search(
     the relations that it knows, its word counts instead of the relation model's.
 
     Args:
-        library: Where to look.
+        library: The library to search.
         query: What to look for.
-        encoder: Of the library's model.
+        encoder: The encoder that the library was made with.
         relation_model: The one that the library was made with; None searches without relations.
         refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
             applied to sentences for which no relation is wanted.

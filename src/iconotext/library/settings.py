@@ -13,7 +13,7 @@ from iconotext.library.match import Background
 from iconotext.write import write_text
 
 FORMAT = 2
-"""Of the files in the folder. Format 1 knew no words, and is brought up to date by the next run that adds."""
+"""Version of the files in the folder. Format 1 knew no words, and is brought up to date by the next run that adds."""
 
 SETTINGS = "library.json"
 
@@ -27,7 +27,7 @@ class IndexSettings:
         partitions: Into how many it is divided.
         probes: How many of them a search looks into.
         refine: How many times as many pictures as wanted are compared exactly in the end.
-        recall: Of the ten nearest pictures, the share that is found: measured against exact search.
+        recall: The share of the ten nearest pictures that is found, measured against exact search.
         queries: With how many queries.
     """
 
@@ -52,9 +52,9 @@ class LibrarySettings:
         relations_from: Where the relation model is: ``default``, a folder, or ``none``.
         roots: The files and folders that were added.
         asked: The settings of reading and linking that were asked for, by the path that they were asked for.
-        index: Of the approximate index; None while search is exact.
+        index: How the approximate index is searched; None while search is exact.
         background: What its cosines are compared with; None before the first run that adds is through.
-        format: Of the files.
+        format: Version of the files.
     """
 
     model: str

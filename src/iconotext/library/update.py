@@ -51,7 +51,7 @@ def update_library(
         path: Folder of the library.
         paths: Pictures, documents, folders of both; without any, those that were added before.
         link: Reads and links a document; see ``Intake``.
-        model: As for ``load_encoder``: of a new library, by default ``default``. One that is there keeps its own; this
+        model: The model of a new library, by default ``default``. A library that is there keeps its own; this
             is then where that lies now.
         asked: Settings of reading and linking for these paths, which JSON can say; remembered, and given to ``link``
             in this run and in later ones.

@@ -62,7 +62,7 @@ def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocumen
 
     Args:
         linked: A document with its links.
-        encoded: The same document, as the encoder sees it that found the links.
+        encoded: The same document, read by the encoder that found the links.
 
     Raises:
         ImageError: A linked picture is not there any more.
