@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from iconotext.corpus.connected import connected, grouped
 from iconotext.corpus.image_keys import ImageKeys
@@ -34,6 +35,20 @@ class Shares:
     def counts(self, total: int) -> dict[Split, int]:
         """How many of ``total`` go into validation and into test, to the nearest whole number."""
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
+
+
+def at_least_two(shares: Shares, count: int) -> Shares:
+    """Shares that give two documents to each split that is to have any, else one, while two are left to train on.
+
+    A loss compares documents: a single one for validation has none to be compared with, and its loss is always 0.
+    """
+    wanted = (shares.validation, shares.test)
+    for least in (2, 1):
+        if count - least * sum(share > 0 for share in wanted) >= 2:
+            larger = [max(share, least / count) if share else 0 for share in wanted]
+            with suppress(SettingError):  # the other share is so large that there are none to train on
+                return replace(shares, validation=larger[0], test=larger[1])
+    return shares
 
 
 def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 0) -> list[Split]:

@@ -18,7 +18,6 @@ from iconotext.corpus.builders.folder import (
     BARE,
     UNREAD,
     Settings,
-    _at_least_two,
     _read,
     documents,
     images_folder,
@@ -26,7 +25,7 @@ from iconotext.corpus.builders.folder import (
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.builders.saved import SUFFIXES, saved_image, suffix_of
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.split import Shares
+from iconotext.corpus.split import Shares, at_least_two
 from iconotext.errors import CorpusError, DocumentError, OutputError
 from tests.read.pdf_writer import Sheet, jpeg, png, write_pdf
 from tests.read.test_epub import book
@@ -222,7 +221,7 @@ def test_file_names_that_are_no_utf8(tmp_path, picture):
 @given(st.integers(0, 60), st.sampled_from([0, 0.01, 0.1, 0.4]), st.sampled_from([0, 0.01, 0.3]))
 def test_small_corpora_have_two_documents_to_validate_on_where_two_are_left_to_train_on(count, validation, test):
     wanted = Shares(validation, test)
-    found = _at_least_two(wanted, count).counts(count)
+    found = at_least_two(wanted, count).counts(count)
     parts = (validation > 0) + (test > 0)
     for name, share in (("validation", validation), ("test", test)):
         assert found[name] == 0 if share == 0 else found[name] >= wanted.counts(count)[name]

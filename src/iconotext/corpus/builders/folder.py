@@ -6,7 +6,6 @@ the documents wait on disk: memory holds a few numbers for each document and ima
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections import Counter
@@ -26,9 +25,9 @@ from iconotext.corpus.connected import connected
 from iconotext.corpus.document_row import row_of, written_source
 from iconotext.corpus.image_keys import ImageKeys
 from iconotext.corpus.jsonl import line_of
-from iconotext.corpus.split import Shares, grouped_splits
+from iconotext.corpus.split import Shares, at_least_two, grouped_splits
 from iconotext.corpus.unique_id import UniqueIds
-from iconotext.errors import CorpusError, DocumentError, IconotextError, SettingError
+from iconotext.errors import CorpusError, DocumentError, IconotextError
 from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
@@ -311,7 +310,7 @@ def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: i
         CorpusError: So many share an image that a split would be empty; names the image.
     """
     try:
-        return grouped_splits(groups, _at_least_two(shares, len(groups)), seed=seed)
+        return grouped_splits(groups, at_least_two(shares, len(groups)), seed=seed)
     except CorpusError as error:
         name: dict[str, str] = {}
         count = Counter(
@@ -325,17 +324,3 @@ def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: i
             f"{error}. {name[key]} is in {number} of {len(groups)} documents: take it out of them, or give "
             "validation=0 and test=0, and divide the documents yourself"
         ) from error
-
-
-def _at_least_two(shares: Shares, count: int) -> Shares:
-    """Shares that give two documents to each split that is to have any, else one, while two are left to train on.
-
-    A loss compares documents: a single one for validation has none to be compared with, and its loss is always 0.
-    """
-    wanted = (shares.validation, shares.test)
-    for least in (2, 1):
-        if count - least * sum(share > 0 for share in wanted) >= 2:
-            larger = [max(share, least / count) if share else 0 for share in wanted]
-            with contextlib.suppress(SettingError):  # the other share is so large that there are none to train on
-                return replace(shares, validation=larger[0], test=larger[1])
-    return shares

@@ -7,7 +7,6 @@ looks like another one of any document are discarded, as are those that are too 
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import fetch_images, name_of
@@ -23,16 +21,15 @@ from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
-from iconotext.errors import CorpusError, DocumentError, ImageError
-from iconotext.images import decode
+from iconotext.errors import CorpusError
 from iconotext.papers.datasets.clean_text import clean_text
-from iconotext.papers.datasets.imgur_album import album_id, read_album, saved_albums
-from iconotext.papers.datasets.near_duplicates import near_duplicates
-from iconotext.papers.datasets.perceptual_hash import perceptual_hash
+from iconotext.papers.datasets.imgur_album import FILM, Album, album_id, album_page, image_hash, saved_albums
+from iconotext.papers.datasets.near_duplicates import lookalikes
 from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 from iconotext.read.web.polite import Politeness
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from iconotext.corpus.builders.run import Build, Values
@@ -45,12 +42,6 @@ HELD_OUT = 1000 / 8800
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
 """Of files that may be pictures; ``.img`` has what was fetched and is of no known kind."""
-
-PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
-"""Bytes and MD5 of the picture that imgur sends for one that was deleted."""
-
-MISSING = "picture missing"
-MOVING = "GIF or film"
 
 
 class Settings(FetchSettings):
@@ -175,40 +166,6 @@ def _posts_in_time(build: Build, settings: Settings) -> Iterator[tuple[dict[str,
                 yield post | {"id": post["id"] or f"{path.name}: {post['url']}"}, path.name
 
 
-@dataclass(frozen=True, slots=True)
-class Album:
-    """An album whose page shows pictures.
-
-    Attributes:
-        post: What pushshift says of the post.
-        images: Imgur's name, caption and whether it moves, of each picture.
-        first: Number of its first picture among those of all albums.
-    """
-
-    post: dict[str, Any]
-    images: list[tuple[str, str | None, bool]]
-    first: int
-
-    @property
-    def id(self) -> str:
-        """Imgur's name of the album."""
-        return str(self.post["album"])
-
-    @property
-    def captions(self) -> list[tuple[int, str]]:
-        """Number of the picture and caption of those that have one, also where the picture cannot be used."""
-        return [(self.first + i, caption) for i, (_, caption, _) in enumerate(self.images) if caption]
-
-    @property
-    def numbers(self) -> range:
-        """Of its pictures."""
-        return range(self.first, self.first + len(self.images))
-
-    def name(self, number: int) -> str:
-        """Imgur's name of one of its pictures."""
-        return self.images[number - self.first][0]
-
-
 @dataclass(slots=True)
 class Albums:
     """The albums, on disk; memory holds some bytes for each picture.
@@ -263,16 +220,6 @@ def _albums(build: Build, settings: Settings, posts: Spool) -> Iterator[tuple[An
     report.count("albums with pictures", shown, 13_000, rounding=1000)
 
 
-def album_page(path: str | None) -> list[tuple[str, str | None, bool]] | str | None:
-    """Name, caption and whether it moves of each picture of a saved page, if there is one; or why it cannot be read."""
-    if path is None:
-        return None
-    try:
-        return [(image.id, image.caption, image.moving) for image in read_album(Path(path))]
-    except DocumentError as error:
-        return str(error).removeprefix(f"{path}: ")
-
-
 class ImageFiles:
     """Where the files of pictures are."""
 
@@ -316,7 +263,7 @@ def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: M
         albums.hashes.append(int(found["hash"], 16) if good else 0)
         albums.usable.append(good)
         if moving:
-            build.report.drop(MOVING, f"{album.id}/{name}")
+            build.report.drop(FILM, f"{album.id}/{name}")
         elif not good:
             build.report.drop(found["rule"], f"{album.id}/{name}", found["reason"] or problems.get(name, ""))
     valid = albums.usable.count(1)
@@ -326,38 +273,6 @@ def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: M
             "no picture of the albums is there: put them into a folder named images in the source, or name their "
             "folder with images=..., as Ab3dE7f.jpg and so on, or give fetch=True"
         )
-
-
-def image_hash(path: str | None) -> dict[str, str]:
-    """The perceptual hash of a picture file as 16 hexadecimal digits, or the rule and reason for leaving it out."""
-    if path is None:
-        return {"rule": MISSING, "reason": ""}
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        return {"rule": MISSING, "reason": error.strerror or str(error)}
-    if data.startswith(b"GIF8"):
-        return {"rule": MOVING, "reason": ""}
-    if (len(data), hashlib.md5(data, usedforsecurity=False).hexdigest()) == PLACEHOLDER:
-        return {"rule": MISSING, "reason": "deleted from imgur, which sent a placeholder"}
-    try:
-        return {"hash": f"{perceptual_hash(decode(data)):016x}"}
-    except ImageError as error:
-        return {"rule": "picture that cannot be decoded", "reason": str(error)}
-
-
-def lookalikes(albums: Albums, *, distance: int) -> NDArray[np.int64]:
-    """(pictures,) for each the number of one that looks the same, -1 where there is none.
-
-    Args:
-        albums: Their pictures were looked at.
-        distance: Bits of 64 in which the hashes of two that look the same may differ.
-    """
-    usable = np.flatnonzero(np.frombuffer(albums.usable, np.uint8))
-    other = near_duplicates(np.frombuffer(albums.hashes, np.uint64)[usable], distance)
-    found = np.full(len(albums.usable), -1, np.int64)
-    found[usable] = np.where(other < 0, -1, usable[other])
-    return found
 
 
 def _documents(build: Build, albums: Albums, files: ImageFiles, settings: Settings) -> Iterator[Values]:
@@ -371,7 +286,7 @@ def _documents(build: Build, albums: Albums, files: ImageFiles, settings: Settin
         f"more than {settings.max_images} images or {settings.max_captions} captions",
     )
     left = dict.fromkeys(rules, 0)
-    alike = lookalikes(albums, distance=settings.distance)
+    alike = lookalikes(albums.hashes, albums.usable, settings.distance)
     twins = _twins(albums, alike)
     for album in albums:
         images = [number for number in album.numbers if albums.usable[number]]

@@ -10,6 +10,7 @@ Pages of today are drawn by a script and have none of it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from iconotext.errors import DocumentError
+from iconotext.errors import DocumentError, ImageError
+from iconotext.images import decode
+from iconotext.papers.datasets.perceptual_hash import perceptual_hash
 from iconotext.read.html import parse_html
 from iconotext.read.text_file import decode_text
 
@@ -36,6 +39,12 @@ MOVING = frozenset(("gif", "gifv", "mp4", "webm"))
 CONTAINER = "post-image-container"
 DESCRIPTION = "post-image-description"
 
+PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
+"""Bytes and MD5 of the picture that imgur sends for one that was deleted."""
+
+MISSING = "picture missing"
+FILM = "GIF or film"
+
 
 @dataclass(frozen=True, slots=True)
 class AlbumImage:
@@ -50,6 +59,40 @@ class AlbumImage:
     id: str
     caption: str | None
     moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Album:
+    """An album whose page shows pictures.
+
+    Attributes:
+        post: What pushshift says of the post.
+        images: Imgur's name, caption and whether it moves, of each picture.
+        first: Number of its first picture among those of all albums.
+    """
+
+    post: dict[str, Any]
+    images: list[tuple[str, str | None, bool]]
+    first: int
+
+    @property
+    def id(self) -> str:
+        """Imgur's name of the album."""
+        return str(self.post["album"])
+
+    @property
+    def captions(self) -> list[tuple[int, str]]:
+        """Number of the picture and caption of those that have one, also where the picture cannot be used."""
+        return [(self.first + i, caption) for i, (_, caption, _) in enumerate(self.images) if caption]
+
+    @property
+    def numbers(self) -> range:
+        """Of its pictures."""
+        return range(self.first, self.first + len(self.images))
+
+    def name(self, number: int) -> str:
+        """Imgur's name of one of its pictures."""
+        return self.images[number - self.first][0]
 
 
 def album_id(address: str) -> str | None:
@@ -146,3 +189,31 @@ def saved_albums(folder: Path) -> dict[str, str]:
             if page and not name.startswith("."):
                 found.setdefault(path.stem, os.path.join(place, name))
     return found
+
+
+def album_page(path: str | None) -> list[tuple[str, str | None, bool]] | str | None:
+    """Name, caption and whether it moves of each picture of a saved page, if there is one; or why it cannot be read."""
+    if path is None:
+        return None
+    try:
+        return [(image.id, image.caption, image.moving) for image in read_album(Path(path))]
+    except DocumentError as error:
+        return str(error).removeprefix(f"{path}: ")
+
+
+def image_hash(path: str | None) -> dict[str, str]:
+    """The perceptual hash of a picture file as 16 hexadecimal digits, or the rule and reason for leaving it out."""
+    if path is None:
+        return {"rule": MISSING, "reason": ""}
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        return {"rule": MISSING, "reason": error.strerror or str(error)}
+    if data.startswith(b"GIF8"):
+        return {"rule": FILM, "reason": ""}
+    if (len(data), hashlib.md5(data, usedforsecurity=False).hexdigest()) == PLACEHOLDER:
+        return {"rule": MISSING, "reason": "deleted from imgur, which sent a placeholder"}
+    try:
+        return {"hash": f"{perceptual_hash(decode(data)):016x}"}
+    except ImageError as error:
+        return {"rule": "picture that cannot be decoded", "reason": str(error)}

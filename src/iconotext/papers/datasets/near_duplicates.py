@@ -7,6 +7,7 @@ that have a part in common, and none is missed.
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,21 @@ def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int
     twin = np.where(numbers == own, second[same_as], own)
     partner = np.minimum(partner, twin)
     return np.where(partner == total, -1, partner)
+
+
+def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
+    """(n,) for each picture the number of another one that looks the same, -1 where there is none.
+
+    Args:
+        hashes: Of the pictures.
+        usable: Whether each counts.
+        distance: As for ``near_duplicates``.
+    """
+    numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
+    other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
+    found = np.full(len(usable), -1, np.int64)
+    found[numbers] = np.where(other < 0, -1, numbers[other])
+    return found
 
 
 def _parts(number: int) -> list[tuple[np.uint64, np.uint64]]:
