@@ -252,6 +252,7 @@ def built(output, source, workers=1, **wanted):
     return build_corpus("captions", captions.documents, given, output, workers=workers)
 
 
+@pytest.mark.slow
 def test_the_builder_makes_what_is_made_in_memory(tmp_path):
     """Also by two workers; images that are addresses are taken as they are."""
     source = written(tmp_path / "captions.jsonl", MIXED)

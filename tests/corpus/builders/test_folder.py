@@ -50,6 +50,7 @@ def data_address(data):
     return f"data:image/png;base64,{base64.b64encode(data).decode()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
 def test_what_a_document_says_is_kept(tmp_path, picture, name):
     picture("docs/img/a.png")

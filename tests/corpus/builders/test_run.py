@@ -174,6 +174,7 @@ with work_folder(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_the_lock_ends_with_its_process(tmp_path, source):
     output = tmp_path / "c.jsonl"
@@ -235,6 +236,7 @@ def dies(number):
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_said(tmp_path, source):
     def rows(build):
         yield from build.mapped(range(300), dies, label="Dying")

@@ -289,6 +289,7 @@ def test_shares_of_the_published_sizes_give_the_published_splits(tree):
     assert diy.Settings(source=tree.folder).validation == pytest.approx(1000 / 8800)
 
 
+@pytest.mark.slow
 def test_two_workers_write_the_same_files(tree, tmp_path):
     for number in range(70):
         tree.album(f"Alb{number:02d}", [LONG, LONG, ""], moving={2} if number % 3 else ())

@@ -104,6 +104,7 @@ def check_rule(documents, *, true=5, fake=5, distractors=5):
                 assert owner(text) not in numbers
 
 
+@pytest.mark.slow
 def test_sizes_and_rule(tmp_path):
     """113 photographs: 56 true and 56 fake, 11 groups, 2 for validation and test each, 3 photographs left over."""
     report = built(tmp_path / "out/c.jsonl", coco(tmp_path / "coco", 113), workers=2)
@@ -126,6 +127,7 @@ def test_sizes_and_rule(tmp_path):
         assert {document.sentences[s].text.split()[1] for s, _ in document.links} == {str(version)}
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     count=st.integers(30, 90),
@@ -152,6 +154,7 @@ def test_every_document_keeps_the_rule(tmp_path_factory, count, pairs, fake, dis
     assert Counter(document.split for document in documents) == {k: v for k, v in wanted_counts.items() if v}
 
 
+@pytest.mark.slow
 def test_the_same_file_from_any_number_of_workers_and_another_from_another_seed(tmp_path):
     source = coco(tmp_path / "coco", 400)
     for name, seed, workers in (("a", 0, 1), ("b", 0, 2), ("c", 1, 1)):

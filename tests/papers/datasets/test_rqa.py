@@ -418,6 +418,7 @@ def big(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
     source = big(tmp_path / "recipeqa")
     for workers in (1, 2):

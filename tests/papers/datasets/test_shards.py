@@ -96,6 +96,7 @@ def test_shards_of_mmc4_in_the_order_of_their_names(source, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_file(source, tmp_path):
     for workers in (1, 2):
         built(mmc4, source, tmp_path / f"{workers}.jsonl", workers=workers)

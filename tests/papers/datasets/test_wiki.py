@@ -190,6 +190,7 @@ def test_shares_of_the_published_sizes(tree):
     assert [row["split"] for row in build(tree, validation=1 / 16, test=1 / 16, seed=1)[0]] != splits
 
 
+@pytest.mark.slow
 def test_two_workers_write_the_same_files(tree, tmp_path):
     tree.many(70)
     files = {}
