@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate_selection import Split, select
+from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import complain, say, say_json
@@ -106,13 +106,14 @@ def bias(
     - `iconotext analyze bias dii/ --image dii/features.npy`
     """
     with known_errors(download=download):
+        from iconotext.evaluate.corpus_part import corpus_part
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
         from iconotext.papers.analyses.drawing import check_figure
 
         figure = output or (None if as_json else Path("distances.svg"))
         if figure is not None:
             check_figure(figure, force=force)
-        chosen = select(corpus, split)
+        chosen = corpus_part(corpus, split and split.value)
         watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
         found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
         if left_out:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate import check_names, evaluate_model, score
-from iconotext.cli.evaluate_selection import EvaluateSettings, Split, select
+from iconotext.cli.evaluate import check_names, evaluate_model
+from iconotext.cli.evaluate_settings import EvaluateSettings, Split
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import complain, say, say_json
@@ -18,7 +18,7 @@ from iconotext.papers.analyses.settings import RefinementSettings
 from iconotext.pipeline import LinkSettings
 
 if TYPE_CHECKING:
-    from iconotext.cli.evaluate_selection import Selection
+    from iconotext.evaluate.corpus_part import CorpusPart
 
 BAR = 30
 """Characters of the longest bar."""
@@ -58,6 +58,8 @@ def examples(
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
     with known_errors(download=download):
+        from iconotext.evaluate.corpus_part import corpus_part
+        from iconotext.evaluate.scores import score_documents
         from iconotext.papers.analyses.examples import examples_of, examples_page, representative, shown_documents
         from iconotext.write import check_overwrite, write_text
 
@@ -65,13 +67,13 @@ def examples(
         if model == "object-detection":
             raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
         check_names(linking, model)
-        chosen, settings = select(corpus, split), EvaluateSettings()
+        chosen = corpus_part(corpus, split and split.value)
         wanted, mean = list(dict.fromkeys(document or ())), None
         if not wanted:
-            evaluation = evaluate_model(model, chosen, linking, settings).evaluation
+            evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
             wanted, mean = [each.id for each in representative(evaluation, count)], evaluation.means["auc"]
         documents = shown_documents(wanted, chosen.documents())
-        shown = examples_of(documents, score(model, documents, linking, settings))
+        shown = examples_of(documents, score_documents(model, documents, linking, say=complain))
         write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
         say(f"Open {output}", err=True)
 
@@ -178,7 +180,8 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs, retrieval_encoder
+        from iconotext.cli.evaluate_retrieval import encoded_pairs
+        from iconotext.evaluate.retrieval_report import retrieval_encoder
         from iconotext.library.refinement import SETTINGS_FILE
         from iconotext.papers.analyses.refinement import coherence_of, tune, tuning_sections
         from iconotext.papers.analyses.refinement_tuning import FIGURE_FILE, write_tuning
@@ -213,12 +216,14 @@ def refinement(
             say(f"Open {folder / FIGURE_FILE}", err=True)
 
 
-def _validation(corpus: Path, split: Split | None) -> Selection:
+def _validation(corpus: Path, split: Split | None) -> CorpusPart:
     """The split that is asked for, else the validation split, else all documents."""
-    chosen = select(corpus, split)
+    from iconotext.evaluate.corpus_part import corpus_part
+
+    chosen = corpus_part(corpus, split and split.value)
     if split is None:
         if chosen.splits["validation"]:
-            return select(corpus, Split.VALIDATION)
+            return corpus_part(corpus, "validation")
         complain(
             f"{corpus}: has no validation split; λ and T are chosen on all of it, where they look better than they are"
         )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate_selection import Split, select
+from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
 from iconotext.cli.output import say, say_json
@@ -51,20 +51,22 @@ def study(
     - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs, refinement_of, retrieval_encoder, score_of
+        from iconotext.cli.evaluate_retrieval import encoded_pairs
+        from iconotext.evaluate.corpus_part import corpus_part
+        from iconotext.evaluate.retrieval_report import chosen_refinement, retrieval_encoder, retrieval_score
         from iconotext.papers.studies import create_study
         from iconotext.papers.studies.contenders import check_same_pairs, chosen_queries, contenders
         from iconotext.papers.studies.preference import pairs_needed, smallest_effect
 
         if output.exists():
             raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")
-        chosen = select(corpus, split)
+        chosen = corpus_part(corpus, split and split.value)
         scores, encoded = [], []
         for model in (first, second):
             encoder = retrieval_encoder(model, cache=settings.cache)
             pairs = encoded_pairs(encoder, chosen)
             encoded.append(pairs)
-            scores.append(score_of(encoder, pairs, refinement_of(model, encoder, None, None)))
+            scores.append(retrieval_score(encoder, pairs, chosen_refinement(model, encoder)))
         check_same_pairs(encoded[0], encoded[1])
         queries = chosen_queries(encoded[0], relations=relation or (), count=count, seed=settings.seed)
         found = contenders(scores[0], scores[1], encoded[0], queries)

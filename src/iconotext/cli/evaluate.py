@@ -12,16 +12,16 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate_selection import EvaluateSettings, Selection, Split, of_split, select
+from iconotext.cli.evaluate_settings import EvaluateSettings, Split
 from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import LINKING, Download, SettingsPanel, settings_options
-from iconotext.cli.output import say_json
-from iconotext.cli.unseen import Unseen
+from iconotext.cli.output import complain, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.pipeline import LinkSettings
 
 if TYPE_CHECKING:
-    from iconotext.evaluate import Evaluation, Scored
+    from iconotext.evaluate import Evaluation
+    from iconotext.evaluate.corpus_part import CorpusPart
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
 
@@ -117,6 +117,7 @@ def evaluate(
         check_unused({"--draws": "draws" in settings.model_fields_set}, "is for retrieval: add --pool 500")
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
+        from iconotext.evaluate.corpus_part import corpus_part
         from iconotext.write import check_overwrite
 
         if results is not None:
@@ -126,7 +127,7 @@ def evaluate(
             read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
             other = Report(read.model or Path(compare).stem, read.evaluation)
         check_names(linking, model, *([compare] if compare is not None and other is None else []))
-        chosen = select(corpus, split)
+        chosen = corpus_part(corpus, split and split.value)
         report = evaluate_model(model, chosen, linking, settings)
         if not report.evaluation.defined:
             raise CorpusError(f"{corpus}: {nothing_measured(report.evaluation)}")
@@ -192,55 +193,24 @@ def is_results(name: str) -> bool:
     return name.lower().endswith(".parquet")
 
 
-def evaluate_model(model: str, chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
+def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
     """Score the documents with a model or a baseline, showing progress.
 
     Raises:
         IconotextError: The model cannot be loaded or cannot score a document.
     """
     from iconotext.evaluate import evaluate as evaluated
+    from iconotext.evaluate.scores import score_documents
 
     if model == "object-detection":
         return _object_detection(chosen, linking, settings)
-    scored = progress(score(model, chosen.documents(), linking, settings), total=chosen.count, label="Evaluating")
+    scores = score_documents(model, chosen.documents(), linking, seed=settings.seed, say=complain)
+    scored = progress(scores, total=chosen.count, label="Evaluating")
     return Report(model, evaluated(scored, resamplings=settings.resamplings, seed=settings.seed))
 
 
-def score(
-    model: str, documents: Iterable[Document], linking: LinkSettings, settings: EvaluateSettings
-) -> Iterator[Scored]:
-    """Scores of documents, one at a time. A document that cannot be linked ends it: figures without it would deceive.
-
-    Raises:
-        IconotextError: The model cannot be loaded or cannot score a document.
-    """
-    from iconotext.evaluate import Scored
-
-    if model == "random":
-        from iconotext.evaluate.random_scores import random_scores
-
-        for document in documents:
-            sizes = len(document.sentences), len(document.images)
-            yield Scored(document.id, random_scores(document.id, *sizes, seed=settings.seed), document.links)
-        return
-    from iconotext.pipeline import Linker
-    from iconotext.read import Failure
-
-    unseen = Unseen()
-    for linked in Linker.load(model, linking).link_all(documents):
-        if isinstance(linked, Failure):
-            raise linked.error
-        unseen.tell(linked.document)
-        yield Scored(linked.document.id, linked.similarity, linked.document.links)
-    unseen.summarise()
-    if set(linking.evidence) == {"picture"} and unseen.pictures == unseen.all > 0:
-        raise CorpusError(
-            f"none of {unseen.all:,} pictures could be looked at, so there is nothing to measure: build the corpus "
-            "with its pictures (--images), or take `iconotext reproduce` with the features beside it"
-        )
-
-
-def _object_detection(chosen: Selection, linking: LinkSettings, settings: EvaluateSettings) -> Report:
+def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
+    from iconotext.corpus.store import read_corpus
     from iconotext.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
@@ -254,11 +224,13 @@ def _object_detection(chosen: Selection, linking: LinkSettings, settings: Evalua
         cache=linking.cache,
         word_vectors=settings.word_vectors,
         word_dim=settings.word_dim,
-        texts=(sentence.text for document in of_split(chosen.path, None) for sentence in document.sentences),
+        texts=(sentence.text for document in read_corpus(chosen.path) for sentence in document.sentences),
     )
     detection = evaluate_object_detection(
         _with_warnings(progress(chosen.documents(), total=chosen.count, label="Evaluating")),
-        progress(of_split(chosen.path, "validation"), total=validation, label="Choosing K") if validation else (),
+        progress(read_corpus(chosen.path, split="validation"), total=validation, label="Choosing K")
+        if validation
+        else (),
         encoder,
         resamplings=settings.resamplings,
         seed=settings.seed,
@@ -267,14 +239,16 @@ def _object_detection(chosen: Selection, linking: LinkSettings, settings: Evalua
 
 
 def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
-    unseen = Unseen()
+    from iconotext.evaluate.scores import UnseenImages
+
+    unseen = UnseenImages(complain)
     for document in documents:
-        unseen.tell(document)
+        unseen.see(document)
         yield document
-    unseen.summarise()
+    unseen.finish()
 
 
-def as_dict(report: Report, chosen: Selection) -> dict[str, Any]:
+def as_dict(report: Report, chosen: CorpusPart) -> dict[str, Any]:
     """What ``--json`` prints of one model."""
     found = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
     if report.detection is not None:

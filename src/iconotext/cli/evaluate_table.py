@@ -13,11 +13,11 @@ from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.cli.evaluate import Report
-    from iconotext.cli.evaluate_selection import Selection
     from iconotext.evaluate import Comparison, Evaluation
+    from iconotext.evaluate.corpus_part import CorpusPart
 
 
-def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: Selection) -> None:
+def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: CorpusPart) -> None:
     """Tables for people, on stdout."""
     from iconotext.evaluate.results import LABELS, METRICS
 

@@ -42,7 +42,7 @@ OPTIONS = (
         "picture",
         "pictures",
     ),
-    *("pool", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
+    *("pool", "refine", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
 )
 """The arguments that messages of the library name, which are options of commands."""
 

@@ -1,0 +1,157 @@
+"""Retrieval by a model: how far down a text finds its own image among many (Alikhani 2021, Tables 4–8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iconotext.embed.folder import init_folder
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.average_precision import RelationPrecision, relation_precisions
+from iconotext.evaluate.retrieval import DRAWS, Retrieval, of_relations, rank_pools, retrieval
+from iconotext.evaluate.retrieval_scores import own_probabilities, refined, similarities
+from iconotext.library.encode import library_encoder
+from iconotext.library.refinement import Refinement, read_refinement
+
+if TYPE_CHECKING:
+    from iconotext.encoder import Encoder
+    from iconotext.evaluate.pair_vectors import PairVectors
+    from iconotext.evaluate.retrieval import Score
+
+NO_REFINEMENT = Refinement(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The retrieval metrics of one score.
+
+    Attributes:
+        all: Over all queries.
+        relations: Name to those over the queries that have it; None where no pool has such a query.
+    """
+
+    all: Retrieval
+    relations: dict[str, Retrieval | None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        by_relation = {name: each and each.as_dict() for name, each in self.relations.items()}
+        return {**self.all.as_dict(), "relations": by_relation}
+
+
+@dataclass(frozen=True)
+class RetrievalReport:
+    """What came of a measurement.
+
+    Attributes:
+        pairs: That were measured.
+        plain: By the similarities of the vectors.
+        refinement: Settings of the refinement.
+        refined: By the refined similarities; None where nothing is refined.
+        precisions: Of the relations that the model tells and the pairs have labels for.
+    """
+
+    pairs: PairVectors
+    plain: Found
+    refinement: Refinement
+    refined: Found | None
+    precisions: tuple[RelationPrecision, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "pairs": len(self.pairs.ids),
+            "images": len(self.pairs.pictures),
+            "left_out": [each._asdict() for each in self.pairs.left_out],
+            **self.plain.as_dict(),
+            "refined": self.refined and {**self.refinement._asdict(), **self.refined.as_dict()},
+            "average_precision": {each.relation: each.as_dict() for each in self.precisions} or None,
+        }
+
+
+def retrieval_encoder(model: str, *, cache: bool) -> Encoder:
+    """The encoder of a model, with features on disk or not.
+
+    Raises:
+        FeatureError: There is no such model.
+        SettingError: It is a baseline that has no vectors.
+    """
+    if model in ("random", "object-detection"):
+        raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
+    return library_encoder(model, cache=cache)
+
+
+def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:
+    """The refinement that is wanted, else the one in the model's folder; with T = 0 nothing is refined.
+
+    Raises:
+        SettingError: One is wanted of a model that tells no relations.
+        FeatureError: The file in the folder is damaged.
+    """
+    if encoder.coherence is None:
+        if wanted is not None and wanted.threshold:
+            given = f"{wanted.strength:g},{wanted.threshold:g}"
+            raise SettingError(f"refine={given}: the model {model} tells no relations to refine by")
+        return NO_REFINEMENT
+    return wanted or read_refinement(init_folder(model)) or NO_REFINEMENT
+
+
+def retrieval_score(encoder: Encoder, pairs: PairVectors, refinement: Refinement) -> Score:
+    """Similarities by the vectors of a model, refined or not."""
+    if encoder.coherence is None or not refinement.threshold:
+        return similarities(pairs)
+    return refined(pairs, encoder.coherence, refinement)
+
+
+def measure_retrieval(
+    encoder: Encoder,
+    pairs: PairVectors,
+    *,
+    pool: int,
+    refinement: Refinement = NO_REFINEMENT,
+    draws: int = DRAWS,
+    resamplings: int = 2000,
+    seed: int = 0,
+) -> RetrievalReport:
+    """Measure how far down texts find their images, and how well relations are told.
+
+    Args:
+        encoder: Of the model.
+        pairs: Texts and images, encoded by it.
+        pool: Images in a pool.
+        refinement: See ``iconotext.library.refinement``.
+        draws: How many pools are drawn.
+        resamplings: How often the pairs are drawn anew for an interval of the average precision.
+        seed: Of the pools and the intervals.
+
+    Raises:
+        SettingError: The pool is larger than the number of images.
+    """
+
+    def found(score: Score) -> Found:
+        ranks = rank_pools(score, pairs.image_of, pool=pool, draws=draws, seed=seed)
+        everything = retrieval(ranks)
+        if everything is None:
+            raise CorpusError("no text belongs to an image of the pools, so there is nothing to measure")
+        return Found(everything, of_relations(ranks, pairs.labels, pairs.relations))
+
+    better = None
+    if encoder.coherence is not None and refinement.threshold:
+        better = found(refined(pairs, encoder.coherence, refinement))
+    precisions = _relation_precisions(encoder, pairs, resamplings=resamplings, seed=seed)
+    return RetrievalReport(pairs, found(similarities(pairs)), refinement, better, precisions)
+
+
+def _relation_precisions(
+    encoder: Encoder, pairs: PairVectors, *, resamplings: int, seed: int
+) -> tuple[RelationPrecision, ...]:
+    """Average precision of the relations that the model tells and the pairs have labels for; () without any."""
+    if encoder.coherence is None:
+        return ()
+    names = encoder.coherence.relations
+    both = [name for name in names if name in pairs.relations]
+    if not both:
+        return ()
+    predicted = own_probabilities(pairs, encoder.coherence)[:, [names.index(name) for name in both]]
+    labels = pairs.labels[:, [pairs.relations.index(name) for name in both]]
+    return relation_precisions(predicted, labels, both, resamplings=resamplings, seed=seed)
