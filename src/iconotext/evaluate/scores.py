@@ -91,5 +91,5 @@ def score_documents(
     if set(linking.evidence) == {"picture"} and unseen.images == unseen.total > 0:
         raise CorpusError(
             f"none of {unseen.total:,} pictures could be looked at, so there is nothing to measure: build the corpus "
-            "with its pictures (--images), or take `iconotext reproduce` with the features beside it"
+            "with its pictures (images=...), or take `iconotext reproduce` with the features beside it"
         )
