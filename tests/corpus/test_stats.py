@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.corpus.row import Row
-from iconotext.corpus.stats import Counting, row_stats
+from iconotext.corpus.stats import row_stats
 
 
 def row(n, m, links=None, split=None, prefix="i", **more):
@@ -67,15 +67,11 @@ def test_positive_rates_of_relations():
     assert row_stats([row(1, 1)]).relations == {}
 
 
-def test_histograms_and_counting_by_rows():
-    counting = Counting()
-    counting.add("train", 2, 1, ["a"], [(0, 0), (0, 0)], None)
-    counting.add(None, 2, 3, iter(["a", "b", "c"]), None, {"Visible": True})
-    found = counting.stats()
-    assert found.as_json()["histograms"] == {"sentences": {"2": 2}, "images": {"1": 1, "3": 1}}
-    assert (found.splits, found.unique_images, found.links, found.unknown) == ({"train": 1, "none": 1}, 3, 1, 1)
+def test_histograms_and_different_images():
     rows = [
         Row(id="a", split="train", sentences=["A.", "B."], images=["a"], links=[(0, 0), (0, 0)]),
         Row(id="b", sentences=["A.", "B."], images=["a", "b", "c"], relations={"Visible": True}),
     ]
-    assert row_stats(rows) == found
+    found = row_stats(rows)
+    assert found.as_json()["histograms"] == {"sentences": {"2": 2}, "images": {"1": 1, "3": 1}}
+    assert (found.splits, found.unique_images, found.links, found.unknown) == ({"train": 1, "none": 1}, 3, 1, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -118,35 +118,19 @@ class Counting:
         self._densities = 0.0
         self._answers: dict[str, Counter[bool | None]] = {}
 
-    def add(
-        self,
-        split: str | None,
-        n: int,
-        m: int,
-        sources: Iterable[str],
-        links: Collection[tuple[int, int]] | None,
-        relations: Mapping[str, bool | None] | None,
-    ) -> None:
-        """One more document.
-
-        Args:
-            split: Its part of the corpus.
-            n: Number of its sentences.
-            m: Number of its images.
-            sources: Paths or ids of its images.
-            links: Its gold pairs (sentence, image); None where nobody knows them.
-            relations: Its coherence relations, if it is a pair that has any.
-        """
-        self._splits[split or "none"] += 1
+    def add(self, row: Row) -> None:
+        """One more document."""
+        n, m = len(row.sentences), len(row.images)
+        self._splits[row.split or "none"] += 1
         self._sentences[n] += 1
         self._images[m] += 1
-        self._sources.extend(map(hash, sources))
-        for name, answer in (relations or {}).items():
+        self._sources.extend(map(hash, row.images))
+        for name, answer in (row.relations or {}).items():
             self._answers.setdefault(name, Counter())[answer] += 1
-        if links is None:
+        if row.links is None:
             self._unknown += 1
         elif n and m:
-            found = len(set(links))
+            found = len(set(row.links))
             self._links += found
             self._possible += n * m
             self._densities += found / (n * m)
@@ -175,7 +159,7 @@ def row_stats(rows: Iterable[Row]) -> CorpusStats:
     """Count rows of a corpus; one is in memory at a time, and no image is looked for."""
     counting = Counting()
     for row in rows:
-        counting.add(row.split, len(row.sentences), len(row.images), row.images, row.links, row.relations)
+        counting.add(row)
     return counting.stats()
 
 

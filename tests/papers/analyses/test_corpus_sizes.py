@@ -3,16 +3,14 @@ from __future__ import annotations
 import pytest
 
 from iconotext.corpus.published_sizes import TABLE_1
-from iconotext.corpus.stats import Counting
+from iconotext.corpus.row import Row
+from iconotext.corpus.stats import row_stats
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.corpus_sizes import write_sizes
 
 
 def counted(*sizes):
-    counting = Counting()
-    for n, m in sizes:
-        counting.add("train", n, m, (), None, None)
-    return counting.stats()
+    return row_stats(Row(id="a", split="train", sentences=["A."] * n, images=["i"] * m) for n, m in sizes)
 
 
 def test_equal_numbers_give_equal_figures(tmp_path):

@@ -259,7 +259,7 @@ def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
         if record.problems or record.row is None:
             raise CorpusError(str(record.problems[0]))
         row = record.row
-        counting.add(row.split, len(row.sentences), len(row.images), row.images, row.links, row.relations)
+        counting.add(row)
         yield row
 
 
