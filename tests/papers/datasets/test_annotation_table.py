@@ -151,19 +151,3 @@ def test_texts_as_readers_see_them():
     assert clean_text("350&#8734;F&#8224;now \\tthen won\\u0019t", MISREAD) == "350°F now then won’t"
     assert clean_text("a † ∞") == "a † ∞"
     assert clean_text("&#55357;\ud83d") == "\ufffd"
-
-
-def test_of_a_folder_the_file_in_it_is_named(tmp_path):
-    folder = tmp_path / "f"
-    (folder / "data").mkdir(parents=True)
-    (folder / "readme.txt").write_text("x|y")
-    (folder / "empty.csv").write_bytes(b"")
-    (folder / "a|b|c.md").write_text("a|b|c")
-    with pytest.raises(CorpusError, match=r"f: a folder; and no file in it looks like the table of a test"):
-        open_table(folder, NEEDED, "the table of a test")
-    (folder / "data/t.csv").write_bytes("\r\nC,x,B,A\r\n1,2,3,4\r\n".encode("utf-16"))
-    with pytest.raises(CorpusError, match=r"f: a folder; name the file in it: data/t\.csv$"):
-        open_table(folder, NEEDED, "the table of a test")
-    (folder / "u.TSV").write_text("a\tb\tc")
-    with pytest.raises(CorpusError, match=r"name the file in it: u\.TSV or data/t\.csv$"):
-        open_table(folder, NEEDED, "the table of a test")

@@ -21,7 +21,7 @@ Looked = TypeVar("Looked")
 
 
 class Check(NamedTuple):
-    """An image file on its way to a worker and back.
+    """An image file that is sent to a worker, and what came back.
 
     Attributes:
         path: The file; None where there is none.

@@ -29,7 +29,7 @@ class ImageFolders:
     """Some folders and all folders in them, without a list of their files in memory.
 
     Args:
-        roots: Hidden folders below them, and links to folders, are passed over.
+        roots: Hidden folders below them, and links to folders, are skipped.
 
     Raises:
         CorpusError: There is no such folder.
@@ -59,7 +59,7 @@ class FoundImages:
     """The files of a folder and of the folders in it, known by name whatever the suffix or capitals.
 
     Args:
-        folder: Hidden files, and links to other folders, are passed over.
+        folder: Hidden files, and links to other folders, are skipped.
 
     Raises:
         CorpusError: There is no such folder.

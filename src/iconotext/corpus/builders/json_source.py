@@ -15,7 +15,7 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
 
     Args:
         path: The file.
-        keys: Of the lists; whatever else the object has is passed over. The first must be there, if only empty.
+        keys: Of the lists; whatever else the object has is skipped. The first must be there, if only empty.
         about: What the file is and where it comes from, for the error.
 
     Raises:

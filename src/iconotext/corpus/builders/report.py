@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.stats import CorpusStats
 
 RULES = 100
-"""Rules that are told apart; what others drop counts together, so that no source can make the report endless."""
+"""Rules that are counted one by one; what others drop counts together, so that no source makes the report endless."""
 
 OTHER = "other reasons"
 

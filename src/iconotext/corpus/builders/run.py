@@ -52,14 +52,14 @@ FOLDERS = 1024
 
 
 class Watch(Protocol):
-    """Passes items on, and shows somebody how many of ``total`` have come; 0 where nobody knows."""
+    """Passes items on, and shows how many of ``total`` have come; 0 where that is unknown."""
 
     def __call__(self, items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
         """Pass them on."""
 
 
 def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass items on, and show nobody."""
+    """Pass items on, and show nothing."""
     yield from items
 
 
@@ -104,7 +104,7 @@ class Build:
         Args:
             items: Never all in memory.
             work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
-            total: Number of items, for a progress bar; 0 where nobody knows.
+            total: Number of items, for a progress bar; 0 where that is unknown.
             label: For the same.
             chunk: Items that are sent together: few where one takes long.
         """
@@ -272,7 +272,7 @@ def _most_dropped(report: BuildReport) -> str:
 
 @contextmanager
 def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
-    """While this is open, every item that the report is told to drop is written to a file."""
+    """While this is open, every item that is dropped is written to a file."""
     with open_atomic(path, force=True) as file:
 
         def write(rule: str, item: str, reason: str) -> None:

@@ -21,17 +21,8 @@ from iconotext.read.text_file import LEGACY
 SEPARATORS = ("|", "\t", ",", ";")
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
-SUFFIXES = (".csv", ".tsv", ".txt")
-"""Of files in a folder that may be tables."""
-
-NAMED = 3
-"""Of these that are named, where several fit."""
-
-HEAD = 2**16
-"""Bytes of a file that its first line lies in, where only that is looked at."""
-
 SAMPLE = 2**18
-"""Bytes from lines that are not UTF-8, by which their encoding is told."""
+"""Bytes from lines that are not UTF-8, by which their encoding is recognised."""
 
 MAX_LINES = 200
 """Lines that one quoted text may go over."""
@@ -87,11 +78,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
         CorpusError: It cannot be read, is a folder, or is not such a table; says what was expected.
     """
     if path.is_dir():
-        found = [str(file.relative_to(path)) for file in _files(path) if _looks_like(file, needed)]
-        there = (
-            f"name the file in it: {' or '.join(found[:NAMED])}" if found else f"and no file in it looks like {about}"
-        )
-        raise CorpusError(f"{path}: a folder; {there}")
+        raise CorpusError(f"{path}: a folder; name the file in it that is {about}")
     with _known_errors(path):
         encoding, fallback, odd = _encodings(path)
         header = next((line for _, line in _lines(path, encoding, fallback) if line.strip()), "")
@@ -108,24 +95,6 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
 def _columns(header: str, separator: str) -> tuple[str, ...]:
     """Names of the columns, in small letters."""
     return tuple(name.strip().casefold() for name in next(csv.reader([header], delimiter=separator), []))
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Files of a folder that may be tables, and of the folders in it."""
-    for pattern in ("*", "*/*"):
-        yield from sorted(path for path in folder.glob(pattern) if path.suffix.lower() in SUFFIXES and path.is_file())
-
-
-def _looks_like(file: Path, needed: Sequence[str]) -> bool:
-    """Whether the first line of a file names the columns; most of the file is not read."""
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(HEAD)
-    except OSError:
-        return False
-    encoding = next((encoding for mark, encoding in MARKS if head.startswith(mark)), "utf-8")
-    header = next((line for line in head.decode(encoding, "replace").splitlines() if line.strip()), "")
-    return any(set(needed) <= set(_columns(header, separator)) for separator in SEPARATORS)
 
 
 def table_rows(table: Table) -> Iterator[TableRow]:

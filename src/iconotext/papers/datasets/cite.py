@@ -1,7 +1,7 @@
 """CITE (Alikhani et al. 2019) and CITE++ (Alikhani 2021): steps of recipes, each with its picture and ten questions.
 
 The published table has an answer to each question; questions 2 to 8 are the relations of Table 1. Texts still have
-HTML entities, and a few characters that were lost on the way (see ``MISREAD``), which are mended; what was published
+HTML entities, and a few characters that were lost (see ``MISREAD``), which are mended; what was published
 stays in ``meta.stim_txt`` where it differs. The pictures are those of RecipeQA and are not part of it.
 """
 
@@ -31,7 +31,7 @@ SCHEME = "recipeqa:"
 """What the name of a picture begins with that is not at hand: it is no path."""
 
 MISREAD = {"\\t": " ", "\\u0019": "’", "†": " ", "∞": "°"}
-"""Characters that were lost on the way to the published files: a tabulator and an apostrophe that were written as
+"""Characters that were lost before the table was publisheds: a tabulator and an apostrophe that were written as
 escapes, and a no-break space and a degree sign whose Mac Roman bytes were read as if they were others."""
 
 OTHERS = ("q1_resp", "q9_resp", "q10_resp")

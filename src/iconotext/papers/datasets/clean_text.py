@@ -12,7 +12,7 @@ def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
 
     Args:
         text: As published.
-        misread: What was lost on the way to the published file, and what it was; mended after the entities.
+        misread: What was lost before the table was published, and what it was; mended after the entities.
     """
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():

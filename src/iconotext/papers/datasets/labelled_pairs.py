@@ -64,7 +64,7 @@ class Pair:
         name: What the document is called, if nothing before it is.
         text: Of the document's one sentence.
         image: What the document calls its image where there is no file; no path.
-        relations: By name; None where nobody said.
+        relations: By name; None where there is no answer.
         meta: Of the document.
     """
 
@@ -119,7 +119,7 @@ class Seen:
         numbers: The different images, each with its number.
         keys: Of each pair: digests of its image and of its text.
         first: By these digests, the first row that has them.
-        counts: Of what is told in the report.
+        counts: What the report counts.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)

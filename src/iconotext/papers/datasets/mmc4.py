@@ -89,6 +89,6 @@ def _columns(settings: Settings, row: Row) -> Values:
 
 
 def _similarity(info: dict[str, object]) -> float:
-    """Of an image with the sentence it was matched to; -1 where nobody says."""
+    """Of an image with the sentence it was matched to; -1 where it is unknown."""
     found = info.get("matched_sim")
     return float(found) if isinstance(found, int | float) else -1.0

@@ -54,7 +54,7 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
     """Files of submissions in a folder and the folders in it, in the order of their names.
 
     Args:
-        folder: Hidden files and folders are passed over.
+        folder: Hidden files and folders are skipped.
         first: The first month, ``2013-01``; files of earlier months are not for us.
         last: The last month.
 

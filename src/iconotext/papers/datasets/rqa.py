@@ -43,7 +43,7 @@ FILES = {"training": ("train.json", "recipeqa36k_train.json"), "validation": ("v
 ABOUT = f"the questions of RecipeQA, from {WEB}"
 
 NAMESPACE = "recipeqa:"
-"""Before the names of images that nobody looked for."""
+"""Before the names of images that were not looked for."""
 
 REFUSED = re.compile(r'[<>:"|?*]')
 """Characters that some file systems refuse in a name; some files have ``_`` in their place."""

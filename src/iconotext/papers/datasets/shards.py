@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
     Attributes:
         name: Of its file; None where it has none.
-        address: On the web; None where nobody says.
+        address: On the web; None where it is unknown.
         file: Where it lies beside its shard; None where it does not.
     """
 

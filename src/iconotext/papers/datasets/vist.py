@@ -244,7 +244,7 @@ class Stories:
             try:
                 self._titles[_id(album, "id")] = clean_text(album["title"])
             except ValueError:
-                return  # nobody can ask for it
+                return  # no caption can belong to it
 
     def _fault(self, parts: tuple[Part, ...]) -> tuple[str, str]:
         """Rule and reason why a story cannot be used; empty where it can."""

@@ -46,7 +46,7 @@ class Annotations:
         self._images.setdefault(key, (name, split, source))
 
     def add_caption(self, key: Key, number: int | None, text: str) -> None:
-        """A caption of an image; ``number`` says which, None where nobody knows."""
+        """A caption of an image; ``number`` says which, None where that is unknown."""
         self._captions[key].append((number, text))
 
     def count_images(self, *, source: int | None = None) -> int:

@@ -16,7 +16,7 @@ from iconotext.corpus.row import Problem, Split, problems_of
 from iconotext.errors import CorpusError
 
 Drop = Callable[[str, str, str], None]
-"""Is told what is left out: by which rule, which item, why. ``BuildReport.drop`` is one."""
+"""Gets everything that is left out: rule, item, reason. ``BuildReport.drop`` is one."""
 
 BAD_LINES = "lines that are not a captioned photograph"
 NO_IMAGE = "images that are not there"
@@ -47,7 +47,7 @@ class Photo:
 
 
 class _Line(BaseModel):
-    """A line of a file of captions; other keys are passed over."""
+    """A line of a file of captions; other keys are skipped."""
 
     image: Annotated[StrictStr, Field(min_length=1)]
     captions: Annotated[list[StrictStr], Field(min_length=1)]
@@ -62,9 +62,9 @@ def read_photos(
     Args:
         path: The file.
         folder: Where paths of images start; None: where the file lies.
-        drop: Is told of lines and captions that are no good, which are left out; None: they are errors, and so is an
+        drop: Gets lines and captions that are no good, which are left out; None: they are errors, and so is an
             image that comes twice.
-        addresses: Whether an image may be an address, which nobody looks for, instead of a file that is there.
+        addresses: Whether an image may be an address, which is not looked for, instead of a file that is there.
 
     Raises:
         CorpusError: The file cannot be read; or, without ``drop``, names file, line and field that are no good.

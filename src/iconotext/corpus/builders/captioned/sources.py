@@ -31,7 +31,7 @@ PATTERNS: dict[CaptionFormat, tuple[str, ...]] = {
     "coco": ("captions_*.json", "*_captions.json", "captions.json"),
     "pascal": (),
 }
-"""Names of the files of captions in a folder, as soon as a pattern fits those of the rest are passed over."""
+"""Names of the files of captions in a folder, as soon as a pattern fits those of the rest are skipped."""
 
 SUFFIXES = (".jsonl", ".json", ".txt", ".csv", ".token")
 
@@ -52,7 +52,7 @@ def caption_photos(
             name paths from there, the others are found in any folder in it.
 
     Raises:
-        CorpusError: The format cannot be told, a file is missing or broken, or it is a corpus already.
+        CorpusError: The format is not recognised, a file is missing or broken, or it is a corpus already.
     """
     if images is not None and not images.is_dir():
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
@@ -72,7 +72,7 @@ def caption_photos(
 
 
 def _beside(source: Path) -> Path:
-    """The folder that has the images where nobody names one: the source, or what a file of captions lies in."""
+    """The folder that has the images where none is named: the source, or what a file of captions lies in."""
     if source.is_dir():
         return source
     folder = source.absolute().parent

@@ -15,7 +15,7 @@ def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> lis
     """Greedy nearest neighbours: the first photograph that is left takes the closest others with it.
 
     Closeness is the cosine after subtraction of the mean over all of them. The first groups are the closest; the last
-    ones are made of what nobody took.
+    ones are made of what is left.
 
     Args:
         order: Numbers of photographs, in the order in which they may choose.
