@@ -177,6 +177,12 @@ RENAMED: dict[str, str] = {}
 
 # Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why.
 LISTED: dict[str, str] = {
+    "build-*/*.report.json: settings: *": "all settings stand in the report, those of reading beside the others",
+    "build-c[il][tu]e/*.report.json: *": "CITE and Clue have the report that all builders have",
+    "*/clue.report.json: *": "CITE and Clue have the report that all builders have",
+    "build-c[il][tu]e/*.dropped.tsv: *": "CITE and Clue have the table of dropped items that all builders have",
+    "*/clue.dropped.tsv: *": "CITE and Clue have the table of dropped items that all builders have",
+    "build-*/*.dropped.tsv: *": "the same lines, some in another order",
     "reproduce-*: notes: only in the new tree (*": "results.json of each table has its notes",
     "reproduce-*: 1: notes: only in the new tree (*": "results.json of each table has its notes",
     "*/recipe.toml: text: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
