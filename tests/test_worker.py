@@ -156,6 +156,7 @@ print("parent", text, flush=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.slow
 def test_a_forked_process_has_its_own(tmp_path):
     (tmp_path / "a.md").write_text("A sentence.")
     ran = program(FORKED, tmp_path / "a.md")

@@ -62,6 +62,7 @@ def test_other_languages_and_documents_without_links_stay_as_they_are():
         assert with_relations(given, Fixed(), {}) is given
 
 
+@pytest.mark.slow
 def test_the_linker_says_how_sentence_and_picture_relate_unless_told_not_to(tmp_path, picture):
     from iconotext import Linker, LinkSettings
     from iconotext.relations import CITE, CLUE
@@ -80,6 +81,7 @@ def test_the_linker_says_how_sentence_and_picture_relate_unless_told_not_to(tmp_
     assert {link.relations for link in silent.link(document).links} == {None}
 
 
+@pytest.mark.slow
 def test_the_linker_takes_a_relation_model_that_somebody_trained(tmp_path, picture):
     import shutil
 

@@ -106,6 +106,7 @@ def test_an_address_longer_than_any_path_is_not_looked_up(site, monkeypatch):
     assert looked_up == []
 
 
+@pytest.mark.slow
 def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
     monkeypatch.setattr(looking_up, "MAX_LOOKED_UP", 4)
     page = site.with_suffix(".html")

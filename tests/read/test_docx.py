@@ -388,6 +388,7 @@ def test_cut_off_anywhere(tmp_path, plain):
 
 @settings(max_examples=60, deadline=None)
 @given(noise=st.binary(min_size=1, max_size=80), share=st.floats(0, 1))
+@pytest.mark.slow
 def test_noise(tmp_path_factory, plain, noise, share):
     at = int(share * len(plain))
     try:

@@ -112,6 +112,7 @@ def test_link_says_how_a_page_is_fetched(web):
     assert not web.asked
 
 
+@pytest.mark.slow
 def test_link_fetches_a_page_and_names_its_address(web, tmp_path):
     web.put("a.example/tram.png", noise())
     address = web.put("a.example/page", PAGE.format("/tram.png").encode(), kind="text/html")

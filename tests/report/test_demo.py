@@ -11,6 +11,7 @@ from iconotext.errors import MissingPackageError, OutputError
 pytest.importorskip("skimage")
 
 
+@pytest.mark.slow
 def test_the_article_names_every_photograph_and_all_are_there(tmp_path):
     article = write_demo(tmp_path / "demo")
     named = re.findall(r"\]\(pictures/(\S+?)[ )]", article.read_text(encoding="utf-8"))
