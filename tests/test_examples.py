@@ -16,6 +16,7 @@ RUN = {
     "link_folder": (["docs"], ""),
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
     "own_scores": (["corpus.jsonl"], "'auc': "),
+    "search_library": (["docs", "a dog"], "12 added"),
     "set_similarity": ([], "assignment 0.6"),
     "train_model": (["corpus.jsonl", "model"], '"epochs": 3'),
 }
