@@ -7,10 +7,11 @@ import sys
 import pytest
 
 from iconotext.cli import common
-from iconotext.cli.common import known_errors, make_settings, parse_settings, progress
+from iconotext.cli.common import known_errors, progress
 from iconotext.cli.output import WIDE, output_console
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import ReadSettings
+from iconotext.recipe.wrong_value import make_settings
 
 
 def test_known_errors_end_with_one_line(capsys):
@@ -18,13 +19,6 @@ def test_known_errors_end_with_one_line(capsys):
         raise DocumentError("a.md: the file is empty")
     assert stopped.value.code == 1
     assert capsys.readouterr().err == "iconotext: a.md: the file is empty\n"
-
-
-def test_a_misspelt_setting_is_guessed():
-    with pytest.raises(SettingError, match=r"no such setting; did you mean min_side\? There are allow_outside, "):
-        parse_settings(["min_sides=3"], ReadSettings)
-    with pytest.raises(SettingError, match=r"^(?!.*mean)"):
-        parse_settings(["colour=red"], ReadSettings)
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,20 @@
-"""What all commands share: errors become one line and a status, ``--set`` makes settings, progress goes to stderr."""
+"""What all commands share: errors become one line and a status, progress goes to stderr."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
 
-from pydantic import BaseModel
-
 from iconotext.cli.output import complain, output_console
-from iconotext.errors import IconotextError, SettingError
-from iconotext.plain_text import did_you_mean, readable, there_are
-from iconotext.recipe.wrong_value import make_settings as make_settings
+from iconotext.errors import IconotextError
+from iconotext.plain_text import readable
 from iconotext.write import reporting_full_disk
-
-LISTS = ("evidence", "include", "exclude")
-"""Settings with several values, which stand with commas between them."""
 
 EVERY = 15.0
 """Seconds between two lines that say how far a command is."""
@@ -75,25 +69,6 @@ class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         # Names of files may have control sequences.
         return f"iconotext: {' '.join(readable(record.getMessage()).split())}"
-
-
-def parse_settings(pairs: Sequence[str], *kinds: type[BaseModel]) -> list[dict[str, object]]:
-    """Sort ``name=value`` pairs by the settings they belong to: one dict for each of ``kinds``.
-
-    Raises:
-        SettingError: A pair has no ``=``, or no settings have such a name.
-    """
-    found: list[dict[str, object]] = [{} for _ in kinds]
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        home = next((i for i, kind in enumerate(kinds) if name in kind.model_fields), None)
-        if not equals or home is None:
-            known = sorted(name for kind in kinds for name in kind.model_fields)
-            near = did_you_mean(name, known) if home is None else ""
-            wrong = "give name=value" if home is not None else "no such setting"
-            raise SettingError(f"--set {pair}: {wrong}{there_are(near, known)}")
-        found[home][name] = value.split(",") if name in LISTS else value
-    return found
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:

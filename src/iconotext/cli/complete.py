@@ -1,4 +1,4 @@
-"""What the Tab key offers for values that are no files: names of models, recipes, relations, evidence.
+"""What the Tab key offers for values that are no files: names of models, recipes, relations.
 
 Shells offer files where nothing here begins with what was typed.
 """
@@ -23,11 +23,3 @@ def relations() -> list[tuple[str, str]]:
     from iconotext.relations import RELATIONS
 
     return [(relation.short, relation.meaning) for relation in RELATIONS]
-
-
-def evidence(incomplete: str) -> list[str]:
-    """Kinds of evidence, one more behind those that were typed with commas between."""
-    from iconotext.types import EVIDENCE
-
-    *typed, _ = incomplete.split(",")
-    return [",".join((*typed, kind)) for kind in EVIDENCE if kind not in typed]

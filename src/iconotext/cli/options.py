@@ -29,10 +29,10 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from iconotext.cli import complete
-from iconotext.cli.common import known_errors, make_settings
+from iconotext.cli.common import known_errors
 from iconotext.pipeline import LinkSettings
 from iconotext.read import ReadSettings
+from iconotext.recipe.wrong_value import make_settings
 
 CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
@@ -41,29 +41,8 @@ Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; the result is the same for any number.", show_default="all cores")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
-Fetch = Annotated[bool, typer.Option("--fetch", help="Fetch pictures, and pages named by their address, from the web.")]
 Download = Annotated[
     bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
-]
-
-Evidence = Annotated[
-    str,
-    typer.Option(
-        help="What to look at, separated by commas: picture, caption, layout, reference.",
-        autocompletion=complete.evidence,
-    ),
-]
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder that addresses like /img/a.png start from, and that pictures may come from.",
-        exists=True,
-        file_okay=False,
-        show_default=False,
-    ),
-]
-AllowOutside = Annotated[
-    bool, typer.Option("--allow-outside", help="Let documents name pictures anywhere on this machine.")
 ]
 
 SCALARS = (int, float, str, Path)
