@@ -166,9 +166,9 @@ def test_an_interruption_is_told(monkeypatch):
 def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
 
-    def show(*arguments, watch, report, tell, **more):
+    def show(*arguments, watch, report, notify, **more):
         report("encoding", 256)
-        tell("object detection")
+        notify("object detection")
         for key in ("dense", "top-k"):
             watch.started(key)
         watch.step("dense", 1, 3, 10, 0.25)
@@ -186,7 +186,7 @@ def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
     bars = command._Bars()
     try:
         with pytest.raises(SettingError, match="seen"):
-            show(watch=bars, report=bars.report, tell=bars.tell)
+            show(watch=bars, report=bars.report, notify=bars.notify)
     finally:
         bars.close()
     said = capsys.readouterr().err

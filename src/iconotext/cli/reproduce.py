@@ -142,7 +142,7 @@ def reproduce(
                 source=from_,
                 jobs=jobs,
                 report=show.report,
-                tell=show.tell,
+                notify=show.notify,
             )
         _tell(done, as_json=as_json)
 
@@ -170,9 +170,9 @@ class _Lines:
     """Progress for log files: lines for the beginning, each epoch and the end of each model."""
 
     def report(self, what: str, done: int) -> None:
-        """Encoding is not told line by line."""
+        """Encoding has no lines."""
 
-    def tell(self, message: str) -> None:
+    def notify(self, message: str) -> None:
         """One line."""
         self._print(message)
 
@@ -181,7 +181,7 @@ class _Lines:
         self._print(f"{key}: started")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Steps are not told."""
+        """Steps have no lines."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
         """One line."""
@@ -220,7 +220,7 @@ class _Bars(_Lines):
         """Encoding."""
         self._update("preparing", total=None, state=f"{what}, {counted(done, 'document')}")
 
-    def tell(self, message: str) -> None:
+    def notify(self, message: str) -> None:
         """What is done while no model is trained."""
         self._remove("preparing")
         self._update("preparing", total=None, state=message)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
-from iconotext.papers.tables.comparison import Tell
+from iconotext.papers.tables.comparison import Notify
 from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def score_baselines(
-    rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, tell: Tell
+    rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, notify: Notify
 ) -> list[str]:
     """Score the rows that nothing is trained for, unless that was done before.
 
@@ -28,7 +28,7 @@ def score_baselines(
         corpus: Its file.
         recipe: Of a trained row; says which features.
         folder: Of the table.
-        tell: Told what is done.
+        notify: Called with what is being done.
 
     Returns:
         What a reader must know.
@@ -36,7 +36,7 @@ def score_baselines(
     keys = {row.key for row in rows}
     if RANDOM in keys:
         score_random(prepared, corpus, folder)
-    problem = score_object_detection(corpus, recipe, folder, tell) if DETECTION in keys else None
+    problem = score_object_detection(corpus, recipe, folder, notify) if DETECTION in keys else None
     return [] if problem is None else [f"Object detection: not possible here: {problem}."]
 
 
@@ -60,7 +60,7 @@ def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
     write_results(Results(evaluate(scored()), about_results(corpus, RANDOM)), path)
 
 
-def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tell) -> str | None:
+def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, notify: Notify) -> str | None:
     """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
     from iconotext.corpus.store import read_corpus
     from iconotext.encoder import load_bridge
@@ -69,7 +69,7 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, tell: Tel
     path = results_path(folder, DETECTION)
     if path.is_file():
         return None
-    tell("object detection")
+    notify("object detection")
     # A table of features has no classifier, nor have pixels; where there are picture files, the default has one.
     own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
     vectors = word_vector_file(recipe)

@@ -49,7 +49,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
         note = Note("The bias is not measured: it needs the features of an image backbone or a table of them.")
         return [note], {"bias": None, "explained": None}
     recipe = next(row.recipe for row in comparison.rows if row.recipe is not None)
-    comparison.tell("distances between pictures")
+    comparison.notify("distances between pictures")
     bias = measure(negative_distances(_linked(prepared, prepared.images), batch=recipe.training.batch))
     for name in (FIGURE, FIGURE_PNG):
         write_distances(bias, comparison.folder / name, force=True)
@@ -57,7 +57,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
     sections: list[Section] = [Drawing(FIGURE, caption), bias_grid(bias)]
     facts: dict[str, Any] = {"bias": bias.as_dict(), "explained": None}
     if BEFORE in found and AFTER in found:
-        comparison.tell("spread of the documents")
+        comparison.notify("spread of the documents")
         published = {
             name: each
             for name, each in published_facts("li2021")["explained_by_spread"].items()

@@ -17,8 +17,8 @@ from iconotext.write import write_text
 if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
-Tell = Callable[[str], None]
-"""Told what is being done."""
+Notify = Callable[[str], None]
+"""Called with what is being done, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Comparison:
         source: Corpus file that a transferred row is trained on.
         failed: For each key of a run that failed, why.
         problems: What else a reader must know.
-        tell: Told what is done.
+        notify: Called with what is being done.
     """
 
     table: PublishedTable
@@ -51,7 +51,7 @@ class Comparison:
     source: Path | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
     problems: Sequence[str] = ()
-    tell: Tell = print
+    notify: Notify = print
 
     @property
     def reference(self) -> str:

@@ -1,4 +1,4 @@
-"""One run of a table: train the model, score the test documents, tell how it goes on."""
+"""One run of a table: train the model, score the test documents, report how it goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
 OFTEN = 0.2
-"""Seconds between two steps that are told."""
+"""Seconds between two steps that are reported."""
 
 APPLIED = "applied"
 """Folder within the model's, where another corpus lies while it is scored."""
@@ -56,7 +56,7 @@ def work(job: Job, send: Send) -> None:
     from iconotext.train.prepared import open_prepared
     from iconotext.train.run import train
 
-    train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=_Teller(send))
+    train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=_Reporter(send))
     scored = open_prepared(job.prepared) if job.applied is None else _applied(job.recipe, job.applied, job.folder)
     if job.kind == "links":
         from iconotext.papers.tables.links import score_links
@@ -69,8 +69,8 @@ def work(job: Job, send: Send) -> None:
     shutil.rmtree(job.folder / APPLIED, ignore_errors=True)
 
 
-class _Teller:
-    """Tells whoever started the process how training goes on: every epoch, and a step now and then."""
+class _Reporter:
+    """Sends how training goes on to whoever started the process: every epoch, and a step now and then."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -213,8 +213,8 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
         notes.append(f"Fewer seeds than {seeds}: " + ", ".join(short) + ".")
     detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
     if detected:
-        told = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
-        notes.append("Object detection: " + "; ".join(told) + ".")
+        shown = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
+        notes.append("Object detection: " + "; ".join(shown) + ".")
     overrides = comparison.overrides
     if overrides:
         everywhere = all(":" not in each.partition("=")[0] for each in overrides)

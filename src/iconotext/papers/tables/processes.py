@@ -32,7 +32,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Watch(Protocol):
-    """Is told how the jobs go on, to show it to someone; ``key`` says which one."""
+    """Shows to somebody how the jobs go on; ``key`` says which one."""
 
     def started(self, key: str) -> None:
         """Its process begins."""
@@ -62,7 +62,7 @@ def run_jobs(
         work: Does a job; a function of a module, so that other processes can import it.
         at_once: How many run at a time.
         logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
-        watch: Told how it goes on.
+        watch: Shows how it goes on.
 
     Returns:
         For each job that failed, why. When this is interrupted, all jobs have stopped.
@@ -106,7 +106,7 @@ def thread_shares(at_once: int) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Running:
-    """A process that has a job; ``problem`` is what it has told of its failure."""
+    """A process that has a job; ``problem`` says why it failed, where it has said so."""
 
     key: str
     process: SpawnProcess
@@ -175,7 +175,7 @@ def _stop(running: _Running, deadline: float) -> None:
 def _do(job: Any, work: Callable[[Any, Send], None], channel: Connection[Any, Any], log: Path) -> None:
     """In the process: do the job; the exit status is 1 after an error, 130 after an interruption."""
     if hasattr(os, "setsid"):
-        os.setsid()  # Ctrl-C is for those who started us; they tell us
+        os.setsid()  # Ctrl-C is for whoever started us, and they stop us
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(errors, stream)

@@ -14,7 +14,7 @@ from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Section
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
-from iconotext.papers.tables.comparison import Comparison, Tell, write_report
+from iconotext.papers.tables.comparison import Comparison, Notify, write_report
 from iconotext.papers.tables.folder import STATE, about_results, check_state, claim, model_folder, results_path
 from iconotext.papers.tables.job import Job, work
 from iconotext.papers.tables.processes import Watch, default_jobs, run_jobs
@@ -62,7 +62,7 @@ def reproduce(
     source: Path | None = None,
     jobs: int | None = None,
     report: Report | None = None,
-    tell: Tell = lambda message: None,
+    notify: Notify = lambda message: None,
 ) -> Reproduction:
     """Train and measure the rows of a table; what is there already is not done again, what was interrupted goes on.
 
@@ -73,7 +73,7 @@ def reproduce(
         table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5.
         corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
         folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
-        watch: Told how the models get on.
+        watch: Shows how the models get on.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
         only: Rows, by key or published name; others are shown as far as they are there. Empty for all.
         dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
@@ -81,8 +81,8 @@ def reproduce(
         seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
         source: For li2021/4: the corpus with gold links that the transferred model is trained on.
         jobs: Models that are trained at a time; None for half as many as there are cores.
-        report: Told how encoding goes on.
-        tell: Told what is done besides.
+        report: Called with how encoding goes on.
+        notify: Called with what is done besides.
 
     Raises:
         SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.
@@ -111,7 +111,7 @@ def reproduce(
             arrays = Arrays(rows, lambda row: corpus, folder, report)
         chosen = chosen_rows(rows, only)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
-        problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, tell)
+        problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
         to_do = []
         for run in [run for row in chosen for run in runs_of(row, seeds)]:
             if not _done(run, folder, published):
@@ -120,7 +120,18 @@ def reproduce(
                 to_do.append((run.key, _job(run, published, corpus, source, own, folder)))
         failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
         comparison = Comparison(
-            published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, failed, problems, tell
+            table=published,
+            rows=rows,
+            corpus=corpus,
+            prepared=prepared,
+            folder=folder,
+            overrides=overrides,
+            dataset=dataset,
+            seeds=seeds,
+            source=source,
+            failed=failed,
+            problems=problems,
+            notify=notify,
         )
         found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
         return Reproduction(folder, found.sections, write_report(comparison, found), failed)

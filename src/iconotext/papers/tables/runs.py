@@ -64,7 +64,7 @@ class Arrays:
             rows: All of the table.
             corpora: The corpus that a row is trained on.
             folder: Of the table.
-            report: Told how encoding goes on.
+            report: Called with how encoding goes on.
 
         Raises:
             CorpusError: A corpus is not there.
