@@ -10,7 +10,7 @@ import pytest
 
 import iconotext
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, show, to_pandas
-from iconotext.errors import DocumentError
+from iconotext.errors import DocumentError, MissingPackageError
 from iconotext.read import Failure
 from tests.report.conftest import explained, hostile, link, linked, make_linked, photograph
 
@@ -123,7 +123,7 @@ def test_relations_are_names_and_probabilities_in_the_table():
 
 def test_without_pandas_it_says_what_to_install(linked, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(MissingPackageError, match=r"iconotext\[pandas\]"):
         to_pandas(linked)
 
 

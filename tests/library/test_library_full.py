@@ -13,6 +13,7 @@ from iconotext.library.describe import describe
 from iconotext.library.store import open_library
 from tests.library.library_fakes import content, paint, update
 
+pytestmark = pytest.mark.slow
 resource = pytest.importorskip("resource", reason="the system knows no limits of files")
 
 WRITER = """
@@ -21,8 +22,6 @@ from pathlib import Path
 from iconotext.cli.common import known_errors
 from iconotext.library import add
 from tests.library.library_fakes import update
-
-pytestmark = pytest.mark.slow
 
 add.BATCH, add.TIDY_AFTER = 20, 2
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
