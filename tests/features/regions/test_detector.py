@@ -352,3 +352,13 @@ def test_settings_of_the_processor_that_cannot_be_used(detectors, tmp_path, sett
     with pytest.raises(FeatureError) as error:
         loaded(tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_picture_that_is_too_large_to_be_taken_as_it_is(detectors, noise, tmp_path, monkeypatch):
+    for file in detectors("detr").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(EDGES | {"do_resize": False}))
+    monkeypatch.setattr(detector, "LARGEST", 10_000)
+    regions = loaded(tmp_path).regions(images_of([noise(0, 200, 90), noise(1, 64, 64)]))
+    assert "200 × 90: too large" in regions.problems[0]
+    assert regions.problems[1] is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, ImageError
 from iconotext.features.decoding import pixel_batches
 from iconotext.features.device import best_device, looking
 from iconotext.features.hub import Foreign, loading
@@ -36,6 +36,9 @@ IMAGES = 8
 
 UNLIMITED = 1 << 20
 """Shorter side in pixels that pictures keep which are not resized."""
+
+LARGEST = 16_000_000
+"""Pixels of a picture that is not resized."""
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
 
@@ -77,6 +80,10 @@ class Detector:
 
     def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
         """(3, height, width). Nothing is padded, or what is found would depend on the other pictures of a batch."""
+        if not self._processor.do_resize and picture.width * picture.height > LARGEST:
+            raise ImageError(
+                f"{picture.width} × {picture.height}: too large for a detector that takes pictures as they are"
+            )
         made = self._processor(images=picture, return_tensors="np", do_pad=False)
         return np.asarray(made["pixel_values"][0], np.float32)
 
