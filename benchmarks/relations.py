@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import raw_logits
+from iconotext.embed.relation_weights import raw_logits
 from iconotext.embed.word_hashes import hashed_texts
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import FeatureCache

@@ -91,7 +91,7 @@ def test_it_starts_from_no_other_model(tmp_path, corpus):
 def test_what_is_wrong_is_told_in_one_line(tmp_path, corpus):
     result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.layers=3")
     assert result.exit_code == 1
-    assert "relations.layers: extra inputs are not permitted" in result.stderr
+    assert "relations.layers: no such key; there are seed" in result.stderr
     corpus.write_text(json.dumps({"id": "d", "sentences": ["a"], "images": []}) + "\n")
     result = run("--corpus", corpus, "--output", tmp_path / "model")
     assert result.exit_code == 1

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from iconotext.embed.layer_means import TEXTS
-from iconotext.embed.relation_model import (
-    LIMIT,
-    RelationModel,
-    RelationWeights,
-    load_relation_model,
-    relations_folder,
-    save_relation_model,
-)
+from iconotext.embed.relation_model import LIMIT, RelationModel, load_relation_model, relations_folder
+from iconotext.embed.relation_weights import RelationWeights, save_relation_model
 from iconotext.embed.word_hashes import hashed_runs
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache

@@ -88,6 +88,7 @@ def train(
         folder = output or Path("models") / loaded.name
         from iconotext.train.run import finished, interrupted
         from iconotext.train.run import train as run
+        from iconotext.train.summary import model_summary
 
         if finished(folder):
             say(f"{folder} is trained already", err=True)
@@ -98,19 +99,19 @@ def train(
             run(loaded, corpus, folder, report=watcher.report, watcher=watcher)
         finally:
             watcher.close()
-        _tell(folder)
+        for line in model_summary(folder):
+            say(line)
 
 
 def train_relation_model(
     recipe: str, corpora: list[Path], output: Path | None, overrides: list[str], init: str | None
 ) -> None:
     """Train a relation model, and print how well it foretells each relation."""
-    import json
-
     from iconotext.features import FeatureCache
     from iconotext.recipe.relations import load_relation_recipe
     from iconotext.train.relations.folder import is_trained
     from iconotext.train.relations.training import train_relations
+    from iconotext.train.summary import relation_summary
 
     if init:
         complain("--init: a relation model is always trained from its recipe alone")
@@ -126,25 +127,8 @@ def train_relation_model(
         cache=FeatureCache(),
         report=lambda what, done: say(f"{what} {done}" if done else what, err=True),
     )
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    for name, found in metrics["relations"].items():
-        say(
-            f"{name}: average precision {_precision(found['average_precision'])} "
-            f"(chance {found['positive_rate']:.2f}), {found['pairs']} pairs"
-        )
-    for name, found in metrics["pictures"].get("held_out", {}).items():
-        say(
-            f"{name}: with its picture {_precision(found['text_and_image'])}, without "
-            f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
-            + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
-        )
-    if "splits" in metrics:  # it is not in older ones
-        of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
-        say(f"trained on {metrics['pairs']} labelled pairs, {of} splits")
-
-
-def _precision(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    for line in relation_summary(folder):
+        say(line)
 
 
 def _show_recipes(recipes: Mapping[str, Path]) -> None:
@@ -158,36 +142,6 @@ def _show_recipes(recipes: Mapping[str, Path]) -> None:
         about = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         table.add_row(Text(name), Text(about))
     output_console().print(table)
-
-
-def _tell(folder: Path) -> None:
-    """What came out."""
-    import json
-
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    say(
-        f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
-        f"validation loss {metrics['validation_loss']:.4f}"
-        + (
-            f", median rank {metrics['validation_median_rank']:.1f}, which chose it"
-            if "validation_median_rank" in metrics
-            else ""
-        )
-    )
-    for split in ("validation", "test"):
-        found = metrics.get(split, {})
-        if "median_rank" in found:
-            recalls = ", ".join(f"R@{k} {100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
-            rank = f"median rank {found['median_rank']:.1f} of {found['pool']}"
-            say(f"{split}: {rank}, {recalls} ({found['pairs']} pairs)")
-            for name, value in found.get("average_precision", {}).items():
-                say(f"  {name}: average precision {'–' if value is None else f'{value:.2f}'}")
-        elif found.get("auc") is not None:
-            figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
-            say(f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)")
-
-
-FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
 class _Lines:

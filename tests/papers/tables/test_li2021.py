@@ -184,7 +184,7 @@ def test_rows_share_a_prepared_corpus_where_they_read_the_same(tmp_path):
     assert len(arrays.keys) == 2
     assert folders["dense"] != folders["top-k"] == folders["nostruct"]
     assert {folder.parent for folder in folders.values()} == {tmp_path / "two" / "prepared"}
-    assert len(open_prepared(folders["dense"]).words) < len(open_prepared(folders["top-k"]).words)
+    assert len(open_prepared(folders["dense"]).words.ids) < len(open_prepared(folders["top-k"]).words.ids)
 
 
 def test_seeds_that_choose_the_validation_documents_have_arrays_of_their_own(tmp_path):

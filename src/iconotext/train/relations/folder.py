@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.embed.folder import METRICS, RECIPE
-from iconotext.embed.relation_model import WEIGHTS, save_relation_model
+from iconotext.embed.relation_weights import WEIGHTS, save_relation_model
 from iconotext.errors import SettingError
 from iconotext.recipe import dump_recipe
 from iconotext.recipe.relations import is_relation_recipe, load_relation_recipe
@@ -16,7 +16,7 @@ from iconotext.train.same import same_recipe
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.embed.relation_model import RelationWeights
+    from iconotext.embed.relation_weights import RelationWeights
     from iconotext.recipe import dump_recipe
 from iconotext.recipe.relations import RelationRecipe
 

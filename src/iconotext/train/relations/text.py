@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.embed.relation_model import LIMIT, RelationWeights, raw_logits
+from iconotext.embed.relation_model import LIMIT
+from iconotext.embed.relation_weights import RelationWeights, raw_logits
 from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.train.relations.logistic import fit_logistic
 from iconotext.train.relations.network import fit_network

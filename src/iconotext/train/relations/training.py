@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import LIMIT, RelationModel, RelationWeights
+from iconotext.embed.relation_model import LIMIT, RelationModel
+from iconotext.embed.relation_weights import RelationWeights
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
