@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,6 @@ LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
 PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
 LONGEST = 200  # characters of an attribute with numbers in it
 DEFAULT_SIZE = (300.0, 150.0)  # in CSS, for a drawing without one
-
-FONT = Path(__file__).with_name("DejaVuSans.ttf")
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -53,7 +52,7 @@ def svg_size(data: bytes) -> tuple[int, int]:
 
 
 def render_svg(data: bytes) -> Pillow.Image:
-    """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in DejaVu Sans.
+    """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in Open Sans.
 
     Raises:
         ImageError: It is no well-formed SVG, larger than ``MAX_BYTES``, or there is nothing to be seen in it.
@@ -65,7 +64,7 @@ def render_svg(data: bytes) -> Pillow.Image:
         for name, value in element.items():
             if etree.QName(name).localname == "href" and not OWN.match(value):
                 del element.attrib[name]
-    font = "DejaVu Sans"
+    font = "Open Sans"
     try:
         drawn = svg_to_bytes(
             svg_string=etree.tostring(root, encoding="unicode"),
@@ -73,7 +72,7 @@ def render_svg(data: bytes) -> Pillow.Image:
             height=LONGER_SIDE,  # the ratio stays
             dpi=96,
             skip_system_fonts=True,  # the same drawing on every machine
-            font_files=[str(FONT)],
+            font_files=[_font()],
             font_family=font,
             serif_family=font,
             sans_serif_family=font,
@@ -88,6 +87,13 @@ def render_svg(data: bytes) -> Pillow.Image:
     if rgba.getchannel("A").getextrema() == (0, 0):
         raise ImageError("an SVG with nothing to be seen in it")
     return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+
+
+def _font() -> str:
+    found = find_spec("ttf_opensans")
+    if found is None or found.origin is None:
+        raise RuntimeError("the package ttf-opensans is missing: install iconotext again")
+    return str(Path(found.origin).parent / "ttf" / "OpenSans-Regular.ttf")
 
 
 def _parsed(data: bytes) -> Element:
