@@ -46,7 +46,7 @@ from iconotext.embed.regions import RegionBatch
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.train.batches import Batch
-from iconotext.train.parallel import OneProcess
+from iconotext.train.parallel import Processes
 from iconotext.train.step import make_optimizer, training_step
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
@@ -123,7 +123,7 @@ def step_of(recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
 
 
 def step_with(model: JointModel, recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
-    processes, optimizer = OneProcess(recipe.training), make_optimizer(model, recipe)
+    processes, optimizer = Processes(recipe.training), make_optimizer(model, recipe)
     encode = processes.setup(model)
     done = 0
 

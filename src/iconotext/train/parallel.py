@@ -18,7 +18,6 @@ from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.extras import require
 
 if TYPE_CHECKING:
-    import torch
     from lightning_fabric import Fabric
     from torch import Tensor
 
@@ -40,31 +39,14 @@ class Watcher(Protocol):
         """After each epoch, with its row of the log."""
 
 
-class Processes(Protocol):
-    """The processes of a run, as one of them sees them.
+class Processes:
+    """The processes of a run, as one of them sees them; by default this one alone, on the GPU if there is one.
 
     Attributes:
         device: Where it computes.
         rank: Which one it is, from 0.
         ranks: How many there are.
     """
-
-    device: torch.device
-    rank: int
-    ranks: int
-
-    def setup(self, model: JointModel) -> Callable[..., Any]:
-        """Move the model to the device; what to call for it, in the precision of the recipe."""
-
-    def backward(self, loss: Tensor) -> None:
-        """Gradients, averaged over the processes."""
-
-    def agree(self, number: float) -> float:
-        """The number that the first process has."""
-
-
-class OneProcess:
-    """A run in this process, on the GPU if there is one."""
 
     def __init__(self, settings: TrainingSettings) -> None:
         import torch
@@ -74,7 +56,7 @@ class OneProcess:
         self._half = settings.precision == "bf16"
 
     def setup(self, model: JointModel) -> Callable[..., Any]:
-        """See ``Processes``."""
+        """Move the model to the device; what to call for it, in the precision of the recipe."""
         import torch
 
         model.to(self.device)
@@ -88,15 +70,15 @@ class OneProcess:
         return forward
 
     def backward(self, loss: Tensor) -> None:
-        """See ``Processes``."""
+        """Gradients, averaged over the processes."""
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def agree(self, number: float) -> float:
-        """See ``Processes``."""
+        """The number that the first process has."""
         return number
 
 
-class SeveralProcesses:
+class SeveralProcesses(Processes):
     """One of the processes that Lightning Fabric started."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -133,7 +115,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
     import torch
 
     if settings.devices == 1:
-        work(OneProcess(settings), watcher, *arguments)
+        work(Processes(settings), watcher, *arguments)
         return
     gpus = torch.cuda.device_count()
     if gpus and settings.devices > gpus:

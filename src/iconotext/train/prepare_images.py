@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +34,7 @@ VIEWS_AT_ONCE = 64
 """Views in memory, as encoded pictures."""
 
 
-class ImageWriter(Protocol):
+class ImageWriter(ABC):
     """Writes images.
 
     Attributes:
@@ -47,8 +48,10 @@ class ImageWriter(Protocol):
     name: str
 
     def key(self, corpus: int, image: Image) -> str:
-        """Equal for images of which one is enough."""
+        """Equal for images of which one is enough: those of one file, or where there is none, of one address."""
+        return str(image.file.absolute()) if isinstance(image.file, Path) else f"{corpus}\n{image.source}"
 
+    @abstractmethod
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
         """Write images by their keys; which of them can be used, and so have the next row."""
 
@@ -106,7 +109,7 @@ class ImageRows:
         return None if found is None else int(found[0])
 
 
-class FileWriter:
+class FileWriter(ImageWriter):
     """Writes where pictures are that can be decoded; see ``ImageWriter``."""
 
     arrays: tuple[str, ...] = ()
@@ -117,10 +120,6 @@ class FileWriter:
         self._files: list[str] = []
         stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
 
-    def key(self, corpus: int, image: Image) -> str:
-        """See ``ImageWriter``."""
-        return _file_key(corpus, image)
-
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
         """See ``ImageWriter``."""
         good = [not image.problem and _decodes(image.file) for image in images.values()]
@@ -128,7 +127,7 @@ class FileWriter:
         return good
 
 
-class TableWriter:
+class TableWriter(ImageWriter):
     """Writes what tables of features have; see ``ImageWriter``."""
 
     arrays: tuple[str, ...] = ("images",)
@@ -149,7 +148,7 @@ class TableWriter:
         return [True] * len(images)
 
 
-class RegionWriter:
+class RegionWriter(ImageWriter):
     """Writes the strongest regions of images; see ``ImageWriter``."""
 
     arrays: tuple[str, ...] = ("regions", "region_concepts", "region_offsets")
@@ -166,7 +165,7 @@ class RegionWriter:
     def key(self, corpus: int, image: Image) -> str:
         """See ``ImageWriter``."""
         one = len(set(map(id, self._sources))) == 1
-        return _file_key(corpus, image) if one else f"{corpus}\n{image.source}"
+        return super().key(corpus, image) if one else f"{corpus}\n{image.source}"
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
         """See ``ImageWriter``."""
@@ -182,7 +181,7 @@ class RegionWriter:
         return good
 
 
-class BackboneWriter:
+class BackboneWriter(ImageWriter):
     """Writes the features of an image backbone, and those of further views; see ``ImageWriter``."""
 
     def __init__(self, recipe: Recipe, work: Path, stack: ExitStack) -> None:
@@ -197,10 +196,6 @@ class BackboneWriter:
         self.arrays: tuple[str, ...] = ("images", "views") if self._count else ("images",)
         if self._count:
             self._views = stack.enter_context(ArrayWriter(work / "views", "<f2", (self._count, self.dim)))
-
-    def key(self, corpus: int, image: Image) -> str:
-        """See ``ImageWriter``."""
-        return _file_key(corpus, image)
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
         """See ``ImageWriter``."""
@@ -223,10 +218,6 @@ class BackboneWriter:
                 some = [view(file, number) for file in files[at : at + VIEWS_AT_ONCE]]
                 encoded[at : at + len(some), number] = self._backbone.encode(some).pooled
         return encoded
-
-
-def _file_key(corpus: int, image: Image) -> str:
-    return str(image.file.absolute()) if isinstance(image.file, Path) else f"{corpus}\n{image.source}"
 
 
 def _decodes(file: Path | bytes | None) -> bool:
