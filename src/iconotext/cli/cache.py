@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,17 +41,8 @@ def show(context: typer.Context, json: Json = False) -> None:
 
         usage = cache_usage()
         if json:
-            say_json(
-                {
-                    "path": str(usage.path),
-                    "bytes": usage.bytes,
-                    "kinds": [
-                        {"backbone": kind.backbone, "kind": kind.kind, "entries": kind.entries, "bytes": kind.bytes}
-                        for kind in usage.kinds
-                    ],
-                    "damaged": [str(path) for path in usage.damaged],
-                }
-            )
+            values = asdict(usage)
+            say_json(values | {"path": str(usage.path), "damaged": [str(path) for path in usage.damaged]})
         else:
             _show(usage)
 

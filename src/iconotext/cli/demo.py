@@ -19,17 +19,9 @@ def demo(
     The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`).
     """
     with known_errors():
-        from iconotext.cli.link import link_pages
+        from iconotext.cli.link import RunSettings, link_folder
         from iconotext.demo import write_demo
         from iconotext.pipeline import LinkSettings
-        from iconotext.read import ReadSettings
 
         article = write_demo(folder, force=force)
-        link_pages(
-            [article],
-            folder / "linked",
-            model="default",
-            reading=ReadSettings(),
-            linking=LinkSettings(explain=True),
-            force=force,
-        )
+        link_folder([article], folder / "linked", RunSettings(linking=LinkSettings(explain=True), force=force))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeGuard
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -98,50 +98,62 @@ def link(
 
         if verbose:
             show_log()
-        work = link_pages if to is Format.HTML else partial(link_data, to=to)
         files, reading = fetch_pages(paths, reading, cache_folder() / "pages")
-        work(files, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
+        settings = RunSettings(model, reading, linking, force, quiet)
+        if to is Format.HTML and not is_page(output):
+            link_folder(files, output or Path("linked"), settings)
+        else:
+            link_file(files, output, to, settings)
 
 
-def link_pages(
-    paths: list[Path],
-    output: Path | None,
-    *,
-    model: str,
-    reading: ReadSettings,
-    linking: LinkSettings,
-    force: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Bring a folder of pages up to date, or write one page; ``Run.finish`` says with which status it ends."""
+@dataclass(frozen=True)
+class RunSettings:
+    """What holds for all documents of a run.
+
+    Attributes:
+        model: Name or folder of the model.
+        reading: RunSettings documents are read.
+        linking: RunSettings they are linked.
+        force: Replace what is there.
+        quiet: Tell only of errors.
+    """
+
+    model: str = "default"
+    reading: ReadSettings = field(default_factory=ReadSettings)
+    linking: LinkSettings = field(default_factory=LinkSettings)
+    force: bool = False
+    quiet: bool = False
+
+    def digest(self) -> str:
+        """Of all that shapes a page but the document: version, settings, and models with their files."""
+        from iconotext.features.fingerprint import content_name
+
+        chosen = self.linking.model_dump(mode="json", exclude={"cache"})
+        chosen |= self.reading.model_dump(mode="json", exclude={"include", "exclude"})
+        names = (self.model, self.linking.text, self.linking.image, self.linking.relations)
+        models = [content_name(name) for name in names if name]
+        said = json.dumps([__version__, chosen, models], sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()
+
+
+def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
+    """Bring a folder of pages up to date; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
-
-    if is_page(output):
-        link_page(paths, output, model=model, reading=reading, linking=linking, force=force, quiet=quiet)
-        return
+    from iconotext.pipeline import Linker
     from iconotext.read import Failure
     from iconotext.report.page_folder import INDEX, PageFolder
     from iconotext.report.problems import NAME
 
-    folder = output or Path("linked")
     if folder.suffix.lower() in OF_FILES and not folder.is_dir():
         raise OutputError(
-            f"{output}: pages go into a folder, or one page into an .html file; --to says what else to write"
+            f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
-    run = Run(paths, reading, output=None, quiet=quiet)
-    sources = [path for path, _ in run.found]
-    pages = PageFolder(folder, setup=_setup(model, reading, linking), force=force, sources=sources)
-
-    @cache
-    def linker() -> Callable[[Document], LinkedDocument]:
-        from iconotext.pipeline import Linker
-
-        return Linker.load(model, linking).link
-
+    run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
+    pages = PageFolder(folder, setup=settings.digest(), force=settings.force, sources=[path for path, _ in run.found])
+    linker = cache(lambda: Linker.load(settings.model, settings.linking).link)
     last = INDEX
     for (path, within), name in zip(run.watched(run.found), run.names, strict=True):
-        read = partial(_read, path, reading, within, name)
-        for made in pages.update(path, name, read, linker):
+        for made in pages.update(path, name, partial(_read, path, settings.reading, within, name), linker):
             if isinstance(made, Failure):
                 run.failed(made)
             else:
@@ -150,112 +162,91 @@ def link_pages(
                 last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table()
-    if run.linked and not quiet:
+    if run.linked and not settings.quiet:
         say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
     run.finish(all_in=folder / NAME, removed=removed)
 
 
-def link_page(
-    paths: list[Path],
-    output: Path,
-    *,
-    model: str,
-    reading: ReadSettings,
-    linking: LinkSettings,
-    force: bool,
-    quiet: bool,
-) -> None:
-    """Write the page of one document; a page that we wrote and nobody changed is replaced."""
+def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunSettings) -> None:
+    """Write links to one file, or to stdout; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
+    from iconotext.report.as_parquet import write_parquet
     from iconotext.report.reading_page import write_page
     from iconotext.report.seal import is_untouched
-    from iconotext.write import check_overwrite
+    from iconotext.write import check_overwrite, write_text
 
-    force = force or is_untouched(output)
-    check_overwrite(output, force)
-    run = Run(paths, reading, output=output, quiet=quiet)
-    if len(run.names) > 1 or reading.epub == "chapters":
-        raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
-    for result in _results(run, model, reading, linking):
-        if isinstance(result, LinkedDocument):
-            write_page(result, output, force=force)
-    run.show_table()
-    if run.linked and not quiet:
-        say(f"Open {output}", err=True)
-    run.finish()
-
-
-def link_data(
-    paths: list[Path],
-    output: Path | None,
-    *,
-    to: Format,
-    model: str,
-    reading: ReadSettings,
-    linking: LinkSettings,
-    force: bool,
-    quiet: bool,
-) -> None:
-    """Write links for programs to read, to a file or to stdout; ``Run.finish`` says with which status it ends."""
-    from iconotext.cli.link_run import Run
-    from iconotext.report.as_json import json_array, json_lines
-    from iconotext.report.as_markdown import markdown_pages
-    from iconotext.report.as_parquet import write_parquet
-    from iconotext.write import check_overwrite, write_error, write_text
-
+    force = settings.force or (to is Format.HTML and output is not None and is_untouched(output))
     if output is not None:
         check_overwrite(output, force)
     elif to is Format.PARQUET:
         raise OutputError("Parquet is no text for a terminal: name a file with --output")
-    run = Run(paths, reading, output=output, quiet=quiet)
-    results = _results(run, model, reading, linking)
+    run = Run(paths, settings.reading, output=output, quiet=settings.quiet)
+    if to is Format.HTML and (len(run.names) > 1 or settings.reading.epub == "chapters"):
+        raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
+    results = _results(run, settings)
     linked = (result for result in results if isinstance(result, LinkedDocument))
-    if to is Format.PARQUET and output is not None:
-        write_parquet(linked, output, force=force, explained=linking.explain)
+    if output is None:
+        _print(_pieces(results, linked, to, Path()))
+        run.finish()
+        return
+    if to is Format.HTML:
+        for page in linked:
+            write_page(page, output, force=force)
+    elif to is Format.PARQUET:
+        write_parquet(linked, output, force=force, explained=settings.linking.explain)
     else:
-        match to:
-            case Format.JSON:
-                pieces = json_array(results)
-            case Format.JSONL:
-                pieces = json_lines(results)
-            case _:
-                pieces = markdown_pages(linked, output.parent if output is not None else Path())
-        if output is not None:
-            write_text(output, pieces, force=force)
-        else:
-            for piece in pieces:
-                try:
-                    typer.echo(piece, nl=False)
-                except OSError as error:
-                    if error.errno == errno.EPIPE:  # the reader has what it wanted
-                        raise
-                    raise write_error("to standard output", error) from error
-    if output is not None:
-        run.show_table()
-        if not quiet:
-            say(f"Wrote {output}", err=True)
+        write_text(output, _pieces(results, linked, to, output.parent), force=force)
+    run.show_table()
+    if not settings.quiet and (run.linked or to is not Format.HTML):
+        say(f"{'Open' if to is Format.HTML else 'Wrote'} {output}", err=True)
     run.finish()
 
 
-def is_page(output: Path | None) -> TypeGuard[Path]:
+def is_page(output: Path | None) -> bool:
     """Whether ``--output`` names a page, not a folder of pages."""
     return output is not None and output.suffix.lower() in (".html", ".htm")
 
 
-def _results(run: Run, model: str, reading: ReadSettings, linking: LinkSettings) -> Iterator[LinkedDocument | Failure]:
+def _results(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Every document of a run, linked or failed, one in memory at a time."""
     from iconotext.pipeline import Linker
     from iconotext.read import Failure, read_found
     from iconotext.report.as_table import count
 
-    linker = Linker.load(model, linking)
-    found = (each if isinstance(each, Failure) else as_said_here(each) for each in read_found(run.found, reading))
+    linker = Linker.load(settings.model, settings.linking)
+    found = (
+        each if isinstance(each, Failure) else as_said_here(each) for each in read_found(run.found, settings.reading)
+    )
     for result in run.watched(linker.link_all(found)):
         if isinstance(result, Failure):
             run.failed(result)
         else:
             run.made(result.document.source, count(result), result)
         yield result
+
+
+def _pieces(
+    results: Iterable[LinkedDocument | Failure], linked: Iterable[LinkedDocument], to: Format, folder: Path
+) -> Iterable[str]:
+    """The text of a file in that folder, piece by piece."""
+    from iconotext.report.as_json import json_array, json_lines
+    from iconotext.report.as_markdown import markdown_pages
+
+    if to is Format.MARKDOWN:
+        return markdown_pages(linked, folder)
+    return json_array(results) if to is Format.JSON else json_lines(results)
+
+
+def _print(pieces: Iterable[str]) -> None:
+    from iconotext.write import write_error
+
+    for piece in pieces:
+        try:
+            typer.echo(piece, nl=False)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader has what it wanted
+                raise
+            raise write_error("to standard output", error) from error
 
 
 def _read(path: Path, reading: ReadSettings, within: Path | None, name: str) -> list[Document]:
@@ -268,15 +259,3 @@ def as_said_here(document: Document) -> Document:
     """The same, with the problems of its pictures in the words of the command line."""
     images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
     return replace(document, images=tuple(images))
-
-
-def _setup(model: str, reading: ReadSettings, linking: LinkSettings) -> str:
-    """A digest of all that shapes a page but the document: version, settings, and models with their files."""
-    from iconotext.features.fingerprint import content_name
-
-    settings = linking.model_dump(mode="json", exclude={"cache"}) | reading.model_dump(
-        mode="json", exclude={"include", "exclude"}
-    )
-    models = [content_name(name) for name in (model, linking.text, linking.image, linking.relations) if name]
-    said = json.dumps([__version__, settings, models], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()
