@@ -52,14 +52,18 @@ def configured(context: typer.Context) -> dict[str, Any]:
     """
     group: Any = context.command
     command = str(context.invoked_subcommand)
+    prefix, commands = f"ICONOTEXT_{command.upper()}_", group.list_commands(context)
+    files = [(path, _of_command(table, command, commands, path), own) for path, table, own in _files()]
+    if not any(table for _, table, _ in files) and not any(name.startswith(prefix) for name in os.environ):
+        return {}  # a group's commands, which may be many, need not be imported
     options = dict(_options(group.get_command(context, command), f"{command}."))
     found = []
-    for path, table, own in _files():
-        for name, value in _flat(_of_command(table, command, group.list_commands(context), path), options, str(path)):
+    for path, table, own in files:
+        for name, value in _flat(table, options, str(path)):
             if not own:
                 _check_project(name, str(path))
             found.append((name, value, f"{path}: {name}"))
-    for variable, name in _variables(options, f"ICONOTEXT_{command.upper()}_"):
+    for variable, name in _variables(options, prefix):
         found.append((name, _words(variable) if options[name].multiple else os.environ[variable], variable))
     result: dict[str, Any] = {}
     for name, value, where in found:
