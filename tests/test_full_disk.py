@@ -110,6 +110,7 @@ def files_of(folder):
     return {name: (folder / name).read_bytes() for name in ("weights.safetensors", "metrics.json", "README.md")}
 
 
+@pytest.mark.training
 def test_training_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(corpus, whole, tmp_path):
     for size in (100, 3_000, 9_000, 20_000, 100_000, 300_000):
         with pytest.raises(OutputError, match=r"^cannot write "), largest(size):
@@ -118,6 +119,7 @@ def test_training_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(corpus
     assert files_of(train(recipe(), [corpus], tmp_path / "model")) == whole
 
 
+@pytest.mark.slow
 def test_the_last_good_checkpoint_stays_whole(corpus, whole, tmp_path):
     folder, stack = tmp_path / "model", []
 
@@ -190,6 +192,7 @@ def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):
     assert len(caplog.messages) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [["--json"], []])
 def test_output_that_cannot_be_printed_is_one_line(corpus, arguments):

@@ -54,6 +54,7 @@ def test_pictures_alone_find_their_sentences(linker, photos):
     assert linked.model == "default"
 
 
+@pytest.mark.slow
 def test_same_input_same_output(linker, photos):
     one, two = linker.link(bare(photos)), linker.link(bare(photos))
     assert one.links == two.links
@@ -228,6 +229,7 @@ def test_without_what_carries_a_link_less_is_left_than_without_anything_else(lin
     assert sum(np.array(more_cells) > 0) >= 8  # of ten
 
 
+@pytest.mark.slow
 def test_the_word_for_what_is_shown_carries_the_link(explained):
     found = dict(zip(CAPTIONS, explained.links, strict=True))
     for name, expected in {"chelsea": {"cat", "tabby"}, "rocket": {"rocket", "launch", "towers"}}.items():

@@ -35,6 +35,7 @@ def test_results_and_errors_come_through():
         run_isolated(image_kind, PLENTY, 60, b"")
 
 
+@pytest.mark.slow
 @needs_limits
 def test_memory_is_limited_and_the_next_call_works():
     with pytest.raises(LimitError):
@@ -115,6 +116,7 @@ run_isolated(time.sleep, 2**30, 600, 600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, -2)])
 def test_it_ends_with_its_parent_even_amid_work(number, status):
@@ -190,6 +192,7 @@ def large(kind: str) -> bytes:
             return twice()
 
 
+@pytest.mark.slow
 @needs_limits
 @pytest.mark.parametrize("kind", ["md", "html", "docx", "epub", "pdf"])
 def test_every_reader_works_under_a_bound(kind, tmp_path, monkeypatch):

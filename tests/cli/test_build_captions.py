@@ -57,6 +57,7 @@ def test_build_captions(tmp_path, album):
     assert other.read_text() == output.read_text()
 
 
+@pytest.mark.slow
 def test_build_topical_captions(tmp_path, album):
     output = tmp_path / "c.parquet"
     (tmp_path / "photos/3.png").write_text("no picture")

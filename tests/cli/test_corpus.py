@@ -192,6 +192,7 @@ def test_check_tells_images_that_are_no_file_and_no_row(tmp_path):
     assert "2 problems" not in result.stdout
 
 
+@pytest.mark.slow
 def test_several_corpora_are_checked(tmp_path, picture):
     picture("a.png")
     good = corpus(tmp_path / "good.jsonl", row("a", "a.png"))

@@ -44,6 +44,7 @@ def corpus(tmp_path, picture) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["no-training", "random", "object-detection"])
 def test_json_has_the_format_of_the_documentation(corpus, model):
     found = json.loads(run("evaluate", model, corpus, "--json"))
@@ -68,6 +69,7 @@ def test_a_split(corpus):
     run("evaluate", "random", corpus, "--split", "nonsense", status=2)
 
 
+@pytest.mark.slow
 def test_object_detection_prints_both_choices_of_k(corpus):
     found = json.loads(run("evaluate", "object-detection", corpus, "--split", "test", "--json"))
     assert 1 <= found["k"] <= 20
@@ -91,6 +93,7 @@ def test_object_detection_with_word_vectors(corpus, tmp_path):
     assert "vectors of 2 numbers" in run("evaluate", "object-detection", corpus, *arguments[:2], status=1)
 
 
+@pytest.mark.slow
 def test_table_results_and_comparison(corpus, tmp_path):
     file = tmp_path / "random.parquet"
     table = run("evaluate", "random", corpus, "--results", file)
@@ -112,6 +115,7 @@ def test_table_results_and_comparison(corpus, tmp_path):
     assert "different documents" in run("evaluate", "random", corpus, "--split", "test", "--compare", file, status=1)
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
     rows = [json.loads(line) for line in corpus.read_text().splitlines()]
     addresses = tmp_path / "addresses.jsonl"
@@ -140,12 +144,14 @@ def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
         assert re.fullmatch(r"random( +\d+\.\d \(\d+\.\d–\d+\.\d\))+ *", lines[number + 1])
 
 
+@pytest.mark.slow
 def test_evidence(corpus):
     found = run("evaluate", "no-training", corpus, "--evidence", "layout,caption", "--json")
     assert found != run("evaluate", "no-training", corpus, "--json")
     assert "uses the picture only" in run("evaluate", "object-detection", corpus, "--evidence", "caption", status=1)
 
 
+@pytest.mark.slow
 def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
     picture("a.png", seed=1)
     row = {"id": "d", "sentences": ["A.", "B."], "images": ["a.png", "gone.png"], "links": [[0, 0]]}
@@ -180,6 +186,7 @@ def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
     assert re.search(message, lines[0])
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy_and_has_examples():
     code = (
         "import sys; from typer.testing import CliRunner; from iconotext.cli.app import app; r = CliRunner();"

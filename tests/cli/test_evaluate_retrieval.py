@@ -22,6 +22,7 @@ def model(tmp_path):
     return coherent_model(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_retrieval_of_a_model_without_relations(pairs):
     found = json.loads(run("evaluate", "no-training", pairs, "--pool", 8, "--json", "--draws", 4))
     assert (found["pairs"], found["images"], found["pool"], found["draws"]) == (12, 11, 8, 4)
@@ -38,6 +39,7 @@ def test_retrieval_of_a_model_without_relations(pairs):
     assert other["mean_rank"] != found["mean_rank"]
 
 
+@pytest.mark.slow
 def test_a_table_for_people(pairs):
     table = run("evaluate", "no-training", pairs, "--pool", 8)
     assert re.search(r"Median rank\s+R@1\s+R@5\s+R@10", table)
@@ -46,6 +48,7 @@ def test_a_table_for_people(pairs):
     assert "one pool of all pictures" in run("evaluate", "no-training", pairs, "--pool", 11)
 
 
+@pytest.mark.slow
 def test_a_coherence_aware_model_is_refined_and_its_relations_judged(pairs, model, monkeypatch):
     monkeypatch.chdir(model.parent)  # a short name, so that no cell of the table is folded
     arguments = ("evaluate", model.name, pairs, "--pool", 8, "--refine", "0.5,2", "--json")
@@ -63,6 +66,7 @@ def test_a_coherence_aware_model_is_refined_and_its_relations_judged(pairs, mode
     assert "Average precision" in table
 
 
+@pytest.mark.slow
 def test_relations_that_nobody_labelled_are_not_judged(pairs, tmp_path):
     model = coherent_model(tmp_path / "other", relations=("Temporal i<t", "Story"))
     found = json.loads(run("evaluate", model, pairs, "--pool", 8, "--json"))
@@ -71,6 +75,7 @@ def test_relations_that_nobody_labelled_are_not_judged(pairs, tmp_path):
     assert json.loads(run("evaluate", model, pairs, "--pool", 8, "--json"))["average_precision"] is None
 
 
+@pytest.mark.slow
 def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pairs, model):
     arguments = ("evaluate", model, pairs, "--pool", 8, "--json")
     assert json.loads(run(*arguments))["refined"] is None
@@ -85,6 +90,7 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
     assert SETTINGS_FILE in run(*arguments, status=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -14,6 +14,7 @@ def commands(command, *path):
     return [each for name, sub in inside.items() for each in commands(sub, *path, name)] if inside else [path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands(get_command(app)), ids=" ".join)
 def test_help_calls_types_by_plain_words(command):
     shown = CliRunner().invoke(app, [*command, "-h"], env={"COLUMNS": "200"}).stdout

@@ -97,6 +97,7 @@ def test_explain_says_what_carries_each_link(article, tmp_path):
     assert "picture" in run("link", article, "--explain", "--evidence", "caption", status=1)
 
 
+@pytest.mark.slow
 def test_several_documents(article, tmp_path):
     (tmp_path / "plain.md").write_text("No picture here.")
     listed = json.loads(run("link", tmp_path, "--to", "json"))
@@ -118,6 +119,7 @@ def test_several_documents(article, tmp_path):
     assert run("link", tmp_path, "--to", "jsonl", "--output", tmp_path / "quiet.jsonl", "--quiet") == ""
 
 
+@pytest.mark.slow
 def test_one_bad_document_does_not_stop_the_others(article, tmp_path):
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 not really")
     objects = [json.loads(line) for line in run("link", tmp_path, "--to", "jsonl").splitlines()]
@@ -126,6 +128,7 @@ def test_one_bad_document_does_not_stop_the_others(article, tmp_path):
     assert (tmp_path / "pages" / "article.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["html", "jsonl", "markdown"])
 def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypatch, to):
     monkeypatch.chdir(tmp_path)
@@ -140,6 +143,7 @@ def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypat
     run(*command, "none", status=1)  # all
 
 
+@pytest.mark.slow
 def test_problems_are_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("docs").mkdir()
@@ -168,6 +172,7 @@ def test_problems_are_listed(tmp_path, monkeypatch):
     assert "problems.tsv exists already" in run("link", "docs", "-o", "out", status=1)
 
 
+@pytest.mark.slow
 def test_files_that_are_not_read_are_counted(article, tmp_path):
     for name in ("a.rst", "b.rst", "c.ipynb", "d.css", "e\x1b[31m.js", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -188,6 +193,7 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
     assert CliRunner().invoke(app, [*command, "--quiet"]).output == ""
 
 
+@pytest.mark.slow
 def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
     (tmp_path / "one.png").write_bytes((tmp_path / "one.png").read_bytes()[:2000])
     (tmp_path / "two.png").unlink()
@@ -233,6 +239,7 @@ def test_usage_and_version():
     run("link", "a.md", "--to", "nonsense", status=2)
 
 
+@pytest.mark.slow
 def test_help_and_usage_errors_load_nothing_heavy():
     code = (
         "import sys; from typer.testing import CliRunner; from iconotext.cli.app import app; r = CliRunner();"

@@ -309,6 +309,7 @@ def test_what_only_has_the_name_of_the_manifest_is_not_touched(quick, docs, tmp_
     assert kind != "text" or (out / MANIFEST).read_text() == "notes of mine"
 
 
+@pytest.mark.slow
 def test_pipes_and_devices_keep_nobody_waiting(quick, docs, tmp_path):
     os.mkfifo(docs / "pipe.md")
     os.mkfifo(docs / "pipe.html")

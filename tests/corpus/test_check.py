@@ -194,6 +194,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROWS | st.just("{") | st.just('{"id": 1}'), max_size=12), block=st.sampled_from([1, 200, 10**6]))
 def test_against_a_slow_check(tmp_path, picture, rows, block):

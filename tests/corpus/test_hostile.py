@@ -278,6 +278,7 @@ def test_streaming_reads_what_json_reads(value, piece, indent):
     assert list(elements(Small(json.dumps(value, indent=indent)))) == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(value=st.dictionaries(st.text(max_size=3), JSON, max_size=4), piece=st.integers(1, 9))
 def test_streaming_passes_over_what_is_no_array_only_if_it_may(value, piece):

@@ -118,6 +118,7 @@ def assert_same(one, other, atol):
         np.testing.assert_allclose(np.asarray(other[name]), matrix, atol=atol)
 
 
+@pytest.mark.slow
 def test_a_model_of_words_and_a_table_links_as_it_was_validated(tmp_path):
     corpus = write_synthetic(tmp_path / "corpus", 20)
     folder = train(small_recipe(), [corpus], tmp_path / "model", prepared=tmp_path / "arrays")
@@ -149,6 +150,7 @@ def pictures(tmp_path, picture):
     return path
 
 
+@pytest.mark.slow
 def test_a_model_of_backbones_links_as_it_was_validated_and_with_no_others(tmp_path, pictures):
     recipe = small_recipe(
         features={"text": "minilm", "image": "efficientnet-lite0"},
@@ -167,6 +169,7 @@ def test_a_model_of_backbones_links_as_it_was_validated_and_with_no_others(tmp_p
         Linker.load(str(folder))
 
 
+@pytest.mark.slow
 def test_an_image_network_is_trained_along_saved_and_used(tmp_path, pictures):
     recipe = small_recipe(
         features={"image": "pixels"},

@@ -59,6 +59,7 @@ def broken(way):
     return reader
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "said"),
     [

@@ -131,6 +131,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_what_would_take_for_ever_is_refused(bomb, monkeypatch):
     monkeypatch.setattr(import_module("iconotext.images"), "SVG_SECONDS", 1.0)

@@ -66,6 +66,7 @@ def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     assert files(lib) == ["ledger.sqlite", "library.json", "pictures.lance"]
 
 
+@pytest.mark.slow
 def test_what_has_not_changed_is_not_looked_at_again(photos, lib):
     update(lib, photos)
     before = content(lib)

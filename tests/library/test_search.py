@@ -35,6 +35,7 @@ def lib(tmp_path) -> Path:
 # Filters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_means_itself_and_what_lies_below_whatever_it_is_called(tmp_path, lib, folder):
     inside = paint(tmp_path / "photos" / folder / "deep" / "in.png", "green").parents[1]

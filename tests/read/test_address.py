@@ -121,6 +121,7 @@ def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
     assert [i.problem for i in read(page).images] == [missing] * 2 + [too_many] * 2 + [missing, too_many, web]
 
 
+@pytest.mark.slow
 def test_an_address_is_looked_up_once_in_a_document(site, monkeypatch):
     looked_up: list[str] = []
     inside = looking_up._inside

@@ -77,6 +77,7 @@ def test_picture_tags_of_site_generators(document, picture, source, address, alt
     assert image.anchors == (("fig-a",) if "#fig-a" in source else ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["", ' "A caption."'])
 @pytest.mark.parametrize("name", ["my red tram.png", "صورة 1.png", "img two/a b.PNG"])
 def test_spaces_in_addresses(document, picture, name, title):

@@ -138,6 +138,7 @@ def another_writer(path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+@pytest.mark.kill
 def test_kill_while_writing_leaves_the_old_file_and_nothing_for_ever(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")

@@ -58,6 +58,7 @@ def test_an_assignment_without_negative_cells_has_least_likely_links_too() -> No
     torch.testing.assert_close(matrix.grad, torch.tensor([[0.0, 0.5], [0.5, 0.0]]))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=11), st.integers(0, 99))
 def test_negative_top_k_is_minus_top_k_of_minus_the_matrix(sizes: list[tuple[int, int]], seed: int) -> None:

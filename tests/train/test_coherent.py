@@ -126,6 +126,7 @@ def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp
         assert average_precision(own[:, column], labels[:, column] == 1) > 0.8
 
 
+@pytest.mark.training
 def test_the_relations_of_a_pair_are_those_of_the_layer_on_both_vectors(trained):
     stored = load_model(trained)
     rng = np.random.default_rng(0)
@@ -154,6 +155,7 @@ def test_one_relation_alone(corpus, tmp_path):
     assert load_model(tmp_path / "story").relations == ["Story"]
 
 
+@pytest.mark.training
 def test_word_vectors_are_trained_on_the_training_texts(corpus, tmp_path):
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
     texts = [json.loads(line) for line in corpus.read_text().splitlines()]

@@ -41,6 +41,7 @@ def counts_of(prepared: Prepared) -> NDArray[np.int64]:
     return np.diff(prepared.regions.offsets)
 
 
+@pytest.mark.training
 def test_it_learns(trained):
     metrics = json.loads((trained / "model" / "metrics.json").read_text())
     assert metrics["test"]["auc"] > 0.9
@@ -83,6 +84,7 @@ def test_a_model_links_as_it_was_validated(trained):
         np.testing.assert_allclose(found.similarity, scored.scores, atol=1e-5)
 
 
+@pytest.mark.training
 def test_what_carries_a_link_is_the_region_that_shows_it(trained):
     settings = LinkSettings(evidence=("picture",), cache=False, explain=True, select="best")
     linker = Linker.load(str(trained / "model"), settings)
@@ -205,12 +207,14 @@ def test_each_corpus_may_have_its_regions_beside_it(tmp_path):
     assert prepare(recipe, corpora, tmp_path / "prepared").meta["key"] != before
 
 
+@pytest.mark.training
 def test_two_processes_train_together(trained, tmp_path):
     training = {"devices": 2, "precision": "bf16", "epochs": 1}
     train(regional_recipe(trained, training=training), [trained / "corpus.jsonl"], tmp_path / "model")
     assert load_model(tmp_path / "model").recipe.training.devices == 2
 
 
+@pytest.mark.training
 def test_an_interrupted_run_ends_with_the_same_weights(trained, tmp_path):
     recipe = regional_recipe(
         trained,

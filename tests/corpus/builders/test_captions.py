@@ -75,6 +75,7 @@ SETTINGS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(wanted=SETTINGS, seed=st.integers(-3, 10**9))
 def test_every_document_keeps_the_rule(wanted, seed):

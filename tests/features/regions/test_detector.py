@@ -190,6 +190,7 @@ def test_boxes_lie_within_the_picture(detectors, noise, monkeypatch):
     assert (boxes[:, 2:] >= boxes[:, :2]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["yolos", "detr", "rt_detr"])
 def test_a_picture_has_the_same_regions_alone_and_among_others(detectors, noise, name):
     files = [noise(0), noise(1, 200, 90), noise(2, 33, 60), noise(3), noise(4, 90, 200)]

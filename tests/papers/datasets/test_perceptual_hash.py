@@ -56,6 +56,7 @@ def test_it_is_the_hash_of_its_definition(seed, size):
     assert perceptual_hash(picture) == slow_hash(picture)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6), width=st.integers(1, 60), height=st.integers(1, 60))
 def test_it_is_the_hash_of_its_definition_for_any_noise(seed, width, height):

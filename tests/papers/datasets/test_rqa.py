@@ -385,6 +385,7 @@ def oracle(questions):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(training=QUESTIONS, validation=QUESTIONS)
 def test_against_a_slow_oracle(tmp_path_factory, training, validation):
