@@ -10,7 +10,6 @@ from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.features import check_backbones
 from iconotext.features.word2vec import WORD2VEC
 from iconotext.features.word_vectors import MINILM
-from iconotext.train.batches import epoch_batches
 from iconotext.train.labelled import labelled_documents
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
             none are labelled; or a median rank, and documents are no pairs.
         SettingError: The learning rate would rise until the end.
     """
+    from iconotext.train.batches import epoch_batches
+
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
