@@ -109,7 +109,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     shares = Shares(settings.validation, settings.test)
     if settings.test_on_validation and not settings.validation:
         raise SettingError("test_on_validation=True leaves none to validate on: say how many, as validation=0.1")
-    if settings.topical and not settings.download:
+    if not settings.download:
         find_model(settings.backbone, IMAGE_BACKBONES)  # rather now than after everything was read
     format_ = None if settings.format == "auto" else settings.format
     found = caption_photos(build, settings.source, format_, settings.images)
