@@ -7,6 +7,7 @@ import io
 import shutil
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,11 +77,10 @@ class TensorBoardLog:
 
 
 def _summary_writer(folder: Path) -> SummaryWriter | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what TensorBoard itself imports
-            from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
+    if find_spec("tensorboard") is None:
         return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what TensorBoard itself imports
+        from torch.utils.tensorboard import SummaryWriter
     shutil.rmtree(folder, ignore_errors=True)
     return SummaryWriter(str(folder))
