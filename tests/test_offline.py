@@ -110,6 +110,7 @@ def cut(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     for number in range(3):
         picture(f"photos/{number}.png", seed=number)

@@ -237,6 +237,7 @@ def test_the_word_for_what_is_shown_carries_the_link(explained):
         assert CAPTIONS[name][slice(*heaviest[:2])] in expected
 
 
+@pytest.mark.slow
 def test_words_and_regions_of_an_explanation(explained):
     for text, link in zip(CAPTIONS.values(), explained.links, strict=True):
         words = [text[begin:end] for begin, end, _ in link.explanation.words]

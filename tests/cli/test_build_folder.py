@@ -14,6 +14,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["corpus", "build", "folder", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_site_becomes_a_corpus(tmp_path, picture):
     picture("site/static/img/a.png")
     picture("site/static/img/icon.png", size=(8, 8))

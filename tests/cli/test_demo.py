@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 
 
+@pytest.mark.slow
 def test_demo_writes_and_links_an_article(tmp_path):
     folder = tmp_path / "demo"
     first = CliRunner().invoke(app, ["demo", str(folder)])

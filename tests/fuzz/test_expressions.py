@@ -61,6 +61,7 @@ def test_what_takes_long_is_found(text):
     assert slow_text(re.compile(text)) is not None
 
 
+@pytest.mark.slow
 def test_expressions_take_linear_time():
     found = list(expressions(SOURCE, *FOLDERS))
     assert len(found) > 60
