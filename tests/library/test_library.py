@@ -89,6 +89,14 @@ def test_changed_pictures_are_encoded_anew_and_the_old_ones_go(photos, lib):
     assert (Path(found.image).name, round(found.score, 2)) == ("red.png", 1.0)
 
 
+def test_pages_that_the_program_made_are_not_added(photos, lib):
+    page = '<head><meta name="generator" content="iconotext"></head><p>Red.</p><img src="../red.png">'
+    (photos / "linked").mkdir()
+    (photos / "linked" / "page.html").write_text(page)
+    (photos / "own.html").write_text(page.replace("generator", "author").replace("../", ""))
+    assert update(lib, photos).documents == 1
+
+
 def test_deleted_pictures_go_but_only_below_what_is_named(photos, lib, tmp_path):
     other = paint(tmp_path / "other" / "white.png", "white").parent
     update(lib, photos, other)

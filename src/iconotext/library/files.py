@@ -16,6 +16,7 @@ from iconotext.errors import LibraryError
 from iconotext.images.file import FORMATS, pillow_silenced
 from iconotext.images.kind import RAW
 from iconotext.read import SUFFIXES
+from iconotext.read.find import reason_to_skip
 
 IMAGES = frozenset(
     {
@@ -62,8 +63,8 @@ class Found:
 def find_files(paths: Iterable[Path], *, leave_out: Path, unread: list[tuple[Path, str]]) -> Iterator[Found]:
     """The pictures and documents meant by paths, each once, in order of name within each folder.
 
-    Hidden folders and ``node_modules`` are left out. A file that is named itself is a picture unless its suffix is
-    that of a document.
+    Hidden folders, ``node_modules``, HTML templates and the pages that this program made are left out. A file that is
+    named itself is a picture unless its suffix is that of a document.
 
     Args:
         paths: Files and folders.
@@ -101,7 +102,7 @@ def _within(root: Path, leave_out: Path, unread: list[tuple[Path, str]]) -> Iter
         )
         for name in sorted(names):
             kind = file_kind(Path(name))
-            if kind is not None and not name.startswith("."):
+            if kind is not None and not name.startswith(".") and reason_to_skip(folder / name) is None:
                 yield Found(folder / name, root, kind)
 
 

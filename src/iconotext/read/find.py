@@ -135,7 +135,7 @@ def _inside(root: Path, settings: ReadSettings, skipped: Counter[str]) -> Iterat
                 skip(path, suffix)
             elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
                 skip(path, EXCLUDED)
-            elif (kind := _reason_to_skip(path)) is not None:
+            elif (kind := reason_to_skip(path)) is not None:
                 skip(path, kind)
             else:
                 yield path, root
@@ -152,9 +152,13 @@ def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
         raise SettingError(f"include, exclude: {error}; patterns are written as in a .gitignore") from error
 
 
-def _reason_to_skip(path: Path) -> str | None:
-    """Why an HTML file is not a document, from its first bytes; None where it may be one."""
-    if SUFFIXES[path.suffix.lower()] != "html" or not path.is_file():
+def reason_to_skip(path: Path) -> str | None:
+    """Why an HTML file of a folder is not a document, from its first bytes; None for one, and for any other file.
+
+    Returns:
+        ``OWN_PAGE`` or ``TEMPLATE``.
+    """
+    if SUFFIXES.get(path.suffix.lower()) != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:
         with path.open("rb") as file:
