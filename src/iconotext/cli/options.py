@@ -126,7 +126,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
                 values[parameter] = kind.model_construct(_fields_set=set(given), **dict(made_of))
         command(**values)
 
-    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]  # Typer reads it there
     run.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     return run
 
@@ -173,7 +173,7 @@ def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
         if choices:
             return list[str], {"autocompletion": lambda incomplete: _one_more(incomplete, choices)}
         if member in SCALARS:
-            return list[member], {}  # type: ignore[valid-type]
+            return list[member], {}  # type: ignore[valid-type]  # known only when it runs
     elif choices:
         return StrEnum(name, {choice: choice for choice in choices}), {}
     elif annotation is bool or annotation in SCALARS:

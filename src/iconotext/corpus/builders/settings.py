@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,9 +16,9 @@ class BuilderSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    @abstractmethod
     def sources(self) -> list[Path]:
         """Files and folders that are read and must be there."""
-        raise NotImplementedError
 
 
 class DataSetSettings(BuilderSettings):

@@ -78,7 +78,7 @@ def run_jobs(
                 started = _start(key, job, work, logs / f"{key}.txt", at_once)
                 running[started.channel] = started
             for channel in wait(list(running), timeout=0.5):  # without a limit, Windows would not hear Ctrl-C
-                each = running[channel]  # type: ignore[index]
+                each = running[channel]  # type: ignore[index]  # wait says object, and gives what it got
                 try:
                     _pass_on(each, each.channel.recv(), watch)
                 except (EOFError, ConnectionError):
