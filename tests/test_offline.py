@@ -158,6 +158,7 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
         assert "Content-Security-Policy\" content=\"default-src 'none'" in page.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_noticed(tmp_path, picture, cut):
     """Else the test above would prove nothing."""
     picture("one.png", seed=7)

@@ -7,6 +7,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,7 @@ def test_every_threat_has_a_test():
     assert [row for row in ROWS if "::test_" not in row.rsplit("|", 2)[1]] == []
 
 
+@pytest.mark.slow
 def test_every_named_test_exists():
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
     assert len(named) == TEXT.count("::test_")

@@ -137,6 +137,7 @@ time.sleep(1)
 """
 
 
+@pytest.mark.slow
 def test_a_program_ends_while_it_is_at_work():
     ran = program(LEFT)
     ran.communicate(timeout=120)

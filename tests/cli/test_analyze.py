@@ -22,6 +22,7 @@ def results(corpus, tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_correlation(results, tmp_path):
     files = [results("no-training"), results("random"), results("object-detection")]
     found = json.loads(run("analyze", "correlation", *files, "--json"))
@@ -38,6 +39,7 @@ def test_correlation(results, tmp_path):
     assert "at least two" in run("analyze", "correlation", files[0], status=1)
 
 
+@pytest.mark.slow
 def test_difficulty(tmp_path, picture):
     random = np.random.default_rng(0)
     rows, records = [], []
@@ -67,6 +69,7 @@ def test_difficulty(tmp_path, picture):
     assert "lacks 11 of the documents" in run(*arguments, status=1)
 
 
+@pytest.mark.slow
 def test_examples(corpus, tmp_path):
     page = tmp_path / "page.html"
     run("analyze", "examples", "no-training", corpus, "--output", page, "--count", "3")
@@ -117,6 +120,7 @@ def test_every_analysis_has_its_help():
     run("analyze", status=2)
 
 
+@pytest.mark.slow
 def test_bias(tmp_path, picture):
     rows = []
     for n in range(12):

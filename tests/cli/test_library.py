@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,15 +38,20 @@ def _relation_model(monkeypatch):
     monkeypatch.setattr(relation_model, "load_relation_model", lambda *_, **__: Told())
 
 
-@pytest.fixture
-def photos(tmp_path, picture):
-    for number in range(3):
-        picture(f"photos/{number}.png", seed=number)
-    picture("photos/walk/tram.png", seed=7)
-    (tmp_path / "photos" / "walk" / "walk.md").write_text(
+def write_photos(folder: Path) -> Path:
+    (folder / "walk").mkdir(parents=True)
+    for seed, name in enumerate(("0.png", "1.png", "2.png", "walk/tram.png")):
+        pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
+        Pillow.fromarray(pixels).save(folder / name)
+    (folder / "walk" / "walk.md").write_text(
         "# A walk\n\nYesterday a red tram came by.\n\n![A red tram](tram.png)\n\nWe took it home.\n"
     )
-    return tmp_path / "photos"
+    return folder
+
+
+@pytest.fixture
+def photos(tmp_path):
+    return write_photos(tmp_path / "photos")
 
 
 def test_add_list_and_add_again(photos, tmp_path):
@@ -69,6 +75,7 @@ def test_add_list_and_add_again(photos, tmp_path):
     assert "1 document read" in run("library", "add", lib, "--k", 1)
 
 
+@pytest.mark.slow
 def test_a_broken_picture_of_a_document_is_named_once(photos, tmp_path):
     Pillow.effect_noise((200, 200), 80).save(photos / "walk" / "cut.jpg")
     (photos / "walk" / "cut.jpg").write_bytes((photos / "walk" / "cut.jpg").read_bytes()[:3000])
@@ -96,6 +103,7 @@ def test_errors_are_one_line(photos, tmp_path):
     assert "vectors of two models do not compare" in run("library", "add", lib, "--model", "no-training", status=1)
 
 
+@pytest.mark.slow
 def test_settings_hold_for_later_runs_and_where_the_relation_model_is_is_none_of_them(photos, tmp_path):
     lib = tmp_path / "lib"
     (photos / "walk" / "walk.md").rename(photos / "walk.md")
@@ -111,6 +119,7 @@ def test_settings_hold_for_later_runs_and_where_the_relation_model_is_is_none_of
     assert "(1 picture)" in run("library", "list", lib)
 
 
+@pytest.mark.slow
 def test_remove(photos, tmp_path):
     lib = tmp_path / "lib"
     run("library", "add", lib, photos)
@@ -132,6 +141,7 @@ def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
     assert "4 new pictures" in output
 
 
+@pytest.mark.slow
 def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monkeypatch):
     asked = []
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -9,16 +10,33 @@ from typer.testing import CliRunner
 
 from iconotext.cli import output
 from iconotext.cli.app import app
-from tests.cli.test_library import NAMES, _relation_model, photos
+from iconotext.embed import relation_model
+from tests.cli.test_library import NAMES, Told, _relation_model, write_photos
 from tests.cli.test_link import run
 
-__all__ = ["_relation_model", "photos"]
+__all__ = ["_relation_model"]
+
+
+@pytest.fixture(scope="module")
+def album(tmp_path_factory):
+    """Photographs and the library made of them, for every test that only asks it."""
+    folder = tmp_path_factory.mktemp("album")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(relation_model, "load_relation_model", lambda *_, **__: Told())
+        patched.setenv("ICONOTEXT_CACHE", str(folder / "cache"))
+        patched.setenv("ICONOTEXT_CONFIG", os.devnull)
+        run("library", "add", folder / "lib", write_photos(folder / "photos"))
+    return folder
 
 
 @pytest.fixture
-def lib(tmp_path, photos):
-    run("library", "add", tmp_path / "lib", photos)
-    return tmp_path / "lib"
+def lib(album):
+    return album / "lib"
+
+
+@pytest.fixture
+def photos(album):
+    return album / "photos"
 
 
 def test_json_has_the_format_of_the_documentation(lib, photos):
@@ -88,7 +106,9 @@ def test_words_in_an_alternative_text_decide_and_are_named(lib, photos):
     assert "words: red tram" in run("search", lib, "red tram").replace("\n", " ")
 
 
-def test_documents_are_told_apart_and_names_stay_whole_on_a_narrow_terminal(photos, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_documents_are_told_apart_and_names_stay_whole_on_a_narrow_terminal(tmp_path, monkeypatch):
+    photos = write_photos(tmp_path / "photos")
     name = "walk/the-old-tram-on-its-way-through-the-long-and-narrow-streets-below-the-castle.png"
     (photos / "walk" / "tram.png").rename(photos / name)
     text = (photos / "walk" / "walk.md").read_text().replace("tram.png", Path(name).name)

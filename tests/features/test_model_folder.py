@@ -58,6 +58,7 @@ def run(folder, *commands):
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
 def test_every_mistyped_name_fails_at_once_with_the_nearest_ones(tmp_path, picture):
     picture("a.png")
     (tmp_path / "a.md").write_text("A dog.\n\n![](a.png)\n")

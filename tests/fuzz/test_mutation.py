@@ -86,6 +86,7 @@ def read_with(module, path, settings):
     yield path
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     command = [sys.executable, "-m", "tests.fuzz.run", "--only", "markdown:3", "--keep", str(tmp_path / "kept")]
     done = subprocess.run(command, capture_output=True, text=True)

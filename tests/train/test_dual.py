@@ -36,6 +36,7 @@ def recipe(models, *more):
         "training.epochs=60", "training.learning_rate=0.1", "training.batch=10", *more])  # fmt: skip
 
 
+@pytest.mark.training
 def test_only_the_module_is_trained_and_the_vectors_stay_those_of_the_encoder(models, corpus, tmp_path):
     train(recipe(models), [corpus], tmp_path / "model")
     stored = load_model(tmp_path / "model")

@@ -192,6 +192,7 @@ def test_damaged_arrays_are_told(tmp_path):
         open_prepared(tmp_path / "arrays")
 
 
+@pytest.mark.slow
 def test_memory_hardly_grows_with_the_number_of_documents(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic, "DIM", 1024)  # 12 KB of features a document
     recipe = small_recipe()

@@ -13,6 +13,7 @@ def counted(*sizes):
     return row_stats(Row(id="a", split="train", sentences=["A."] * n, images=["i"] * m) for n, m in sizes)
 
 
+@pytest.mark.slow
 def test_equal_numbers_give_equal_figures(tmp_path):
     corpora = {"a $x": counted(*((n % 40, n % 7) for n in range(300)), (900, 200)), "none": counted()}
     for name in ("a.svg", "b.svg"):

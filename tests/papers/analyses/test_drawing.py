@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from lxml import etree
 
 from iconotext.papers.analyses.drawing import write_figure
 
 
+@pytest.mark.slow
 def test_names_in_a_figure_are_text_and_no_formula_and_break_no_file(tmp_path):
     names = [r"$\frac$", "$x_1$", "\x1b[31mred\x00", "lone \ud800", "<script>alert(1)</script>", "日本"]
 
