@@ -22,7 +22,9 @@ from iconotext.train import train
 from iconotext.train.batches import load_batch
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import Prepared, open_prepared
+from iconotext.train.summary import model_summary
 from iconotext.train.validate import scored_documents
+from tests.features.regions.detected import write_tsv
 from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
 from tests.train.test_run import Stop, StopAt
 
@@ -135,9 +137,45 @@ def test_a_model_without_concepts_shares_the_arrays_and_has_no_names(trained, tm
     assert load_model(tmp_path / "model").model.concept_names() is None
 
 
+def unnamed(folder, documents=40):
+    """Regions of the layout first published, with names of concepts beside them that no region is said to show."""
+    corpus = write_regional(folder, documents)
+    lines = [line.split("\t") for line in (folder / "regions.tsv").read_text().splitlines()]
+    rows = [[line[0], line[2], line[1], *line[7:]] for line in lines]
+    write_tsv(folder / "regions.tsv", rows)
+    return corpus
+
+
+@pytest.mark.parametrize("first", ["concepts", "none"])
+def test_a_file_that_does_not_say_what_its_regions_show_is_refused(tmp_path, first):
+    corpus = unnamed(tmp_path)
+    without = regional_recipe(tmp_path, image={"concepts": False}, training={"epochs": 1})
+    if first == "none":  # whose arrays the other would share
+        train(without, [corpus], tmp_path / "plain", prepared=tmp_path / "prepared")
+    with pytest.raises(FeatureError, match=r"regions.tsv: .*classifier.safetensors.* image.concepts = false"):
+        train(regional_recipe(tmp_path), [corpus], tmp_path / "model", prepared=tmp_path / "prepared")
+    assert not (tmp_path / "model" / "weights.safetensors").exists()
+
+
+def test_a_file_whose_every_region_is_background_is_refused(tmp_path):
+    corpus = write_regional(tmp_path)
+    (tmp_path / "regions.concepts.txt").write_text("__background__\n" * (THINGS + 1))
+    with pytest.raises(FeatureError, match=r"regions.tsv: none of its regions has a concept.* image.concepts = false"):
+        train(regional_recipe(tmp_path), [corpus], tmp_path / "model")
+
+
+@pytest.mark.training
+def test_the_shares_of_concepts_are_told(trained):
+    shares = json.loads((trained / "model" / "metrics.json").read_text())["concepts"]
+    assert shares == {"regions": 1.0, "words": 0.25}  # "here is a thing3": the last word names one
+    said = "100 % of the regions have a concept; 25 % of the words of the sentences are words of a concept's name"
+    assert said in (trained / "model" / "README.md").read_text()
+    assert any(said in line for line in model_summary(trained / "model"))
+
+
 def test_concepts_without_names_are_refused(trained, tmp_path):
     (tmp_path / "regions.tsv").write_bytes((trained / "regions.tsv").read_bytes())
-    with pytest.raises(FeatureError, match=r"regions.tsv: names nothing .* image.concepts = false"):
+    with pytest.raises(FeatureError, match=r"regions.tsv: does not say .* image.concepts = false"):
         prepare(regional_recipe(tmp_path), [trained / "corpus.jsonl"], tmp_path / "prepared")
 
 

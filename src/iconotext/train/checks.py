@@ -37,6 +37,7 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
         CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on; or relations, and
             none are labelled; or a median rank, and documents are no pairs.
         SettingError: The learning rate would rise until the end.
+        FeatureError: Concepts shall be read, and no region has one.
     """
     from iconotext.train.batches import epoch_batches
 
@@ -44,6 +45,12 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
     _check_relations(recipe, prepared)
+    check_concepts(recipe, prepared.meta["concepts"])
+    if recipe.reads_concepts and prepared.regions is not None and not (prepared.regions.concepts >= 0).any():
+        raise FeatureError(
+            f"{recipe.features.image}: none of its regions has a concept, so there is nothing to read; compute them "
+            "again, or set image.concepts = false"
+        )
     if recipe.training.choose == "median-rank" and not prepared.all_single("validation"):
         raise CorpusError(
             'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
@@ -76,10 +83,11 @@ def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
     """Raise if an encoder shall read concepts where none are named.
 
     Raises:
-        FeatureError: The source of regions names nothing.
+        FeatureError: The source of regions does not say what they show.
     """
     if recipe.reads_concepts and not names:
         raise FeatureError(
-            f"{recipe.features.image}: names nothing that is seen in its regions; give it the names of its concepts, "
-            "or set image.concepts = false"
+            f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "
+            "(NAME.concepts.txt), and where it has neither objects nor probabilities, the detector's last layer "
+            "(NAME.classifier.safetensors), or set image.concepts = false"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.embed.folder import CARD, METRICS, save_model
 from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.concept_shares import concept_shares
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
 from iconotext.train.prepared import learned_relations
@@ -69,6 +70,8 @@ def _measured(training: Training) -> dict[str, Any]:
     recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
     relations = learned_relations(recipe, prepared)
     found: dict[str, Any] = {"relations": relations} if relations else {}
+    if recipe.reads_concepts:
+        found["concepts"] = concept_shares(prepared)
     for split in ("validation", "test"):
         if prepared.all_single(split):
             if len(prepared.documents(split)):

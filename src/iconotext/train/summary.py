@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.embed.folder import METRICS
+from iconotext.train.concept_shares import told
 
 FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
@@ -21,6 +22,8 @@ def model_summary(folder: Path) -> Iterator[str]:
         f"validation loss {metrics['validation_loss']:.4f}"
         + ("" if chosen_by is None else f", median rank {chosen_by:.1f}, which chose it")
     )
+    if "concepts" in metrics:
+        yield told(metrics["concepts"])
     for split in ("validation", "test"):
         found = metrics.get(split, {})
         if "median_rank" in found:

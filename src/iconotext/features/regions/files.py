@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from iconotext.errors import FeatureError
+from iconotext.features.regions.classifier import CLASSIFIER, load_classifier, says_concepts
 from iconotext.features.regions.hdf5 import ids_file, open_hdf5
 from iconotext.features.regions.lmdb import DATA, open_lmdb
 from iconotext.features.regions.npz import open_npz_folder
@@ -24,8 +25,8 @@ from iconotext.types import Image
 
 logger = logging.getLogger(__name__)
 
-VOCABULARY = "objects_vocab.txt"
-"""Names of the 1,600 objects of Visual Genome, as the first release calls the file."""
+CONCEPTS, VOCABULARY = "concepts.txt", "objects_vocab.txt"
+"""Names of concepts: after the name of the regions, or as the first release calls those of Visual Genome."""
 
 _TSV = re.compile(r"\.tsv(\.\d+)?$")  # published in parts as .tsv.0, .tsv.1
 _OPENERS = {_TSV: open_tsv, re.compile(r"\.(h5|hdf5)$"): open_hdf5, re.compile(r"\.lmdb$"): open_lmdb}
@@ -43,6 +44,9 @@ class RegionFiles:
         path: What was asked for.
         tables: The files.
         concepts: Names of what the detector can see, None where they are not known.
+
+    Attributes:
+        concepts: The same; None too where the files do not say which of them a region shows.
     """
 
     def __init__(self, path: Path, tables: Sequence[RegionTable], concepts: tuple[str, ...] | None) -> None:
@@ -55,7 +59,7 @@ class RegionFiles:
                 other = tables[self._place_of[min(twice)][0]].path
                 raise FeatureError(f"{table.path}: image {min(twice)} is in {other.name} too; a picture must be in one")
             self._place_of |= {image: (number, i) for i, image in enumerate(table.ids)}
-        self.dim = self._probed()
+        self.dim = self._probe()
 
     @cached_property
     def name(self) -> str:
@@ -94,17 +98,19 @@ class RegionFiles:
                     raise FeatureError(f"{where}: features of length {row.features.shape[1]}, others have {self.dim}")
                 yield image, row
 
-    def _probed(self) -> int:
+    def _probe(self) -> int:
         """Length of a feature vector, of the first image that has a region; says what is not read there."""
         for table in self._tables:
             for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")
                 if len(row):
+                    if not says_concepts(stored):
+                        self.concepts = None
                     if skipped := sorted(name for name, array in stored.items() if array is None):
                         logger.warning(
                             "%s: %s: not an array of numbers, so not read (Python objects are never unpickled); %s",
                             *(self._path, ", ".join(skipped)),
-                            "regions have no concepts" if row.concepts.max() < 0 else "all that is needed is there",
+                            "regions have no concepts" if self.concepts is None else "all that is needed is there",
                         )
                     return int(row.features.shape[1])
         raise FeatureError(f"{self._path}: has no region of any picture")
@@ -153,14 +159,19 @@ def load_region_file(path: Path) -> RegionSource:
     Args:
         path: A file ``.tsv`` (``.tsv.0``), ``.h5``, ``.hdf5`` or ``.lmdb``; the folder of an LMDB; or a folder with
             ``.npz`` files, or with several of the others. Names of concepts lie beside it in ``NAME.concepts.txt`` or
-            ``objects_vocab.txt``, one a line.
+            ``objects_vocab.txt``, one a line; where the file does not say which of them a region shows, the detector's
+            last layer may lie there in ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
 
     Raises:
         FeatureError: It is missing, damaged, of no known layout, or needs a package that is not installed.
     """
     with _readable(path):
         files = [path] if _has_suffix(path) or not path.is_dir() else _inside(path)
-        return RegionFiles(path, [_open_table(file) for file in files], _concept_names(path))
+        tables, names = [_open_table(file) for file in files], _concept_names(path)
+        if names is not None and (file := _beside(path, CLASSIFIER)) is not None:
+            classifier = load_classifier(file, len(names))
+            tables = [classifier.over(table) for table in tables]
+        return RegionFiles(path, tables, names)
 
 
 @contextmanager
@@ -199,14 +210,24 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Files that say more of a file or folder of regions, if they are there: names of concepts, ids of images."""
+    """Files that say more of a file or folder of regions, if they are there: concepts, their classifier, ids."""
+    return [*_places(path, CONCEPTS, VOCABULARY), *_places(path, CLASSIFIER), ids_file(path)]
+
+
+def _places(path: Path, own: str, shared: str | None = None) -> list[Path]:
+    """Where a file beside regions may lie: with their name, in their folder, or for all of a folder."""
+    shared = shared or own
     stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
-    inside = [path / VOCABULARY] if path.is_dir() else []
-    return [path.with_name(f"{stem}.concepts.txt"), *inside, path.with_name(VOCABULARY), ids_file(path)]
+    inside = [path / shared] if path.is_dir() else []
+    return [path.with_name(f"{stem}.{own}"), *inside, path.with_name(shared)]
+
+
+def _beside(path: Path, own: str, shared: str | None = None) -> Path | None:
+    return next((place for place in _places(path, own, shared) if place.is_file()), None)
 
 
 def _concept_names(path: Path) -> tuple[str, ...] | None:
-    file = next((place for place in files_beside(path)[:-1] if place.is_file()), None)
+    file = _beside(path, CONCEPTS, VOCABULARY)
     if file is None:
         return None
     try:

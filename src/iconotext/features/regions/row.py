@@ -42,7 +42,7 @@ def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regio
 
 
 def _features(stored: Stored, total: int, where: str) -> NDArray[np.float16]:
-    features = _first(stored, table.FEATURES)
+    features = table.first_array(stored, table.FEATURES)
     if features is None:
         raise FeatureError(f"{where}: has no features, which would be called {' or '.join(table.FEATURES)}")
     if features.ndim == 2 and len(features) != total and features.shape[1] == total:
@@ -59,8 +59,8 @@ def _features(stored: Stored, total: int, where: str) -> NDArray[np.float16]:
 
 
 def _boxes(stored: Stored, where: str) -> NDArray[np.float32]:
-    shares = _first(stored, table.SHARES)
-    boxes = shares if shares is not None else _first(stored, table.BOXES)
+    shares = table.first_array(stored, table.SHARES)
+    boxes = shares if shares is not None else table.first_array(stored, table.BOXES)
     if boxes is None:
         names = " or ".join((*table.BOXES, *table.SHARES))
         raise FeatureError(f"{where}: has no boxes, which would be called {names}")
@@ -88,7 +88,7 @@ def _concepts(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Which concept, -1 where that is not known, and how sure the detector was, 0 where that is not."""
     objects, probabilities, scores = (
-        _first(stored, known) for known in (table.OBJECTS, table.PROBABILITIES, table.CONFIDENCES)
+        table.first_array(stored, known) for known in (table.OBJECTS, table.PROBABILITIES, table.CONFIDENCES)
     )
     if names is not None and objects is None and probabilities is not None:
         if probabilities.ndim != 2 or probabilities.shape[1] not in (len(names), len(names) + 1):
@@ -116,7 +116,7 @@ def _concepts(
 
 
 def _number(stored: Stored, names: Sequence[str], where: str) -> float | None:
-    array = _first(stored, names)
+    array = table.first_array(stored, names)
     if array is None:
         return None
     value = float(array.reshape(())) if array.size == 1 and array.dtype.kind in "fiu" else math.nan
@@ -124,10 +124,6 @@ def _number(stored: Stored, names: Sequence[str], where: str) -> float | None:
         what = array.item() if array.size == 1 else _kind(array)
         raise FeatureError(f"{where}: {names[0]} is {what}; one positive number is needed")
     return value
-
-
-def _first(stored: Stored, names: Sequence[str]) -> NDArray[Any] | None:
-    return next((array for name in names if (array := stored.get(name)) is not None), None)
 
 
 def _kind(array: NDArray[Any]) -> str:

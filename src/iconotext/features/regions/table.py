@@ -40,6 +40,11 @@ Stored = Mapping[str, "NDArray[Any] | None"]
 """Arrays of one image by their names in the file; None for one that is a pickled Python object, never read."""
 
 
+def first_array(stored: Stored, names: Sequence[str]) -> NDArray[Any] | None:
+    """The array that an image has under the first of some names, None where it has it under none."""
+    return next((array for name in names if (array := stored.get(name)) is not None), None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionTable:
     """A file, or a folder of files, of one layout; opened anew for each reading.

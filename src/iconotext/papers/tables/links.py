@@ -23,6 +23,7 @@ from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.runs import runs_of
 from iconotext.papers.tables.shares import share_sections
+from iconotext.train.concept_shares import told
 from iconotext.train.log import LOG
 
 if TYPE_CHECKING:
@@ -211,6 +212,12 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
     short = [f"{name} ({len(scores[name])})" for name in trained if len(scores[name]) < seeds]
     if short:
         notes.append(f"Fewer seeds than {seeds}: " + ", ".join(short) + ".")
+    for row in comparison.rows:
+        metrics = model_folder(comparison.folder, row.key) / METRICS
+        if row.recipe and row.recipe.reads_concepts and metrics.is_file():
+            shares = json.loads(metrics.read_text(encoding="utf-8"))["concepts"]
+            notes.append(f"Rows with concepts: {told(shares)}.")
+            break
     detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
     if detected:
         shown = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
