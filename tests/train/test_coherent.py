@@ -9,18 +9,20 @@ import torch
 from iconotext.embed.coherence import Coherence
 from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate import retrieval as retrieval_module
 from iconotext.evaluate.average_precision import average_precision
+from iconotext.evaluate.retrieval import ranks_of
 from iconotext.recipe import load_recipe
-from iconotext.train import loop
+from iconotext.train import loop, pair_scores
 from iconotext.train import step as step_module
-from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loss import batch_loss
+from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.start import new_model
-from iconotext.train.validate import validate, validation_median_rank
+from iconotext.train.validate import validate
 from tests.train.coherent import DIM, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
@@ -203,6 +205,7 @@ def test_a_median_rank_needs_pairs(tmp_path):
     ("setting", "said"),
     [
         ("objective.coherence=0", "objective: relations are for coherence"),
+        ("objective.relation_loss=median", "relation_loss"),
         ('objective.relations=["Story", "Story"]', "twice"),
         ("text.batch_norm=true", "text.batch_norm: no such key for kind lstm"),
         ("similarity.kind=labelled-pairs", "coherence needs documents"),
@@ -252,22 +255,39 @@ def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
     assert auc is None
 
 
-def test_the_median_rank_is_that_of_pools_of_different_pictures(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(validate_module, "POOL", 8)
+def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp_path, monkeypatch):
+    pools = []
+
+    def seen(similarities, true):
+        pools.append(similarities.shape[1])
+        return ranks_of(similarities, true)
+
+    monkeypatch.setattr(pair_scores, "POOL", 20)  # of the 32 pairs that validate
+    monkeypatch.setattr(retrieval_module, "ranks_of", seen)
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
     model = new_model(recipe(), prepared).model
     model.eval()
-    pools = []
-    real = validate_module.encode_pairs
-
-    def seen(model, prepared, recipe, documents, device):
-        pools.append(len(documents))
-        return real(model, prepared, recipe, documents, device)
-
-    monkeypatch.setattr(validate_module, "encode_pairs", seen)
     found = validation_median_rank(model, prepared, recipe(), torch.device("cpu"))
-    assert pools == [8, 8, 8, 8]
-    assert 1 <= found <= 8
+    assert pools == [20] * 10
+    pairs = pair_scores.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
+    assert found == pair_scores.pair_figures(model, pairs, ())["median_rank"]
+
+
+def test_the_mean_of_the_relations_divides_the_printed_weights_by_their_sum(corpus, tmp_path):
+    own = recipe("cmcm", "objective.coherence=0.5")
+    prepared = prepare(own, [corpus], tmp_path / "arrays")
+    model = new_model(own, prepared).model
+    model.eval()
+    documents = prepared.documents("validation")
+    batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
+    total = float(batch.relation_weights.sum())
+    assert total > len(prepared.labelled_relations)
+
+    def told(settings):
+        return batch_loss(model, batch, settings, epoch=0, generator=torch.Generator())[2].detach()
+
+    mean = recipe("cmcm", "objective.coherence=0.5", "objective.relation_loss=mean")
+    torch.testing.assert_close(told(mean), told(own) / total)
 
 
 def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_places(tmp_path):

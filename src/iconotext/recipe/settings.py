@@ -81,6 +81,10 @@ class ObjectiveSettings(Settings):
     relations: list[str] = Field(default_factory=list)
     """Which relations; none named: all that are labelled in the corpus. One alone is CMCM_c."""
 
+    relation_loss: Literal["sum", "mean"] = "sum"
+    """``sum``: Eq. 2 of Alikhani 2021 as printed, each relation counting one divided by its rate; rare relations add up
+    to weights of 50 and drown the ranking. ``mean``: the same weights divided by their sum."""
+
     p_sub: float = Field(0.6, gt=0, le=1)
     """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
 
@@ -116,6 +120,8 @@ class ObjectiveSettings(Settings):
             raise ValueError("all weights are 0; cross_document, intra_document, sub_document, coherence")
         if self.relations and not self.coherence:
             raise ValueError("relations are for coherence, which is 0")
+        if self.relation_loss != "sum" and not self.coherence:
+            raise ValueError("relation_loss is for coherence, which is 0")
         if len(set(self.relations)) < len(self.relations):
             raise ValueError("relations names one of them twice")
         if self.mean_epochs and (self.kind != "hinge" or self.negatives != "hardest"):

@@ -16,6 +16,7 @@ from iconotext.train.checkpoint import Progress, load_checkpoint
 from iconotext.train.checks import check_run
 from iconotext.train.finish import save_best, write_model
 from iconotext.train.log import Row, TensorBoardLog, write_log
+from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
@@ -23,7 +24,7 @@ from iconotext.train.schedule import learning_rate
 from iconotext.train.start import new_model
 from iconotext.train.step import make_optimizer, training_step
 from iconotext.train.training import Training
-from iconotext.train.validate import validate, validation_median_rank
+from iconotext.train.validate import validate
 from iconotext.write import reporting_full_disk
 
 SAVE_EVERY = 600.0

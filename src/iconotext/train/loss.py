@@ -44,7 +44,10 @@ def batch_loss(
     losses = losses_of(cosines, batch, recipe, epoch=epoch, generator=generator, scale=scale, bias=bias)
     coherence_losses = losses.new_zeros(batch.positives)
     if relations is not None and batch.relations is not None and batch.relation_weights is not None:
-        coherence_losses = recipe.objective.coherence * coherence(relations, batch.relations, batch.relation_weights)
+        weights = batch.relation_weights
+        if recipe.objective.relation_loss == "mean":
+            weights = weights / weights.sum()
+        coherence_losses = recipe.objective.coherence * coherence(relations, batch.relations, weights)
     return losses + coherence_losses, cosines, coherence_losses
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from iconotext.embed.coherence import Coherence
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
-from iconotext.evaluate.retrieval import POOL, rank_pools, retrieval
+from iconotext.evaluate.retrieval import POOL, Retrieval, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import own_probabilities, similarities
 from iconotext.train.validate import encode_pairs
 
@@ -58,8 +58,27 @@ def coherence_of(model: JointModel, relations: Sequence[str]) -> Coherence:
     return Coherence(tuple(relations), layer)
 
 
+def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
+    """The median rank of the right image over the validation documents, measured as that of the test documents is.
+
+    Args:
+        model: In evaluation mode.
+        prepared: A corpus whose validation documents have one sentence and one image each.
+        recipe: Of the model.
+        device: Where the model is.
+    """
+    return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
+
+
+def found_images(pairs: PairVectors) -> Retrieval:
+    """Median rank and R@K in pools of 500 images, or in one of all where there are fewer."""
+    found = retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.images))))
+    assert found is not None  # every image of a pool has a pair that asks for it
+    return found
+
+
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
-    """Median rank and R@K in pools of 500 images, or all where there are fewer; average precision of the relations.
+    """See ``found_images``; with them the average precision of the relations.
 
     Args:
         model: What encoded the pairs.
@@ -67,9 +86,7 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
         relations: That the model tells, in its order; none without a coherence module.
     """
     pool = min(POOL, len(pairs.images))
-    found = retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=pool))
-    assert found is not None  # every image of a pool has a pair that asks for it
-    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found.as_dict()}
+    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
     if relations:
         own = own_probabilities(pairs, coherence_of(model, relations))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from iconotext.embed.model import JointModel
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
-from iconotext.evaluate.retrieval import POOL, ranks_of
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
@@ -82,27 +81,6 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
             total, count = total + float(losses.sum()), count + len(losses)
             scored += _scored(batch, cosines, prepared)
     return total / count, evaluate(scored).means["auc"] if scored else None
-
-
-def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
-    """The median rank of the right image over the validation documents, in pools of 500 documents, the last smaller.
-
-    Args:
-        model: In evaluation mode.
-        prepared: A corpus whose validation documents have one sentence and one image each.
-        recipe: Of the model.
-        device: Where the model is.
-    """
-    documents = prepared.documents("validation")
-    order = np.random.default_rng([recipe.seed, 4]).permutation(documents)
-    ranks = []
-    for start in range(0, len(order), POOL):
-        pool = np.sort(order[start : start + POOL])
-        texts, images = encode_pairs(model, prepared, recipe, pool, device)
-        rows = prepared.image_rows[prepared.image_offsets[pool]]
-        _, first, own = np.unique(rows, return_index=True, return_inverse=True)
-        ranks.append(ranks_of(texts @ images[first].T, own).mean)
-    return float(np.median(np.concatenate(ranks)))
 
 
 def encode_pairs(
