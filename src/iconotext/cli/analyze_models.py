@@ -183,8 +183,8 @@ def refinement(
         from iconotext.cli.evaluate_retrieval import encoded_pairs
         from iconotext.evaluate.retrieval_report import retrieval_encoder
         from iconotext.library.refinement import SETTINGS_FILE
-        from iconotext.papers.analyses.refinement import coherence_of, tune, tuning_sections
-        from iconotext.papers.analyses.refinement_tuning import FIGURE_FILE, write_tuning
+        from iconotext.papers.analyses.refinement import FIGURE_FILE, tuning_sections, write_tuning
+        from iconotext.papers.analyses.refinement_tuning import tune_pairs
         from iconotext.write import check_overwrite
 
         folder = output or (None if as_json else Path("refinement"))
@@ -193,12 +193,13 @@ def refinement(
                 check_overwrite(folder / name, force)
         chosen = _validation(corpus, split)
         encoder = retrieval_encoder(model, cache=settings.cache)
-        coherence = coherence_of(model, encoder)
+        if encoder.coherence is None:
+            raise SettingError(f"{model}: tells no relations to refine by; train one with objective.coherence")
         pairs = encoded_pairs(encoder, chosen)
         if pairs.left_out:
             first = pairs.left_out[0]
             complain(f"{len(pairs.left_out)} left out, such as {first.id!r}, because {first.reason}")
-        tuning = tune(coherence, pairs, settings)
+        tuning = tune_pairs(encoder.coherence, pairs, settings)
         about = {
             "model": model,
             "corpus": str(chosen.path),

@@ -9,11 +9,8 @@ import pytest
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.retrieval import rank_pools, retrieval
 from iconotext.library.refinement import SETTINGS_FILE, read_refinement, refine
-from iconotext.papers.analyses.refinement_tuning import (
-    FIGURE_FILE,
-    tune_refinement,
-    write_tuning,
-)
+from iconotext.papers.analyses.refinement import FIGURE_FILE, write_tuning
+from iconotext.papers.analyses.refinement_tuning import STRENGTHS, tune_refinement
 
 
 def made(seed=0, n=60, helpful=True):
@@ -101,7 +98,9 @@ def test_written_settings_are_read_again(tmp_path):
     assert stored["model"] == "m"
     assert len(stored["settings"]) == len(tuning.settings)
     figure = (tmp_path / "m" / FIGURE_FILE).read_text()
-    assert "rank of the right image" in figure
+    assert "rank of the right image" in figure  # Fig. 3b
+    assert "confidence in it" in figure  # Fig. 3a
+    assert all(f"λ = {strength:g}" in figure for strength in STRENGTHS)
     with pytest.raises(OutputError, match="exists"):
         write_tuning(tuning, tmp_path / "m", {})
     write_tuning(tuning, tmp_path / "m", {"model": "m"}, force=True)

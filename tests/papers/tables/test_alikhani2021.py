@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.intervals import resampled_counts
 from iconotext.papers.published import published_cells
 from iconotext.papers.tables.retrieval import data_set
-from iconotext.papers.tables.retrieval_sections import differences_to
+from iconotext.papers.tables.retrieval_differences import differences_to, resampled_figures, weighted_medians
 from iconotext.papers.tables.rows import find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.relations import CITE, CLUE
@@ -101,6 +103,11 @@ def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
         assert title in table
     published = next(line for line in table.splitlines() if line.startswith("| CMCM Story |"))
     assert published.endswith("| 17.7 ± 1.7 | 13.0 | 30.7 | 41.5 |")
+    assert {"λ and T", "MedR − CMCA"} <= {cell.strip() for line in table.splitlines() for cell in line.split("|")}
+    assert results["rows"]["CMCM"]["0"]["refined"]["Clue"]["strength"] == 0.12
+    refinements = [line for line in table.splitlines() if line.startswith("| CMCM |") and "0.12, 0.1" in line]
+    assert "the paper's, Clue" in refinements[0]
+    assert len(results["differences"]["CMCM"]["median_rank"]["interval"]) == 2
     page = (folder / "table.html").read_text()
     assert '<img src="refinement.svg"' in page
     assert (folder / "refinement.svg").stat().st_size > 1000
@@ -135,18 +142,61 @@ def test_another_order_of_rows_or_interruption_changes_no_figure(tmp_path, in_pr
     assert whole.results["differences"] == parts.results["differences"]
 
 
-def test_differences_are_paired_by_query_and_seed():
-    def score(first, second):
-        return {"queries": {"a": [first, 1.0], "b": [second, 0.5]}}
+def scored(*ranks, **refined):
+    """What was measured of a model: the ranks of the right images in one pool of all, from 1."""
 
-    scores = {"CMCA": {0: score(0.0, 1.0), 1: score(0.5, 0.5)}, "CMCM": {0: score(1.0, 1.0), 1: score(0.5, 1.0)},
-              "Base": {7: score(0, 0)}}  # fmt: skip
+    def draw(ranks):
+        return [{"queries": list(range(len(ranks))), "above": [rank - 1 for rank in ranks], "tied": [0] * len(ranks)}]
+
+    kinds = {"retrieval": ranks, **refined}
+    return {"pairs": len(ranks), "ranks": {kind: draw(each) for kind, each in kinds.items()}}
+
+
+def test_differences_are_paired_by_query_and_seed():
+    scores = {
+        "CMCA": {0: scored(2, 1, 30), 1: scored(5, 1, 11)},
+        "CMCM": {0: scored(1, 1, 30, Clue=(1, 1, 4)), 1: scored(1, 1, 11, Clue=(1, 1, 11))},
+        "Base": {7: scored(9, 9, 9)},
+        "Other pairs": {0: scored(1, 1, 1, 1)},
+    }
     found = differences_to(scores, "CMCA")
-    assert list(found) == ["CMCM"]  # no seed in common with Base
-    assert found["CMCM"]["r@1"]["difference"] == pytest.approx(0.375)  # (1 + 0 + 0 + 0.5) / 4
+    assert list(found) == ["CMCM"]  # Base has no seed in common, the last one no pairs
+    assert found["CMCM"]["seeds"] == 2
+    assert found["CMCM"]["median_rank"]["difference"] == -2.5  # 1 - 2 and 1 - 5
+    assert found["CMCM"]["r@1"]["difference"] == pytest.approx(1 / 3)
     assert found["CMCM"]["r@10"]["difference"] == 0
-    low, high = found["CMCM"]["r@1"]["interval"]
-    assert 0 <= low <= 0.375 <= high <= 1
+    low, high = found["CMCM"]["median_rank"]["interval"]
+    assert low < -2.5 < high
+    assert found["CMCM"]["refined"]["Clue"]["median_rank"]["difference"] == 0
+    assert found["CMCM"]["refined"]["Clue"]["r@10"]["difference"] == pytest.approx(1 / 6)
+
+
+def test_median_ranks_of_drawn_pairs_are_those_of_the_pairs_as_often_as_they_were_drawn():
+    random = np.random.default_rng(0)
+    values, counts = random.integers(1, 9, 7).astype(float), random.integers(0, 4, (50, 7)).astype(float)
+    counts[:, 0] = 1
+    expected = [np.median(np.repeat(values, row.astype(int))) for row in counts]
+    assert weighted_medians(values, counts).tolist() == expected
+
+
+def test_intervals_of_median_ranks_are_those_of_drawing_the_pairs_by_hand():
+    random = np.random.default_rng(1)
+    pairs = 40
+    draws = [
+        {"queries": sorted(random.choice(pairs, 25, replace=False).tolist()),
+         "above": random.integers(0, 25, 25).tolist(), "tied": [0] * 25}
+        for _ in range(3)
+    ]  # fmt: skip
+    found = resampled_figures(draws, pairs, resamplings=5)
+    counts = np.concatenate([np.ones((1, pairs)), *resampled_counts(pairs, 5, 0)])
+    for row, drawn in zip(found, counts, strict=True):
+        medians, first = [], []
+        for draw in draws:
+            ranks = np.repeat(np.array(draw["above"]) + 1, drawn[draw["queries"]].astype(int))
+            medians.append(np.median(ranks))
+            first.append((ranks == 1).mean())
+        assert row[0] == pytest.approx(np.mean(medians))
+        assert row[1] == pytest.approx(np.mean(first))
 
 
 @pytest.mark.parametrize(

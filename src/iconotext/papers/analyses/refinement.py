@@ -1,54 +1,25 @@
-"""λ and T of the selective similarity refinement of a model, chosen on a corpus (Alikhani 2021, Fig. 3)."""
+"""What came of trying λ and T of the refinement: tables, a file and the drawing (Alikhani 2021, Fig. 3)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from iconotext.errors import SettingError
-from iconotext.evaluate.retrieval_scores import pair_probabilities, similarities
-from iconotext.papers.analyses.refinement_tuning import STRENGTHS, THRESHOLDS, Tuning, tune_refinement
-from iconotext.papers.analyses.settings import RefinementSettings
+import numpy as np
+
+from iconotext.library.refinement import SETTINGS_FILE, confidence
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
 from iconotext.papers.render import Bold, Grid, Note, Section
+from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.embed.coherence import Coherence
-    from iconotext.encoder import Encoder
-    from iconotext.evaluate.pair_vectors import PairVectors
-    from iconotext.papers.analyses.refinement_tuning import Setting
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from iconotext.papers.analyses.refinement_tuning import Setting, Tuning
 
-def coherence_of(model: str, encoder: Encoder) -> Coherence:
-    """What tells the relations of a model.
-
-    Raises:
-        SettingError: Nothing does.
-    """
-    if encoder.coherence is None:
-        raise SettingError(f"the model {model} tells no relations to refine by: train one with objective.coherence")
-    return encoder.coherence
-
-
-def tune(coherence: Coherence, pairs: PairVectors, settings: RefinementSettings) -> Tuning:
-    """Try every λ with every T.
-
-    Args:
-        coherence: Of a model.
-        pairs: Texts and images, as the model encodes them.
-        settings: What to try.
-
-    Raises:
-        SettingError: The pool is too large, or a λ or T is below 0.
-    """
-    return tune_refinement(
-        similarities(pairs),
-        pair_probabilities(pairs, coherence),
-        pairs.image_of,
-        strengths=settings.strengths or STRENGTHS,
-        thresholds=settings.thresholds or THRESHOLDS,
-        pool=settings.pool,
-        draws=settings.draws,
-        seed=settings.seed,
-    )
+FIGURE_FILE = "refinement.svg"
 
 
 def tuning_sections(tuning: Tuning) -> list[Section]:
@@ -59,7 +30,7 @@ def tuning_sections(tuning: Tuning) -> list[Section]:
     rows = []
     for strength in dict.fromkeys(setting.strength for setting in tried):
         ranks = [by_both[strength, threshold] for threshold in thresholds]
-        rows.append([f"{strength:g}", *(_rank(each, bold=each is tuning.best) for each in ranks)])
+        rows.append([f"{strength:g}", *(_median(each, bold=each is tuning.best) for each in ranks)])
     shares = [by_both[tried[0].strength, threshold].hard for threshold in thresholds]
     rows.append(["hard, %", *(f"{100 * share:.0f}" for share in shares)])
     compared = [_figures("not refined", plain)]
@@ -74,7 +45,7 @@ def tuning_sections(tuning: Tuning) -> list[Section]:
     return sections
 
 
-def _rank(setting: Setting, *, bold: bool) -> str:
+def _median(setting: Setting, *, bold: bool) -> str:
     text = f"{setting.metrics.median_rank.mean:.1f}"
     return Bold(text) if bold else text
 
@@ -89,3 +60,67 @@ def _figures(name: str, setting: Setting) -> list[str]:
             for figure, times in ranks
         ),
     ]
+
+
+def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: bool = False) -> None:
+    """Write the settings and the figure into a folder, the settings last.
+
+    Args:
+        tuning: What was tried.
+        folder: Made if need be. In a model's folder, ``evaluate`` finds the settings by itself.
+        about: What it was tried with, such as model and corpus; stands first in the file.
+        force: Replace files that are there.
+
+    Raises:
+        OutputError: A file exists and ``force`` is not set, or cannot be written.
+    """
+    draw_tuning(tuning, folder / FIGURE_FILE, force=force)
+    text = json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+    write_text(folder / SETTINGS_FILE, text + "\n", force=force)
+
+
+def draw_tuning(tuning: Tuning, path: Path, *, force: bool = False) -> None:
+    """Draw the confidence in a relation by its probability, a line for each λ (Fig. 3a), and the ranks (Fig. 3b).
+
+    Raises:
+        OutputError: Another suffix than that of a figure; the file exists and ``force`` is not set; it cannot be
+            written.
+    """
+
+    def draw(canvas: Figure) -> None:
+        left, right = canvas.subplots(1, 2)
+        _confidences(left, sorted({setting.strength for setting in tuning.settings[1:]}), tuning.best.strength)
+        _ranks(right, tuning)
+
+    write_figure(draw, path, width=9.4, height=3.6, force=force)
+
+
+def _confidences(axes: Axes, strengths: list[float], chosen: float) -> None:
+    """Fig. 3a: exp(λ |x − ½|) for every λ that was tried."""
+    x = np.linspace(0, 1, 101)
+    for number, strength in enumerate(strengths):
+        shade = 0.25 + 0.75 * (number + 1) / len(strengths)
+        color, width = (ORANGE, 2.0) if strength == chosen else (BLUE, 1.0)
+        values = confidence(x[:, None], strength)
+        axes.plot(x, values, color=color, alpha=shade, linewidth=width, label=f"λ = {strength:g}")
+    axes.set_xlabel("probability of a relation, x")
+    axes.set_ylabel("confidence in it")
+    axes.legend(fontsize=6, frameon=False, ncols=2, loc="upper center")
+    axes.grid(alpha=0.25)
+
+
+def _ranks(axes: Axes, tuning: Tuning) -> None:
+    """Fig. 3b: the rank of the right image against the difference of the two best ones, without refinement."""
+    finite = np.isfinite(tuning.differences)
+    points = tuning.differences[finite], tuning.ranks[finite]
+    axes.scatter(*points, s=6, alpha=0.3, color=BLUE, linewidths=0, rasterized=True)  # may be many thousands
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(tuning.pool * 1.2, 0.8)  # the best rank on top
+    axes.set_xlim(left=0)
+    axes.set_xlabel("difference of the two highest similarities, Δ")
+    axes.set_ylabel(f"rank of the right image of {tuning.pool}")
+    axes.grid(alpha=0.25)
+    if 0 < tuning.best.threshold <= max(tuning.differences[finite], default=0):
+        axes.axvline(tuning.best.threshold, color=ORANGE, linestyle="--", label=f"T = {tuning.best.threshold:g}")
+        axes.legend(loc="lower right", frameon=False)

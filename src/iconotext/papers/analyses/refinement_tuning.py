@@ -1,4 +1,4 @@
-"""λ and T of the selective similarity refinement, chosen on validation pairs (Alikhani 2021, Fig. 3).
+"""λ and T of the selective similarity refinement, chosen on validation pairs (Alikhani 2021).
 
 Every λ is tried with every T on the same pools. The lowest median rank wins, then the lowest mean rank, then the
 smaller T, then the smaller λ. No refinement (T = 0) is among what can win: where it does not help, it stays off.
@@ -6,37 +6,27 @@ smaller T, then the smaller λ. No refinement (T = 0) is among what can win: whe
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.evaluate.retrieval import (
-    DRAWS,
-    POOL,
-    Draw,
-    Ranks,
-    Retrieval,
-    chunks,
-    draw_pools,
-    joined,
-    pool_queries,
-    ranks_of,
-    retrieval,
-)
-from iconotext.library.refinement import SETTINGS_FILE, Refinement, confidence, top_difference
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
-from iconotext.write import write_text
+from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, Retrieval, rank_pools, retrieval
+from iconotext.evaluate.retrieval_scores import pair_probabilities
+from iconotext.evaluate.retrieval_scores import similarities as similarities_of
+from iconotext.library.refinement import Refinement, refine, top_difference
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from iconotext.embed.coherence import Coherence
+    from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
+    from iconotext.papers.analyses.settings import RefinementSettings
 
 STRENGTHS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.13, 0.15, 0.2, 0.3, 0.5, 1.0)
 """λ that are tried; the paper settled on 0.12 and 0.13."""
@@ -44,8 +34,6 @@ STRENGTHS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.13, 0.15, 0.2, 0.3, 0.5, 1.0)
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 2.0)
 """T that are tried; the paper settled on 0.1. Cosines never differ by more than 2, so the last refines all queries but
 those of opposite images."""
-
-FIGURE_FILE = "refinement.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,50 +122,63 @@ def tune_refinement(
     strengths, thresholds = sorted(set(strengths)), sorted(set(thresholds))
     if not strengths or not thresholds or not all(value >= 0 for value in (*strengths, *thresholds)):
         raise SettingError("strengths and thresholds need at least one number each, none below 0")
-    images = int(image_of.max()) + 1 if len(image_of) else 0
-    plain: list[Draw] = []
-    differences: list[NDArray[np.float64]] = []
-    refined: dict[float, list[Ranks]] = {strength: [] for strength in strengths}  # as though all queries were hard
-    for drawn in draw_pools(images, pool=pool, draws=draws, seed=seed):
-        queries, true = pool_queries(image_of, drawn, images)
-        parts: list[Ranks] = []
-        of_strength: dict[float, list[Ranks]] = {strength: [] for strength in strengths}
-        for some in chunks(len(queries), pool):
-            cosines, relations = similarities(queries[some], drawn), probabilities(queries[some], drawn)
-            parts.append(ranks_of(cosines, true[some]))
-            differences.append(top_difference(cosines))
-            for strength, found in of_strength.items():
-                # As ``refine`` rounds, so that the figures are those of a run with these settings.
-                changed = (cosines * confidence(relations, strength)).astype(cosines.dtype)
-                found.append(ranks_of(changed, true[some]))
-        plain.append(Draw(queries, joined(parts)))
-        for strength, found in of_strength.items():
-            refined[strength].append(joined(found))
-    ahead = np.concatenate(differences)
-    ends = np.cumsum([len(draw.queries) for draw in plain])[:-1]
-    settings = [_setting(Refinement(0.0, 0.0), np.zeros(len(ahead), np.bool_), ends, plain, None)]
-    for strength, ranks in refined.items():
-        for threshold in thresholds:
-            settings.append(_setting(Refinement(strength, threshold), ahead < threshold, ends, plain, ranks))
-    return Tuning(
-        tuple(settings), min(settings, key=_goodness), ahead, np.concatenate([d.ranks.mean for d in plain]), pool
+    ranked = partial(rank_pools, image_of=image_of, pool=pool, draws=draws, seed=seed)
+    ahead: list[NDArray[np.float64]] = []
+
+    def watched(queries: NDArray[np.intp], images: NDArray[np.intp]) -> NDArray[np.floating]:
+        cosines = similarities(queries, images)
+        ahead.append(top_difference(cosines))
+        return cosines
+
+    plain = ranked(watched)
+    differences = np.concatenate(ahead)
+    settings = [_setting(Refinement(0.0, 0.0), differences, plain, plain)]
+    for strength in strengths:
+
+        def all_refined(
+            queries: NDArray[np.intp], images: NDArray[np.intp], strength: float = strength
+        ) -> NDArray[np.floating]:
+            told = probabilities(queries, images)
+            return refine(similarities(queries, images), told, strength=strength, threshold=math.inf)
+
+        refined = ranked(all_refined)
+        settings += [_setting(Refinement(strength, each), differences, plain, refined) for each in thresholds]
+    ranks = np.concatenate([draw.ranks.mean for draw in plain])
+    return Tuning(tuple(settings), min(settings, key=_goodness), differences, ranks, pool)
+
+
+def tune_pairs(coherence: Coherence, pairs: PairVectors, settings: RefinementSettings) -> Tuning:
+    """Try every λ with every T on the pairs of a corpus; see ``tune_refinement``.
+
+    Args:
+        coherence: What tells the relations of the model that encoded them.
+        pairs: Texts and images.
+        settings: What to try.
+    """
+    return tune_refinement(
+        similarities_of(pairs),
+        pair_probabilities(pairs, coherence),
+        pairs.image_of,
+        strengths=settings.strengths or STRENGTHS,
+        thresholds=settings.thresholds or THRESHOLDS,
+        pool=settings.pool,
+        draws=settings.draws,
+        seed=settings.seed,
     )
 
 
 def _setting(
-    refinement: Refinement,
-    hard: NDArray[np.bool_],
-    ends: NDArray[np.intp],
-    plain: Sequence[Draw],
-    ranks: Sequence[Ranks] | None,
+    refinement: Refinement, differences: NDArray[np.float64], plain: Sequence[Draw], refined: Sequence[Draw]
 ) -> Setting:
-    merged = plain
-    if ranks is not None:
-        merged = [
-            Draw(draw.queries, refined.where(some, draw.ranks))
-            for draw, refined, some in zip(plain, ranks, np.split(hard, ends), strict=True)
+    """What comes of it where only the queries are refined whose two best images differ by less than T."""
+    hard = differences < refinement.threshold
+    ends = np.cumsum([len(draw.queries) for draw in plain])[:-1]
+    metrics = retrieval(
+        [
+            Draw(one.queries, other.ranks.where(some, one.ranks))
+            for one, other, some in zip(plain, refined, np.split(hard, ends), strict=True)
         ]
-    metrics = retrieval(merged)
+    )
     assert metrics is not None  # every image of a pool has a pair that asks for it
     return Setting(*refinement, float(hard.mean()), metrics)
 
@@ -191,47 +192,3 @@ def _goodness(setting: Setting) -> tuple[float, float, float, float]:
         setting.threshold,
         setting.strength,
     )
-
-
-def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: bool = False) -> None:
-    """Write the settings and the figure into a folder, the settings last.
-
-    Args:
-        tuning: What was tried.
-        folder: Made if need be. In a model's folder, ``evaluate`` finds the settings by itself.
-        about: What it was tried with, such as model and corpus; stands first in the file.
-        force: Replace files that are there.
-
-    Raises:
-        OutputError: A file exists and ``force`` is not set, or cannot be written.
-    """
-    draw_tuning(tuning, folder / FIGURE_FILE, force=force)
-    text = json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
-    write_text(folder / SETTINGS_FILE, text + "\n", force=force)
-
-
-def draw_tuning(tuning: Tuning, path: Path, *, force: bool = False) -> None:
-    """Draw the rank of the right image against the difference of the two best ones (Fig. 3b), without refinement.
-
-    Raises:
-        OutputError: Another suffix than that of a figure; the file exists and ``force`` is not set; it cannot be
-            written.
-    """
-
-    def draw(canvas: Figure) -> None:
-        axes = canvas.subplots()
-        finite = np.isfinite(tuning.differences)
-        points = tuning.differences[finite], tuning.ranks[finite]
-        axes.scatter(*points, s=6, alpha=0.3, color=BLUE, linewidths=0, rasterized=True)  # may be many thousands
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylim(tuning.pool * 1.2, 0.8)  # the best rank on top
-        axes.set_xlim(left=0)
-        axes.set_xlabel("difference of the two highest similarities, Δ")
-        axes.set_ylabel(f"rank of the right image of {tuning.pool}")
-        axes.grid(alpha=0.25)
-        if 0 < tuning.best.threshold <= max(tuning.differences[finite], default=0):
-            axes.axvline(tuning.best.threshold, color=ORANGE, linestyle="--", label=f"T = {tuning.best.threshold:g}")
-            axes.legend(loc="lower right", frameon=False)
-
-    write_figure(draw, path, width=5.2, height=3.6, force=force)

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from iconotext.embed.folder import WEIGHTS
 from iconotext.errors import CorpusError
+from iconotext.papers.published import published_facts
 from iconotext.papers.tables.comparison import Comparison, Report
 from iconotext.papers.tables.folder import model_folder, results_path
-from iconotext.papers.tables.retrieval_sections import Scores, differences_to, retrieval_sections
+from iconotext.papers.tables.retrieval_differences import PLAIN, Scores, differences_to, ranks_for_json
+from iconotext.papers.tables.retrieval_sections import retrieval_sections
 from iconotext.papers.tables.runs import runs_of
 from iconotext.relations import CITE, CLUE
 from iconotext.write import write_text
@@ -22,9 +22,6 @@ from iconotext.write import write_text
 if TYPE_CHECKING:
     from iconotext.evaluate.retrieval import Draw
     from iconotext.train.prepared import Prepared
-
-PER_QUERY = (1, 10)
-"""The K of R@K of which every query's share is kept, to compare models query by query."""
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
@@ -48,14 +45,14 @@ def check_corpus(corpus: Path, prepared: Prepared) -> None:
 def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """Measure a model on the test pairs of a corpus.
 
-    λ and T of the refinement are those that are best on the validation pairs; they go into the model's folder, with the
-    plot of Fig. 3b.
+    Similarities are refined with the λ and T that are best on the validation pairs, which go into the model's folder
+    with the plot of Fig. 3, and with those that the paper settled on for each of its data sets.
 
     Args:
         model: Its folder.
         prepared: The corpus it was trained on; validation and test documents have one sentence and one image each.
-        path: JSON file for ``retrieval``, ``relations`` (Table 7), ``queries`` (ids to R@1 and R@10), and for a model
-            that tells relations ``refined`` and ``precision`` (Table 8).
+        path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
+            pool), and for a model that tells relations ``refined`` and ``precision`` (Table 8).
     """
     import torch
 
@@ -64,11 +61,14 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     from iconotext.evaluate.retrieval import POOL, of_relations, rank_pools
     from iconotext.evaluate.retrieval_scores import own_probabilities, pair_probabilities, refined, similarities
     from iconotext.library.refinement import Refinement
-    from iconotext.papers.analyses.refinement_tuning import tune_refinement, write_tuning
-    from iconotext.train.pair_scores import coherence_of, split_pairs
+    from iconotext.papers.analyses.refinement import write_tuning
+    from iconotext.papers.analyses.refinement_tuning import tune_refinement
+    from iconotext.train.pair_scores import coherence_of, found_images, split_pairs
 
     stored, cpu = load_model(model), torch.device("cpu")
-    test = split_pairs(stored.model, prepared, stored.recipe, "test", cpu)
+    test, validation = (
+        split_pairs(stored.model, prepared, stored.recipe, split, cpu) for split in ("test", "validation")
+    )
     pool = min(POOL, len(test.images))
     plain = rank_pools(similarities(test), test.image_of, pool=pool)
     found: dict[str, Any] = {
@@ -77,12 +77,13 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         "images": len(test.images),
         "pool": pool,
         "draws": len(plain),
+        "validation": found_images(validation).as_dict(),
         "retrieval": _figures(plain),
         "relations": {
             name: None if each is None else each.as_dict()
             for name, each in of_relations(plain, test.labels, test.relations).items()
         },
-        "queries": _queries(plain, test.ids),
+        "ranks": {PLAIN: ranks_for_json(plain)},
     }
     if stored.relations:
         coherence = coherence_of(stored.model, stored.relations)
@@ -90,7 +91,6 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         own = own_probabilities(test, coherence)
         precisions = relation_precisions(own, test.labels[:, columns], stored.relations)
         found["precision"] = {each.relation: each.as_dict() for each in precisions}
-        validation = split_pairs(stored.model, prepared, stored.recipe, "validation", cpu)
         tuning = tune_refinement(
             similarities(validation),
             pair_probabilities(validation, coherence),
@@ -98,11 +98,14 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
             pool=min(POOL, len(validation.images)),
         )
         write_tuning(tuning, model, {"split": "validation"}, force=True)
-        best = tuning.best
-        found["refinement"] = {"strength": best.strength, "threshold": best.threshold, "hard": best.hard}
-        score = refined(test, coherence, Refinement(best.strength, best.threshold))
-        found["refined"] = _figures(rank_pools(score, test.image_of, pool=pool))
-    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n", force=True)
+        fixed = published_facts("alikhani2021")["refinement"]
+        chosen = {"validation": (tuning.best.strength, tuning.best.threshold), **fixed}
+        found["refined"] = {}
+        for name, (strength, threshold) in chosen.items():
+            draws = rank_pools(refined(test, coherence, Refinement(strength, threshold)), test.image_of, pool=pool)
+            found["refined"][name] = {"strength": strength, "threshold": threshold, **_figures(draws)}
+            found["ranks"][name] = ranks_for_json(draws)
+    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n", force=True)
 
 
 def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
@@ -110,7 +113,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found if found.get("weights") == _digest(model) else None
+    return found if found.get("weights") == _digest(model) and "ranks" in found else None
 
 
 def report(comparison: Comparison) -> Report:
@@ -118,12 +121,14 @@ def report(comparison: Comparison) -> Report:
     scores = _read(comparison)
     dataset = comparison.dataset or data_set(comparison.prepared.labelled_relations)
     rows = {
-        name: {str(seed): {key: value for key, value in each.items() if key != "queries"} for seed, each in by.items()}
+        name: {str(seed): {key: value for key, value in each.items() if key != "ranks"} for seed, each in by.items()}
         for name, by in scores.items()
     }
     differences = differences_to(scores, comparison.reference)
     facts = {"dataset": dataset, "seeds": comparison.seeds, "rows": rows, "differences": differences}
-    sections = retrieval_sections(scores, dataset, comparison.reference, comparison.folder) if scores else []
+    sections = (
+        retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder) if scores else []
+    )
     return Report(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 
@@ -154,13 +159,3 @@ def _figures(draws: Sequence[Draw]) -> dict[str, Any]:
     found = retrieval(draws)
     assert found is not None  # every image of a pool has a pair that asks for it
     return found.as_dict()
-
-
-def _queries(draws: Sequence[Draw], ids: Sequence[str]) -> dict[str, list[float]]:
-    """Id to the mean, over the pools that have its image, of R@1 and R@10."""
-    sums = np.zeros((len(ids), len(PER_QUERY)))
-    counts = np.zeros(len(ids))
-    for draw in draws:
-        sums[draw.queries] += np.stack([draw.ranks.recall(k) for k in PER_QUERY], axis=1)
-        counts[draw.queries] += 1
-    return {ids[query]: (sums[query] / counts[query]).tolist() for query in np.flatnonzero(counts).tolist()}
