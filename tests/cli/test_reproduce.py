@@ -44,7 +44,7 @@ def test_the_folder_has_the_name_of_the_table(tmp_path, monkeypatch):
     run("hessel2019/S1", "--corpus", "c")
     run("li2021/4", "--corpus", "c", "--from", "d", "--seeds", "3", "--output", "o")
     run("li2021/bias", "--corpus", "c")
-    run("alikhani2021/7", "--corpus", "c")
+    run("alikhani2021/7", "--corpus", write_synthetic(tmp_path / "c", 5))
     assert asked == [
         ("reproduced/S1", "S1", "none"), ("o", "li2021/4", "d"), ("reproduced/li2021/bias", "li2021/bias", "none"),
         ("reproduced/alikhani2021", "alikhani2021", "none"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from operator import itemgetter
@@ -132,6 +132,68 @@ Section = Grid | Drawing | Note
 """A part of a report."""
 
 
+@dataclass(frozen=True, slots=True)
+class Footnote:
+    """What must be known of a row.
+
+    Attributes:
+        text: With the names of the rows that it is about.
+        rows: Those names.
+        grave: Whether the row has no figures that count, because its training collapsed or failed: marked † then.
+    """
+
+    text: str
+    rows: Sequence[str]
+    grave: bool = False
+
+
+def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> list[Section]:
+    """Mark the rows that footnotes are about, in all tables, and write the footnotes below.
+
+    All stand below the first table, grave ones also below every other one that has their rows.
+
+    Args:
+        sections: Of a report.
+        footnotes: In the order of their numbers.
+    """
+    plain = [each for each in footnotes if not each.grave]
+    marks = [("†" if each.grave else str(plain.index(each) + 1).translate(_RAISED), each) for each in footnotes]
+    found: list[Section] = []
+    for section in sections:
+        if isinstance(section, Grid):
+            first = not any(isinstance(each, Grid) for each in found)
+            found.append(_marked(section, marks, first=first))
+        else:
+            found.append(section)
+    return found
+
+
+def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -> Grid:
+    rows, named = [], set()
+    for name, *cells in grid.rows:
+        texts = _texts(name)
+        about = [number for number, (_, each) in enumerate(marks) if _is_about(each, " ".join(texts))]
+        own = "".join(dict.fromkeys(marks[number][0] for number in about))
+        rows.append([[*texts, own] if own else name, *cells])
+        named |= set(about)
+    notes = [
+        f"{mark} {each.text}" for number, (mark, each) in enumerate(marks) if first or (each.grave and number in named)
+    ]
+    return replace(grid, rows=rows, notes=[*notes, *grid.notes])
+
+
+def _is_about(footnote: Footnote, name: str) -> bool:
+    """Whether a line is that of a row, or tells one relation of it, which stands before its name."""
+    return any(name == row or name.endswith(f": {row}") for row in footnote.rows)
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _texts(cell: Cell) -> Sequence[str]:
+    return [cell] if isinstance(cell, str) else cell
+
+
 def report_page(title: str, parts: Sequence[str]) -> str:
     """A report as a page of its own.
 
@@ -160,5 +222,5 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def _joined(cell: Cell, escaped: Callable[[str], str], bold: str) -> str:
-    texts = [cell] if isinstance(cell, str) else cell
+    texts = _texts(cell)
     return " ".join(bold.format(escaped(text)) if isinstance(text, Bold) else escaped(text) for text in texts)

@@ -101,7 +101,7 @@ def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
     table = (folder / "table.md").read_text()
     for title in ("Table 5 of Alikhani et al. 2021", "Figure 5", "Table 7: by relation", "Table 8: telling relations"):
         assert title in table
-    published = next(line for line in table.splitlines() if line.startswith("| CMCM Story |"))
+    published = next(line for line in table.splitlines() if line.startswith("| CMCM Story "))
     assert published.endswith("| 17.7 ± 1.7 | 13.0 | 30.7 | 41.5 |")
     assert {"λ and T", "MedR − CMCA"} <= {cell.strip() for line in table.splitlines() for cell in line.split("|")}
     assert results["rows"]["CMCM"]["0"]["refined"]["Clue"]["strength"] == 0.12

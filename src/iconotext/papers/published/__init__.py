@@ -60,6 +60,11 @@ class PublishedTable:
         mixed: Whether a setting for all rows is only for those whose encoders have it.
         sections: What stands beside the table: ``shares``, ``bias``.
         notes: What a reader must know of the published table.
+        stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
+        by_dataset: Data set to keys that have other values on it.
+        inputs: ``features.image``, ``regions``, ``text.word_vectors`` to what the paper has: its ``name``, parts of
+            names that are ``like`` it, the ``width`` of its vectors.
+        documents: Data set to its documents for training, validation and test, as round as they are told.
     """
 
     name: str
@@ -78,6 +83,10 @@ class PublishedTable:
     mixed: bool
     sections: tuple[str, ...]
     notes: tuple[str, ...]
+    stated: Mapping[str, Any]
+    by_dataset: Mapping[str, Mapping[str, Any]]
+    inputs: Mapping[str, Mapping[str, Any]]
+    documents: Mapping[str, tuple[int, ...]]
 
 
 @cache
@@ -139,6 +148,10 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         mixed=content.get("mixed", False),
         sections=tuple(given.get("sections", ())),
         notes=tuple(given.get("notes", ())),
+        stated=content.get("stated", {}),
+        by_dataset=given.get("by_dataset", content.get("by_dataset", {})),
+        inputs=content.get("inputs", {}),
+        documents={name: tuple(each) for name, each in content.get("documents", {}).items()},
     )
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.papers.published import PublishedTable
-from iconotext.papers.render import Section, report_page
+from iconotext.papers.render import Footnote, Section, report_page
+from iconotext.papers.tables.fidelity import differing, line, of_data
 from iconotext.papers.tables.folder import PAGE, RESULTS, TABLE
 from iconotext.papers.tables.rows import Row
+from iconotext.papers.tables.runs import runs_of
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ class Comparison:
         seeds: Of each row that is trained.
         source: Corpus file that a transferred row is trained on.
         failed: For each key of a run that failed, why.
+        collapsed: For each key of a run whose training collapsed, what ``metrics.json`` says of it: whether it had
+            ``learned`` something before, so that its model is of an earlier epoch, and ``why`` one says so.
         problems: What else a reader must know.
         notify: Called with what is being done.
     """
@@ -50,6 +54,7 @@ class Comparison:
     seeds: int = 1
     source: Path | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
+    collapsed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: Sequence[str] = ()
     notify: Notify = print
 
@@ -58,6 +63,20 @@ class Comparison:
         """Name of the row that the others are compared with: the paper's own model, else the first that is trained."""
         trained = [row for row in self.rows if row.recipe is not None]
         return next((row for row in trained if row.key == self.table.reference), trained[0]).name
+
+    def counts(self, key: str) -> bool:
+        """Whether a run has figures that count: it did not fail, nor collapse before it had learned anything."""
+        return key not in self.failed and (key not in self.collapsed or bool(self.collapsed[key]["learned"]))
+
+    def differing(self) -> dict[str, list[str]]:
+        """Name of each row to what is not as the paper says."""
+        sample = next(row.recipe for row in self.rows if row.recipe is not None)
+        width = None if self.prepared.images is None else self.prepared.images.shape[-1]
+        data = of_data(self.corpus, self.prepared, self.table, self.dataset)
+        return {
+            row.name: [*differing(row, self.table, sample, width=width, seeds=self.seeds), *([data] if data else [])]
+            for row in self.rows
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +92,37 @@ class Report:
     title: str
     sections: Sequence[Section]
     facts: Mapping[str, Any]
+
+
+def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
+    """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures.
+
+    Args:
+        comparisons: Of one table, each with another corpus.
+    """
+    names: dict[tuple[str, ...], list[str]] = {}
+    each_differs = [each.differing() for each in comparisons]
+    for row in comparisons[0].rows:
+        found = tuple(dict.fromkeys(what for differs in each_differs for what in differs.get(row.name, ())))
+        names.setdefault(found, []).append(row.name)
+    lines = [Footnote(line(", ".join(rows), found), rows) for found, rows in names.items()]
+    for each in comparisons:
+        where = f" on {each.corpus.name}" if len(comparisons) > 1 else ""
+        for row in each.rows:
+            for run in runs_of(row, each.seeds):
+                called = called_run(row, run.seed, each.seeds) + where
+                if run.key in each.failed:
+                    lines.append(Footnote(f"{called} failed: {each.failed[run.key]}", [row.name], grave=True))
+                elif run.key in each.collapsed:
+                    none = "" if each.counts(run.key) else " and has no figures here"
+                    text = f"{called} collapsed{none}: {each.collapsed[run.key]['why']}"
+                    lines.append(Footnote(text, [row.name], grave=True))
+    return lines
+
+
+def called_run(row: Row, seed: int, seeds: int) -> str:
+    """A run as people call it."""
+    return row.name if seeds == 1 else f"{row.name}, seed {seed}"
 
 
 def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
@@ -91,7 +141,9 @@ def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
         "dataset": comparison.dataset,
         "set": list(comparison.overrides),
         **report.facts,
+        "differs": comparison.differing(),
         "failed": comparison.failed,
+        "collapsed": comparison.collapsed,
         "notes": list(comparison.problems),
     }
     text = json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from iconotext.embed.folder import METRICS
 from iconotext.errors import OutputError, SettingError
 from iconotext.write import write_text
 
@@ -67,6 +68,15 @@ def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "
 def model_folder(folder: Path, key: str) -> Path:
     """The model of a row."""
     return folder / "models" / key
+
+
+def collapse_of(folder: Path, key: str) -> dict[str, Any] | None:
+    """What ``metrics.json`` of a model says of how its training collapsed; None if it did not."""
+    path = model_folder(folder, key) / METRICS
+    found: dict[str, Any] | None = None
+    if path.is_file():
+        found = json.loads(path.read_text(encoding="utf-8")).get("collapse")
+    return found
 
 
 def about_results(corpus: Path, key: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from iconotext.evaluate.results import Evaluation, Results, read_results, write_
 from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.render import Drawing, Section
 from iconotext.papers.tables.bias import bias_sections
-from iconotext.papers.tables.comparison import Comparison, Report
+from iconotext.papers.tables.comparison import Comparison, Report, called_run
 from iconotext.papers.tables.differences import compare_rows
 from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path
 from iconotext.papers.tables.results_grid import results_grid
@@ -135,7 +135,7 @@ def _read(comparison: Comparison) -> Scores:
     for row in _lines(comparison):
         for seed, key in _keys(row, comparison.seeds).items():
             path = results_path(comparison.folder, key)
-            if path.is_file() and key not in comparison.failed:
+            if path.is_file() and comparison.counts(key):
                 found.setdefault(row.name, {})[seed] = read_results(path)
     return found
 
@@ -185,15 +185,11 @@ def _curves(comparison: Comparison) -> list[Section]:
         for run in runs_of(row, comparison.seeds):
             model = model_folder(comparison.folder, run.key)
             if (model / LOG).is_file():
-                curves.append(replace(read_curve(model), name=_called(row, run.seed, comparison.seeds)))
+                curves.append(replace(read_curve(model), name=called_run(row, run.seed, comparison.seeds)))
     if not curves:
         return []
     write_curves(curves, comparison.folder / CURVES, force=True)
     return [Drawing(CURVES, "Objective and AUC on the validation documents by epoch")]
-
-
-def _called(row: Row, seed: int, seeds: int) -> str:
-    return row.name if seeds == 1 else f"{row.name}, seed {seed}"
 
 
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
@@ -222,11 +218,6 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
     if detected:
         shown = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
         notes.append("Object detection: " + "; ".join(shown) + ".")
-    overrides = comparison.overrides
-    if overrides:
-        everywhere = all(":" not in each.partition("=")[0] for each in overrides)
-        where = ", in all rows" if everywhere else ""
-        notes.append(f"Other settings than the paper's{where}: {', '.join(overrides)}.")
     notes += comparison.table.notes
     if comparison.source is not None:
         notes.append(
@@ -238,10 +229,4 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
             f"{comparison.prepared.meta['images_left_out']:,} pictures that cannot be read are left out, except for "
             "object detection, where they count with the score 0."
         )
-    failures = [
-        f"{_called(row, run.seed, seeds)} failed: {comparison.failed[run.key]}"
-        for row in comparison.rows
-        for run in runs_of(row, seeds)
-        if run.key in comparison.failed
-    ]
-    return [*notes, *comparison.problems, *failures]
+    return [*notes, *comparison.problems]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
 def report(comparison: Comparison) -> Report:
     """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models."""
     scores = _read(comparison)
-    dataset = comparison.dataset or data_set(comparison.prepared.labelled_relations)
+    dataset = comparison.dataset
     rows = {
         name: {str(seed): {key: value for key, value in each.items() if key != "ranks"} for seed, each in by.items()}
         for name, by in scores.items()
@@ -132,10 +132,21 @@ def report(comparison: Comparison) -> Report:
     return Report(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 
-def data_set(relations: Sequence[str]) -> str | None:
-    """The paper's data set that a corpus is labelled like; None if like none or both of them."""
+def data_set(relations: Iterable[str]) -> str | None:
+    """The paper's data set whose relations a corpus has; None if those of none or of both of them."""
     cite, clue = set(relations) & set(CITE), set(relations) & set(CLUE)
     return None if bool(cite) == bool(clue) else "CITE++" if cite else "Clue"
+
+
+def named_relations(corpus: Path) -> set[str]:
+    """The relations that the pairs of a corpus have answers to.
+
+    Raises:
+        CorpusError: The corpus breaks its format.
+    """
+    from iconotext.corpus.store import read_corpus
+
+    return {name for document in read_corpus(corpus) for name in document.meta.get("relations") or ()}
 
 
 def _read(comparison: Comparison) -> Scores:
@@ -144,7 +155,7 @@ def _read(comparison: Comparison) -> Scores:
         for run in runs_of(row, comparison.seeds):
             model = model_folder(comparison.folder, run.key)
             scored = read_scores(results_path(comparison.folder, run.key, "retrieval"), model)
-            if scored is not None and run.key not in comparison.failed:
+            if scored is not None and comparison.counts(run.key):
                 found.setdefault(row.name, {})[run.seed] = scored
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class Row:
         share: Of the labelled training documents that are used, 0 to 1; None where that is not what is compared.
         transferred: Whether the model is trained on another corpus, and only applied to the table's.
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
+        plain: The recipe without what the user set otherwise.
+        settings: What table and paper set of it.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Row:
     share: float | None = None
     transferred: bool = False
     needed: bool = True
+    plain: Recipe | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_table(name: str) -> PublishedTable:
@@ -64,7 +68,10 @@ def find_table(name: str) -> PublishedTable:
 
 
 def table_rows(
-    table: PublishedTable, overrides: Sequence[str] = (), relations: Sequence[str] | None = None
+    table: PublishedTable,
+    overrides: Sequence[str] = (),
+    relations: Sequence[str] | None = None,
+    dataset: str | None = None,
 ) -> tuple[Row, ...]:
     """All rows that lie in the folder of a table, in the published order: its own, and those that share its models.
 
@@ -74,6 +81,7 @@ def table_rows(
             ``row``.
         relations: That the corpus has labels of; None where that is not known yet, and then rows that stand for a
             relation are left out.
+        dataset: Data set of the paper whose own settings count; None for none.
 
     Raises:
         SettingError: An override is wrong, contradicts a recipe, or is for what the rows of the table differ in.
@@ -82,7 +90,8 @@ def table_rows(
         pattern, key = split_override(override)
         if key == "name" or (pattern is None and key in table.own):
             raise SettingError(f"{key}: each row of table {table.name} has its own, which is what the table compares")
-    rows = tuple(_row(each, table, overrides) for each in _expanded(table.rows, relations))
+    own = table.by_dataset.get(dataset or "", {})
+    rows = tuple(_row(each, table, overrides, own) for each in _expanded(table.rows, relations))
     if relations is not None or not is_by_relation(table):
         _check_patterns(rows, overrides)
     return rows
@@ -138,15 +147,17 @@ def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> 
             )  # fmt: skip
 
 
-def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str]) -> Row:
+def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dataset: Mapping[str, Any]) -> Row:
     if row.recipe is None:
         return Row(row.name, row.key, None, needed=row.needed)
-    own = {"name": row.key, **{key: _toml(value) for key, value in row.settings.items()}}
+    stated = {**row.settings, **dataset}
+    own = {"name": row.key, **{key: _toml(value) for key, value in stated.items()}}
     given = _given(overrides, row.key)
     plain = _loaded(row.recipe, own)
     settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
-    return Row(row.name, row.key, _loaded(row.recipe, settings), share, row.transferred, row.needed)
+    recipe = _loaded(row.recipe, settings)
+    return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated)
 
 
 def _loaded(recipe: str, settings: Mapping[str, str]) -> Recipe:

@@ -11,11 +11,19 @@ from iconotext.embed.folder import RECIPE
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
 from iconotext.papers.published import PublishedTable
-from iconotext.papers.render import Section
+from iconotext.papers.render import Section, footnoted
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
-from iconotext.papers.tables.comparison import Comparison, Notify, write_report
-from iconotext.papers.tables.folder import STATE, about_results, check_state, claim, model_folder, results_path
+from iconotext.papers.tables.comparison import Comparison, Notify, footnotes, write_report
+from iconotext.papers.tables.folder import (
+    STATE,
+    about_results,
+    check_state,
+    claim,
+    collapse_of,
+    model_folder,
+    results_path,
+)
 from iconotext.papers.tables.job import Job, work
 from iconotext.papers.tables.processes import Watch, default_jobs, run_jobs
 from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_relation, table_rows
@@ -91,13 +99,17 @@ def reproduce(
     """
     require("matplotlib", purpose="reproducing a table")
     published = find_table(table)
-    rows = _rows(published, overrides)
     _check_dataset(published, dataset)
+    if published.kind == "retrieval":
+        dataset = dataset or retrieval.data_set(retrieval.named_relations(corpus))
+    rows = _rows(published, overrides, dataset=dataset)
     if not is_by_relation(published):
         chosen_rows(rows, only)
     _check_source(published, rows, corpus, source)
     folder = folder or Path("reproduced") / published.state
     state: dict[str, Any] = {"table": published.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
+    if published.by_dataset:
+        state["dataset"] = [f"{key}={value}" for key, value in published.by_dataset.get(dataset or "", {}).items()]
     if source is not None:
         state["from"] = str(source.resolve())
     with gone_if_refused(folder, STATE):
@@ -107,7 +119,7 @@ def reproduce(
         prepared = arrays.of(first)
         (links if published.kind == "links" else retrieval).check_corpus(corpus, prepared)
         if is_by_relation(published):
-            rows = _rows(published, overrides, prepared.labelled_relations)
+            rows = _rows(published, overrides, prepared.labelled_relations, dataset)
             arrays = Arrays(rows, lambda row: corpus, folder, report)
         chosen = chosen_rows(rows, only)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
@@ -130,17 +142,24 @@ def reproduce(
             seeds=seeds,
             source=source,
             failed=failed,
+            collapsed=_collapsed(rows, seeds, folder),
             problems=problems,
             notify=notify,
         )
         found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
+        found = replace(found, sections=footnoted(found.sections, footnotes([comparison])))
         return Reproduction(folder, found.sections, write_report(comparison, found), failed)
 
 
-def _rows(table: PublishedTable, overrides: Sequence[str], relations: Sequence[str] | None = None) -> tuple[Row, ...]:
+def _rows(
+    table: PublishedTable,
+    overrides: Sequence[str],
+    relations: Sequence[str] | None = None,
+    dataset: str | None = None,
+) -> tuple[Row, ...]:
     """The rows, each with the encoders of the model that it starts from, if any."""
     rows = []
-    for row in table_rows(table, overrides, relations):
+    for row in table_rows(table, overrides, relations, dataset):
         recipe = None if row.recipe is None else with_init(row.recipe)
         if recipe is not None:
             check_start(recipe)
@@ -179,6 +198,12 @@ def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
             raise CorpusError(
                 f"{corpus}: {run.row.name}: {error}; leave the row out with only=..., or name a corpus that has more"
             ) from error
+
+
+def _collapsed(rows: Sequence[Row], seeds: int, folder: Path) -> dict[str, dict[str, Any]]:
+    """Key of each run that collapsed to what its model says of it."""
+    found = {run.key: collapse_of(folder, run.key) for row in rows for run in runs_of(row, seeds)}
+    return {key: each for key, each in found.items() if each is not None}
 
 
 def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
