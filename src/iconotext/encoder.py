@@ -7,7 +7,6 @@ concept bridge, which needs no training (``embed.bridge``). Whoever uses one nee
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -131,7 +130,8 @@ def load_bridge(
 
     Args:
         text: Text backbone; None takes the one that comes with the program.
-        image: Image backbone; None likewise.
+        image: Image backbone; None likewise. Or a table of features, or a file of regions: then no image has a vector,
+            but its features.
         word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None for none.
         word_dim: Length of its vectors.
         texts: All that will be encoded besides the names of classes; walked only for word vectors, of which no others
@@ -141,15 +141,18 @@ def load_bridge(
     Raises:
         FeatureError: Something cannot be loaded.
     """
-    from iconotext.embed.backbone_encoder import untrained_encoder
-    from iconotext.embed.image_source import looking_with
-    from iconotext.features import FeatureCache, load_image_backbone
+    from iconotext.embed.backbone_encoder import BackboneEncoder
+    from iconotext.embed.bridge import ConceptBridge
+    from iconotext.embed.image_source import image_source
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
     from iconotext.features.mean_words import MeanWords
 
+    store = FeatureCache() if cache else None
+    source = image_source(image or DEFAULT_IMAGE, store)
+    reading: TextBackbone
     if word_vectors is None:
-        return load_encoder("no-training", text=text, image=image, cache=cache)
-    seeing = load_image_backbone(image or DEFAULT_IMAGE)
-    reading = MeanWords(word_vectors, word_dim, chain(seeing.classes or (), texts))
-    encoder = untrained_encoder("no-training", reading, seeing)
-    # The texts are not kept: to add up vectors is quicker than to look for the sum.
-    return replace(encoder, image_source=looking_with(seeing, FeatureCache() if cache else None))
+        own = load_text_backbone(text or DEFAULT_TEXT)
+        reading = own if store is None else cached_text(own, store)
+    else:  # the texts are not kept: to add up vectors is quicker than to look for the sum
+        own = reading = MeanWords(word_vectors, word_dim, chain(source.classes or (), texts))
+    return BackboneEncoder("no-training", reading, reading, own, source, ConceptBridge(reading, source.classes or ()))

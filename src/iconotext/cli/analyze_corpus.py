@@ -59,11 +59,13 @@ def difficulty(
     - `iconotext analyze difficulty ap.parquet corpus.jsonl --word-vectors GoogleNews.bin.gz --json`
     """
     with known_errors(download=download):
+        from iconotext.corpus.feature_files import instead_of_pictures
         from iconotext.evaluate import read_results
         from iconotext.papers.analyses.corpus_difficulty import corpus_difficulty
         from iconotext.papers.analyses.difficulty import difficulty_grid
 
         evaluation = read_results(results).evaluation
+        settings = settings.model_copy(update={"image": settings.image or instead_of_pictures(corpus)})
         watch = partial(progress, total=len(evaluation.defined), label="Encoding")
         found, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
         if left_out:
@@ -103,9 +105,10 @@ def bias(
 
     - `iconotext analyze bias corpus.jsonl --output distances.png`
     - `iconotext analyze bias corpus.jsonl --split test --documents 500 --json | jq .ks`
-    - `iconotext analyze bias dii/ --image dii/features.npy`
+    - `iconotext analyze bias dii/ --image regions.tsv`
     """
     with known_errors(download=download):
+        from iconotext.corpus.feature_files import instead_of_pictures
         from iconotext.evaluate.corpus_part import corpus_part
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
         from iconotext.papers.analyses.drawing import check_figure
@@ -114,6 +117,7 @@ def bias(
         if figure is not None:
             check_figure(figure, force=force)
         chosen = corpus_part(corpus, split and split.value)
+        settings = settings.model_copy(update={"image": settings.image or instead_of_pictures(corpus)})
         watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
         found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
         if left_out:

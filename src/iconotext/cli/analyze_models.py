@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate import check_names, evaluate_model
+from iconotext.cli.evaluate import check_names, evaluate_model, looking_beside
 from iconotext.cli.evaluate_settings import EvaluateSettings, Split
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
@@ -73,7 +73,9 @@ def examples(
             evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
             wanted, mean = [each.id for each in representative(evaluation, count)], evaluation.means["auc"]
         documents = shown_documents(wanted, chosen.documents())
-        shown = examples_of(documents, score_documents(model, documents, linking, say=complain))
+        shown = examples_of(
+            documents, score_documents(model, documents, looking_beside(linking, model, corpus), say=complain)
+        )
         write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
         say(f"Open {output}", err=True)
 
@@ -192,7 +194,7 @@ def refinement(
             for name in (FIGURE_FILE, SETTINGS_FILE):
                 check_overwrite(folder / name, force)
         chosen = _validation(corpus, split)
-        encoder = retrieval_encoder(model, cache=settings.cache)
+        encoder = retrieval_encoder(model, corpus, cache=settings.cache)
         if encoder.coherence is None:
             raise SettingError(f"{model}: tells no relations to refine by; train one with objective.coherence")
         pairs = encoded_pairs(encoder, chosen)

@@ -63,7 +63,7 @@ def study(
         chosen = corpus_part(corpus, split and split.value)
         scores, encoded = [], []
         for model in (first, second):
-            encoder = retrieval_encoder(model, cache=settings.cache)
+            encoder = retrieval_encoder(model, corpus, cache=settings.cache)
             pairs = encoded_pairs(encoder, chosen)
             encoded.append(pairs)
             scores.append(retrieval_score(encoder, pairs, chosen_refinement(model, encoder)))

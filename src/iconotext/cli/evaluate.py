@@ -108,10 +108,10 @@ def evaluate(
             from iconotext.cli.evaluate_retrieval import evaluate_retrieval
 
             others = {"--results": results, "--compare": compare, "--force": force}
-            others |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache"})}
+            others |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache", "image"})}
             check_unused(others, "is for links: leave it out, or leave out --pool")
             evaluate_retrieval(
-                model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, cache=linking.cache
+                model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, linking=linking
             )
             return
         check_unused({"--draws": "draws" in settings.model_fields_set}, "is for retrieval: add --pool 500")
@@ -202,11 +202,19 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
     from iconotext.evaluate import evaluate as evaluated
     from iconotext.evaluate.scores import score_documents
 
+    linking = looking_beside(linking, model, chosen.path)
     if model == "object-detection":
         return _object_detection(chosen, linking, settings)
     scores = score_documents(model, chosen.documents(), linking, seed=settings.seed, say=complain)
     scored = progress(scores, total=chosen.count, label="Evaluating")
     return Report(model, evaluated(scored, resamplings=settings.resamplings, seed=settings.seed))
+
+
+def looking_beside(linking: LinkSettings, model: str, corpus: Path) -> LinkSettings:
+    """The settings, with the features beside the corpus for a model that looks them up, unless others are named."""
+    from iconotext.corpus.feature_files import own_features
+
+    return linking.model_copy(update={"image": linking.image or own_features(model, corpus)})
 
 
 def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:

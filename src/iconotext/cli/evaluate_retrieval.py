@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from iconotext.evaluate.retrieval import Figure, Retrieval
     from iconotext.evaluate.retrieval_report import RetrievalReport
     from iconotext.library.refinement import Refinement
+    from iconotext.pipeline import LinkSettings
 
 
 def evaluate_retrieval(
@@ -31,7 +32,7 @@ def evaluate_retrieval(
     refine: str | None,
     as_json: bool,
     settings: EvaluateSettings,
-    cache: bool,
+    linking: LinkSettings,
 ) -> None:
     """Measure and print.
 
@@ -43,7 +44,7 @@ def evaluate_retrieval(
         refine: λ and T, or ``none``; None takes what the model's folder has.
         as_json: Print JSON.
         settings: Seed, pools and resamplings.
-        cache: Keep features on disk.
+        linking: The image backbone, or file of features, and whether features are kept on disk.
 
     Raises:
         IconotextError: Model or corpus cannot be read; the pool is too large.
@@ -54,7 +55,7 @@ def evaluate_retrieval(
     if pool is None:
         raise SettingError("--refine is for retrieval: add --pool 500")
     wanted = None if refine is None else parse_refinement(refine)
-    encoder = retrieval_encoder(model, cache=cache)
+    encoder = retrieval_encoder(model, corpus, image=linking.image, cache=linking.cache)
     chosen = corpus_part(corpus, split and split.value)
     refinement = chosen_refinement(model, encoder, wanted)
     pairs = encoded_pairs(encoder, chosen)

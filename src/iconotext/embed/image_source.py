@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from iconotext.features.backbone import ImageBackbone, ImageFeatures
 if TYPE_CHECKING:
     from iconotext.features.cache import FeatureCache
     from iconotext.features.feature_table import FeatureTable
+    from iconotext.features.regions import RegionSource
     from iconotext.types import Image
 
 
@@ -92,3 +94,34 @@ def looking_up_in(table: FeatureTable) -> ImageSource:
         return ImageFeatures(pooled, problems=tuple(None if there else missing for there in known))
 
     return ImageSource(table.path.name, encode, lambda _: None, looks_up=True)
+
+
+def averaging(source: RegionSource) -> ImageSource:
+    """Images as the means of their regions' features, where these come from a file."""
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        found = source.regions(images)
+        pooled = np.zeros((len(images), source.dim), np.float32)
+        for place, row in enumerate(found.rows()):
+            if len(row):
+                pooled[place] = row.features.mean(axis=0, dtype=np.float32)
+        return ImageFeatures(pooled, problems=found.problems)
+
+    return ImageSource(f"{source.name}/mean", encode, lambda _: None, looks_up=True)
+
+
+def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
+    """Pooled features by what is named: an image backbone, a table of features, or a file of regions.
+
+    Raises:
+        FeatureError, CorpusError: It cannot be loaded.
+    """
+    from iconotext.features import load_image_backbone, load_regions
+    from iconotext.features.feature_table import load_feature_table
+    from iconotext.features.regions.files import is_region_file
+
+    if name.endswith(".npy"):
+        return looking_up_in(load_feature_table(Path(name)))
+    if is_region_file(Path(name)):
+        return averaging(load_regions(name))
+    return looking_with(load_image_backbone(name), cache)

@@ -74,10 +74,11 @@ class PairVectors:
     left_out: tuple[LeftOut, ...]
 
 
-def pairs_of(document: Document) -> Iterator[Pair | LeftOut]:
+def pairs_of(document: Document, *, looks_up: bool = False) -> Iterator[Pair | LeftOut]:
     """The pairs of a document: its gold links, or its sentence and its image where it has one of each.
 
-    A link that comes twice counts once. Labels of relations hold for a document of one pair only.
+    With ``looks_up`` images need no file. A link that comes twice counts once. Labels of relations hold for a document
+    of one pair only.
     """
     links = document.links
     if links is None and len(document.sentences) == len(document.images) == 1:
@@ -93,7 +94,7 @@ def pairs_of(document: Document) -> Iterator[Pair | LeftOut]:
     for sentence, image in links:
         identifier = document.id if len(links) == 1 else f"{document.id}/{sentence}/{image}"
         picture = document.images[image]
-        if picture.problem is not None or picture.file is None:
+        if not looks_up and (picture.problem is not None or picture.file is None):
             yield LeftOut(identifier, f"its picture is {picture.problem or 'not a file'}")
         else:
             yield Pair(identifier, document.sentences[sentence].text, picture, relations or {})
@@ -120,7 +121,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     pairs: list[Pair] = []
     image_of: list[int] = []
     of_texts, of_images = [np.zeros((0, encoder.dim), np.float32)], [np.zeros((0, encoder.dim), np.float32)]
-    for some in _batches(_pairs(documents, left_out)):
+    for some in _batches(_pairs(documents, left_out, looks_up=encoder.image_source.looks_up)):
         known = len(pictures)
         for pair in some:
             number = numbers.setdefault(keys.of(pair.image), len(pictures))
@@ -156,10 +157,10 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     )
 
 
-def _pairs(documents: Iterable[Document], left_out: list[LeftOut]) -> Iterator[Pair]:
+def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: bool) -> Iterator[Pair]:
     """All pairs; what is none is added to ``left_out``."""
     for document in documents:
-        for found in pairs_of(document):
+        for found in pairs_of(document, looks_up=looks_up):
             if isinstance(found, LeftOut):
                 left_out.append(found)
             else:

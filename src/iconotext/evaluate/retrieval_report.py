@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iconotext.corpus.feature_files import own_features
 from iconotext.embed.folder import init_folder
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import RelationPrecision, relation_precisions
 from iconotext.evaluate.retrieval import DRAWS, Retrieval, of_relations, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import own_probabilities, refined, similarities
-from iconotext.library.encode import library_encoder
 from iconotext.library.refinement import Refinement, read_refinement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from iconotext.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
@@ -69,16 +71,24 @@ class RetrievalReport:
         }
 
 
-def retrieval_encoder(model: str, *, cache: bool) -> Encoder:
-    """The encoder of a model, with features on disk or not.
+def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cache: bool = True) -> Encoder:
+    """The encoder of a model; one that looks images up does so in the features beside the corpus.
+
+    Args:
+        model: As for ``load_encoder``.
+        corpus: Corpus file.
+        image: Image backbone or file of features, where it is another one.
+        cache: Whether features are kept on disk.
 
     Raises:
         FeatureError: There is no such model.
         SettingError: It is a baseline that has no vectors.
     """
+    from iconotext.encoder import load_encoder
+
     if model in ("random", "object-detection"):
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
-    return library_encoder(model, cache=cache)
+    return load_encoder(model, image=image or own_features(model, corpus), cache=cache)
 
 
 def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:

@@ -22,6 +22,7 @@ class UnseenImages:
 
     Args:
         say: Is told of the first documents with such images, and at the end of all.
+        looks_up: Whether images are looked up in a file, so that they need no file of their own.
 
     Attributes:
         documents: With such images.
@@ -29,13 +30,17 @@ class UnseenImages:
         total: Images.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], *, looks_up: bool = False) -> None:
         self.documents = self.images = self.total = 0
-        self._say = say
+        self._say, self._looks_up = say, looks_up
 
     def see(self, document: Document) -> None:
         """Count one document, and tell of it if it is among the first with images that cannot be seen."""
-        problems = [image.problem or "has no file" for image in document.images if image.problem or image.file is None]
+        problems = [
+            image.problem or "has no file"
+            for image in document.images
+            if image.problem or (image.file is None and not self._looks_up)
+        ]
         self.total += len(document.images)
         self.images += len(problems)
         self.documents += bool(problems)
@@ -81,8 +86,9 @@ def score_documents(
             sizes = len(document.sentences), len(document.images)
             yield Scored(document.id, random_scores(document.id, *sizes, seed=seed), document.links)
         return
-    unseen = UnseenImages(say)
-    for linked in Linker.load(model, linking).link_all(documents):
+    linker = Linker.load(model, linking)
+    unseen = UnseenImages(say, looks_up=linker.encoder.image_source.looks_up)
+    for linked in linker.link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error
         unseen.see(linked.document)
@@ -91,5 +97,5 @@ def score_documents(
     if set(linking.evidence) == {"picture"} and unseen.images == unseen.total > 0:
         raise CorpusError(
             f"none of {unseen.total:,} pictures could be looked at, so there is nothing to measure: build the corpus "
-            "with its pictures (images=...), or take `iconotext reproduce` with the features beside it"
+            "with its pictures (images=...), or name a model that was trained on the features beside it"
         )

@@ -11,13 +11,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.folder import VOCABULARY
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.train.checks import check_concepts
-from iconotext.train.feature_files import region_path, table_path
 from iconotext.train.init import start_vocabulary
 from iconotext.train.lock import locked
 from iconotext.train.prepare_documents import DocumentTable

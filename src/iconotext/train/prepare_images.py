@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.errors import FeatureError, ImageError
 from iconotext.features.regions import strongest
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
-from iconotext.train.feature_files import region_path, table_path
 from iconotext.train.prepared import FILES
 from iconotext.types import Document, Image
 from iconotext.write import write_text

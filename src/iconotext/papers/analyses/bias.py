@@ -108,16 +108,12 @@ def corpus_bias(
         FeatureError: The backbone or the table is not there.
         CorpusError: There are no gold links, or too few documents.
     """
-    from iconotext.embed.image_source import looking_up_in, looking_with
-    from iconotext.features import FeatureCache, load_image_backbone
-    from iconotext.features.feature_table import load_feature_table
+    from iconotext.embed.image_source import image_source
+    from iconotext.encoder import DEFAULT_IMAGE
+    from iconotext.features import FeatureCache
 
     chosen = some_linked(documents, settings.documents, seed=settings.seed)
-    if settings.image is not None and settings.image.endswith(".npy"):
-        source = looking_up_in(load_feature_table(Path(settings.image)))
-    else:
-        backbone = load_image_backbone(settings.image) if settings.image else load_image_backbone()
-        source = looking_with(backbone, FeatureCache() if settings.cache else None)
+    source = image_source(settings.image or DEFAULT_IMAGE, FeatureCache() if settings.cache else None)
     vectors = list(image_vectors(progress(chosen), source))
     distances = negative_distances(vectors, batch=settings.batch, seed=settings.seed)
     return measure(distances, resamplings=settings.resamplings, seed=settings.seed), len(chosen) - len(vectors)

@@ -153,7 +153,8 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
         model=readable(model),
         corpus=readable(corpus),
         mean_auc=mean_auc,
-        parts=[_part(example) for example in examples],
+        parts=(parts := [_part(example) for example in examples]),
+        unseen=_unseen(picture for part in parts for picture in part["pictures"]),
         known=any(example.document.links is not None for example in examples),
     )
 
@@ -188,6 +189,7 @@ def _part(example: Example) -> dict[str, Any]:
         "pictures": [
             {
                 "number": j,
+                "name": readable(document.images[j].source),
                 "alt": readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
                 "embedded": embedded[j],
                 "linked": any(edge.image == j for edge in edges),
@@ -207,6 +209,15 @@ def _part(example: Example) -> dict[str, Any]:
         "low": low,
         "high": high,
     }
+
+
+def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
+    """What the page says of pictures that are not at hand; None where all are."""
+    seen = [picture["embedded"].uri is not None for picture in pictures]
+    if all(seen):
+        return None
+    some = f"{seen.count(False)} of {len(seen)} pictures are not" if any(seen) else "No picture of these documents is"
+    return f"{some} at hand: their names stand for them."
 
 
 def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:

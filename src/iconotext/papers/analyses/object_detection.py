@@ -120,7 +120,10 @@ def evaluate_object_detection(
             for k, scores in enumerate(scored, start=1):
                 records[k].append(score_document(document.id, scores, document.links))
         if there and not seen:
-            raise FeatureError(f"object detection needs picture files, and none of the {there:,} pictures can be read")
+            raise FeatureError(
+                f"object detection needs picture files, and none of the {there:,} pictures can be read; models that "
+                "were trained on the features beside a corpus do without"
+            )
         return {k: Evaluation(tuple(found), resamplings, seed) for k, found in records.items()}
 
     tested = by_k(documents)

@@ -31,8 +31,8 @@ class BiasSettings(BaseModel):
     """How often the documents are drawn anew for the interval."""
 
     image: str | None = None
-    """Image backbone, a name or folder, or a table of features (`features.npy`); by default the one that comes with
-    the program."""
+    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
+    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
 
     cache: bool = True
     """Keep features on disk."""
@@ -50,7 +50,8 @@ class DifficultySettings(BaseModel):
     """Text backbone: a name or folder; by default the one that comes with the program."""
 
     image: str | None = None
-    """Image backbone: a name or folder; by default the one that comes with the program."""
+    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
+    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
 
     word_vectors: Path | None = None
     """word2vec or GloVe file: sentences are then means of word vectors, as in the paper."""

@@ -1,0 +1,108 @@
+"""Corpora of which only the features of the pictures are at hand, as the released data of Hessel 2019."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from iconotext.embed.build import Inputs
+from iconotext.embed.folder import save_model
+from iconotext.embed.model import JointModel
+from iconotext.features import load_text_backbone
+from iconotext.features.feature_table import write_feature_table
+from iconotext.recipe import load_recipe
+from iconotext.train import train
+from tests.cli.test_evaluate import run
+from tests.train.synthetic import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A corpus with a table of features beside it, in another folder than where commands run; a model; its results."""
+    folder = tmp_path_factory.mktemp("alone")
+    corpus = write_synthetic(folder / "data", 60)
+    train(small_recipe(training={"epochs": 2}), [corpus], folder / "model")
+    run("evaluate", folder / "model", corpus, "--split", "test", "--results", folder / "model.parquet")
+    return folder
+
+
+def test_evaluate_finds_the_features_beside_the_corpus(folder):
+    found = json.loads(run("evaluate", folder / "model", folder / "data/corpus.jsonl", "--split", "test", "--json"))
+    trained = json.loads((folder / "model/metrics.json").read_text())["test"]
+    assert found["documents"] == 12
+    for metric in ("auc", "p@1", "p@5"):
+        assert found[metric] == pytest.approx(trained[metric], abs=1e-6)
+
+
+def test_what_looks_at_pictures_names_what_does_not(folder):
+    for model in ("no-training", "object-detection"):
+        said = run("evaluate", model, folder / "data/corpus.jsonl", status=1)
+        assert "trained on the features" in said.splitlines()[-1]
+
+
+def test_difficulty(folder):
+    found = json.loads(run("analyze", "difficulty", folder / "model.parquet", folder / "data/corpus.jsonl", "--json",
+                           "--dimensions", "2"))  # fmt: skip
+    assert found["documents"] == 12
+    assert found["image_spread"]["features"] == 1
+
+
+def test_bias(folder):
+    corpus = folder / "data/corpus.jsonl"
+    asked = run("analyze", "bias", corpus, "--json", "--image", folder / "data/features.npy")
+    assert run("analyze", "bias", corpus, "--json") == asked
+
+
+def test_a_page_shows_the_names_of_pictures_and_says_so(folder):
+    page = folder / "examples.html"
+    run("analyze", "examples", folder / "model", folder / "data/corpus.jsonl", "--output", page, "--force")
+    html = page.read_text()
+    assert "No picture of these documents is at hand: their names stand for them." in html
+    names = re.findall(r'<span class="name"[^>]*>(\d+-\d)</span>', html)
+    assert len(names) == 12  # three pictures in each of four documents
+    assert "<img" not in html
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Pairs of a text and the features of its picture, and a coherence-aware model that looks them up."""
+    folder = tmp_path_factory.mktemp("pairs")
+    names = [f"p{n}" for n in range(8)]
+    rows = np.random.default_rng(0).normal(size=(8, DIM)).astype(np.float32)
+    write_feature_table(folder / "features.npy", names, [rows], dim=DIM)
+    lines = [
+        {"id": name, "split": "validation", "sentences": [f"Story {name}."], "images": [name],
+         "relations": {"Story": n % 2 == 0}}
+        for n, name in enumerate(names)
+    ]  # fmt: skip
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kinds = ["init=none", "features.text=minilm", "features.image=features.npy", "text.kind=projection"]
+    recipe = load_recipe("coherence", [*kinds, "dim=16", "text.hidden=0", "image.hidden=0", "linking.bridge=0"])
+    inputs = Inputs(words=0, text_features=384, image_features=DIM, relations=1)
+    torch.manual_seed(0)
+    backbones = {"text": load_text_backbone().name, "image": "features.npy"}
+    weights = JointModel(recipe, inputs).state_dict()
+    save_model(folder / "model", recipe, inputs, weights, vocabulary=None, backbones=backbones, relations=("Story",))
+    return folder
+
+
+def test_retrieval_and_its_refinement(pairs):
+    found = json.loads(run("evaluate", pairs / "model", pairs / "pairs.jsonl", "--pool", 5, "--json"))
+    assert (found["pairs"], found["images"], found["left_out"]) == (8, 8, [])
+    tuned = json.loads(run("analyze", "refinement", pairs / "model", pairs / "pairs.jsonl", "--pool", 5, "--json"))
+    assert tuned["pairs"] == 8
+
+
+@pytest.mark.training
+def test_regions_alone(tmp_path):
+    corpus = write_regional(tmp_path / "data", 40)
+    train(regional_recipe(tmp_path / "data", training={"epochs": 1}), [corpus], tmp_path / "model")
+    found = json.loads(run("evaluate", tmp_path / "model", corpus, "--split", "test", "--json"))
+    trained = json.loads((tmp_path / "model/metrics.json").read_text())["test"]
+    assert found["auc"] == pytest.approx(trained["auc"], abs=1e-6)
+    biased = json.loads(run("analyze", "bias", corpus, "--json", "--image", tmp_path / "data/regions.tsv"))
+    assert biased["documents"] == 40
