@@ -5,6 +5,7 @@ import json
 import pytest
 
 from iconotext.embed.folder import load_model
+from iconotext.papers.analyses.attention import attention_of
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train
 from tests.cli.test_link import run
@@ -33,6 +34,10 @@ def test_the_words_and_their_weights_and_what_the_model_does_not_know(models):
     shown = run("analyze", "attention", models / "cmca", "Once upon a zebra", "here is").splitlines()
     assert [line.split()[0] for line in shown if line] == ["once", "upon", "a", "(zebra)", "here", "is"]
     assert any(line.endswith("█" * 30) for line in shown)
+    words_of = attention_of(str(models / "cmca"))
+    assert words_of is not None
+    assert [each.word for each in words_of("here is")] == ["here", "is"]
+    assert attention_of(str(models / "base")) is None
 
 
 @pytest.mark.parametrize("model", ["base", "default"])

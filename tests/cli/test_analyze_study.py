@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -18,7 +19,7 @@ def study(pairs, model, tmp_path):
     other = coherent_model(tmp_path / "agnostic", seed=1)
     path = tmp_path / "study.sqlite"
     arguments = ("analyze", "study", model, other, pairs, "--relation", "story", "--relation", "Visible")
-    run(*arguments, "--count", 3, "--output", path)
+    run(*arguments, "--count", 2, "--output", path)
     return path
 
 
@@ -29,11 +30,11 @@ def test_from_two_models_to_the_table(study, tmp_path):
         while (shown := next_pair(study, rater)) is not None:
             vote(study, shown.number, rater, "same" if shown.identical else "a")
     found = json.loads(run("analyze", "votes", study, "--json", "--csv", tmp_path / "votes.csv"))
-    assert found["first"] == str(tmp_path / "model")
+    assert found["models"] == [str(tmp_path / "model")]
     assert found["votes"] == found["wanted"] == 3 * found["rows"][-1]["pairs"]
     rows = {row["relation"]: row for row in found["rows"]}
     assert set(rows) == {"Story", "Visible", "all"}
-    assert rows["Story"]["pairs"] == rows["Visible"]["pairs"] == 3
+    assert rows["Story"]["pairs"] == rows["Visible"]["pairs"] == 2
     for row in rows.values():
         assert sum(row["counts"].values()) == row["pairs"]
         assert row["counts"]["both good"] == row["identical"]
@@ -41,32 +42,71 @@ def test_from_two_models_to_the_table(study, tmp_path):
     with (tmp_path / "votes.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == found["votes"]
     table = run("analyze", "votes", study)
-    assert "No majority" in table
+    assert "majority" in table
+    assert "40 / 10 / 33 / 17" in table  # published, of Story
     assert "by majority of 3" in " ".join(table.split())
     assert "exists" in run("analyze", "votes", study, "--csv", tmp_path / "votes.csv", status=1)
     run("analyze", "votes", study, "--csv", tmp_path / "votes.csv", "--force")
 
 
+def test_a_study_is_of_the_test_split_and_of_as_many_models_as_are_named(pairs, model, tmp_path):
+    others = [coherent_model(tmp_path / f"m{seed}", seed=seed, relations=("Story",)) for seed in (1, 2)]
+    path = tmp_path / "s.sqlite"
+    run("analyze", "study", *others, model, pairs, "--relation", "own", "--output", path, "--raters", 1)
+    rows = json.loads(run("analyze", "votes", path, "--json"))["rows"]
+    assert [(row["model"], row["relation"]) for row in rows] == [
+        (str(other), relation) for other in others for relation in ("Story", "all")
+    ]
+    in_test = [row for row in map(json.loads, pairs.read_text().splitlines()) if row["split"] == "test"]
+    told = sum(row["relations"]["Story"] is True for row in in_test if row["id"] != "gone")
+    assert {row["open"] for row in rows} == {told}
+    assert "Published" in " ".join(run("analyze", "votes", path).split())
+
+
 def test_equal_models_find_identical_pictures(pairs, model, tmp_path):
     path = tmp_path / "s.sqlite"
-    run("analyze", "study", model, model, pairs, "--split", "test", "--output", path, "--raters", "1")
+    run("analyze", "study", model, coherent_model(tmp_path / "same"), pairs, "--output", path, "--raters", "1")
     while (shown := next_pair(path, "ann")) is not None:
         assert shown.identical
         assert shown.a.is_file()
         vote(path, shown.number, "ann", "same")
     (row,) = json.loads(run("analyze", "votes", path, "--json"))["rows"]
+    assert row["pairs"] == 8  # of the test split
     assert row["shares"]["both good"] == 1
     assert row["preference"]["t"] is None
 
 
 def test_known_errors_are_one_line(pairs, model, study, tmp_path):
-    assert "may hold votes" in run("analyze", "study", model, model, pairs, "--output", study, status=1)
+    other = coherent_model(tmp_path / "other", seed=3)
+    assert "may hold votes" in run("analyze", "study", model, other, pairs, "--output", study, status=1)
     new = tmp_path / "new.sqlite"
-    output = run("analyze", "study", model, model, pairs, "--relation", "love", "--output", new, status=1)
+    output = run("analyze", "study", model, other, pairs, "--relation", "love", "--output", new, status=1)
     assert "love: not among the relations that can be told here: visible (Visible), story (Story)" in output
-    output = run("analyze", "study", model, model, pairs, "--relation", "meta", "--output", new, status=1)
+    output = run("analyze", "study", model, other, pairs, "--relation", "meta", "--output", new, status=1)
     assert "meta: not among the relations that can be told here" in output
+    assert "named twice" in run("analyze", "study", model, model, pairs, "--output", new, status=1)
+    assert "at least two" in run("analyze", "study", model, pairs, "--output", new, status=1)
     assert not new.exists()
     assert "no such study" in run("analyze", "votes", new, status=1)
     assert "power" in run("analyze", "votes", study, "--power", "2", status=1)
     assert "0 < significance < power < 1" in run("analyze", "votes", study, "--significance", "0.99", status=1)
+
+
+def test_a_page_with_the_best_pictures_of_several_models(pairs, model, tmp_path):
+    other, page = coherent_model(tmp_path / "agnostic", seed=1), tmp_path / "top.html"
+    run("analyze", "top", model, other, pairs, "--count", 9, "--pictures", 3, "--output", page)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<section") == 4  # with Visible, Story, or both
+    assert text.count('<ol class="strip">') == 8  # two models each
+    assert text.count("<li class=") == 24
+    assert text.count("data:image/") == 28
+    assert "drawn at random (seed 0), not chosen" in text
+    assert re.search(r"people saw: .*Story", text)
+    assert re.search(r"tells of text and own picture: (Visible|Story) 0\.\d\d", text)
+    assert re.search(r"own picture: place \d of 7", text)  # of the test split, where two texts share one
+    assert "exists" in run("analyze", "top", model, other, pairs, "--output", page, status=1)
+    run("analyze", "top", model, pairs, "--document", "p1", "--output", page, "--force")
+    assert page.read_text(encoding="utf-8").count("<section") == 1
+    assert "no text 'p0'" in run(
+        "analyze", "top", model, pairs, "--document", "p0", "-o", tmp_path / "n.html", status=1
+    )

@@ -11,6 +11,7 @@ COMMANDS = {
     "bias": LazyCommand("analyze_corpus:bias", "Are negatives easier in training than in evaluation?"),
     "refinement": LazyCommand("analyze_models:refinement", "Choose how much relations refine the ranking of pictures."),
     "study": LazyCommand("analyze_study:study", "Make a study: the best pictures of two models, for people to judge."),
+    "top": LazyCommand("analyze_study:top", "Write a page with the best pictures of several models, side by side."),
     "votes": LazyCommand("analyze_study:votes", "Count the votes of a study."),
     "correlation": LazyCommand("analyze_corpus:correlation", "Do models have trouble with the same documents?"),
     "difficulty": LazyCommand("analyze_corpus:difficulty", "What makes a document hard?"),

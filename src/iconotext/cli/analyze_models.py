@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +16,6 @@ from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import SettingError
 from iconotext.papers.analyses.settings import RefinementSettings
 from iconotext.pipeline import LinkSettings
-
-if TYPE_CHECKING:
-    from iconotext.evaluate.corpus_part import CorpusPart
 
 BAR = 30
 """Characters of the longest bar."""
@@ -182,7 +179,7 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs
+        from iconotext.cli.evaluate_retrieval import encoded_pairs, usual_part
         from iconotext.evaluate.retrieval_report import retrieval_encoder
         from iconotext.library.refinement import SETTINGS_FILE
         from iconotext.papers.analyses.refinement import FIGURE_FILE, tuning_sections, write_tuning
@@ -193,7 +190,7 @@ def refinement(
         if folder is not None:
             for name in (FIGURE_FILE, SETTINGS_FILE):
                 check_overwrite(folder / name, force)
-        chosen = _validation(corpus, split)
+        chosen = usual_part(corpus, split, Split.VALIDATION, "λ and T look better than they are on what chose them")
         encoder = retrieval_encoder(model, corpus, cache=settings.cache)
         if encoder.coherence is None:
             raise SettingError(f"{model}: tells no relations to refine by; train one with objective.coherence")
@@ -217,17 +214,3 @@ def refinement(
         if folder is not None:
             write_tuning(tuning, folder, about, force=force)
             say(f"Open {folder / FIGURE_FILE}", err=True)
-
-
-def _validation(corpus: Path, split: Split | None) -> CorpusPart:
-    """The split that is asked for, else the validation split, else all documents."""
-    from iconotext.evaluate.corpus_part import corpus_part
-
-    chosen = corpus_part(corpus, split and split.value)
-    if split is None:
-        if chosen.splits["validation"]:
-            return corpus_part(corpus, "validation")
-        complain(
-            f"{corpus}: has no validation split; λ and T are chosen on all of it, where they look better than they are"
-        )
-    return chosen

@@ -1,9 +1,10 @@
-"""``iconotext analyze study`` and ``votes``: what people prefer of two models (Alikhani 2021, Table 6)."""
+"""``iconotext analyze top``, ``study`` and ``votes``: what models find, side by side, and what people prefer of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,28 +12,101 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
-from iconotext.cli.output import say, say_json
-from iconotext.errors import OutputError
-from iconotext.papers.analyses.settings import StudySettings, VotesSettings
+from iconotext.cli.output import complain, say, say_json
+from iconotext.errors import OutputError, SettingError
+from iconotext.papers.analyses.settings import StudySettings, TopSettings, VotesSettings
+
+if TYPE_CHECKING:
+    from iconotext.papers.analyses.searches import Search
 
 SMALL_EFFECT = 0.2
 """Cohen's word for it."""
 
+OWN = "own"
+"""In the place of a relation: for each model those that it tells."""
+
+Corpus = Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)]
+PartOfCorpus = Annotated[
+    Split | None,
+    typer.Option(help="Part of the corpus (default: test; all where there is none).", show_default=False),
+]
+
 
 @settings_options
-def study(
-    first: Annotated[
-        str, typer.Argument(help="The model that is asked about, as for `evaluate --pool`.", show_default=False)
+def top(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="As for `evaluate --pool`.", show_default=False)
     ],
-    second: Annotated[str, typer.Argument(help="The model it is compared with.", show_default=False)],
-    corpus: Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)],
-    settings: Annotated[StudySettings, SettingsPanel("How it is drawn")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The study to make.")] = Path("study.sqlite"),
-    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    corpus: Corpus,
+    settings: Annotated[TopSettings, SettingsPanel("What is shown")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("top.html"),
+    split: PartOfCorpus = None,
     relation: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only texts with this relation to their picture; may be given several times.", show_default=False
+            help="Texts with this relation to their picture; may be given several times (default: every relation that "
+            "the corpus has labels of).",
+            show_default=False,
+        ),
+    ] = None,
+    document: Annotated[
+        list[str] | None, typer.Option(help="Show this text (its id) instead of random ones.", show_default=False)
+    ] = None,
+    force: Force = False,
+    download: Download = False,
+) -> None:
+    """Write a page with the best pictures of several models for the same texts, side by side.
+
+    With the relations that people saw and those that the models tell, and the weight of each word for models with
+    attention, as figures 1, 6, 7, 9 and 10 of Alikhani 2021. Every model searches all pictures of the split, refined
+    as its folder says.
+
+    **Examples**
+
+    - `iconotext analyze top models/cmcm models/cmca clue.jsonl`
+    - `iconotext analyze top models/cmcm models/cmca clue.jsonl --relation story --count 5 --output story.html`
+    """
+    with known_errors(download=download):
+        from iconotext.papers.analyses.attention import attention_of
+        from iconotext.papers.analyses.searches import chosen_queries, held_relations, named_queries
+        from iconotext.papers.analyses.top_images import ask, top_images_page
+        from iconotext.write import check_overwrite, write_text
+
+        check_overwrite(output, force)
+        searches = _searches(models, corpus, split, cache=settings.cache)
+        pairs = searches[0].pairs
+        if document:
+            chosen, drawn = named_queries(pairs, document), "The texts were named by whoever made this page."
+        else:
+            some = relation or held_relations(pairs)
+            chosen = chosen_queries(pairs, relations=some, count=settings.count, seed=settings.seed)
+            drawn = f"The texts were drawn at random (seed {settings.seed}), not chosen."
+        attention = {model: words for model in models if (words := attention_of(model)) is not None}
+        asked = ask(searches, chosen, attention, count=settings.pictures)
+        write_text(output, top_images_page(asked, pairs, corpus=corpus.name, drawn=drawn), force=force)
+        say(f"Open {output}", err=True)
+
+
+@settings_options
+def study(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL... OTHER",
+            help="The models that are asked about, as for `evaluate --pool`, and last the one they are compared with.",
+            show_default=False,
+        ),
+    ],
+    corpus: Corpus,
+    settings: Annotated[StudySettings, SettingsPanel("How it is drawn")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The study to make.")] = Path("study.sqlite"),
+    split: PartOfCorpus = None,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only texts with this relation to their picture; may be given several times. `own`: for each model "
+            "those that it tells.",
+            show_default=False,
         ),
     ] = None,
     count: Annotated[
@@ -41,47 +115,76 @@ def study(
     ] = None,
     download: Download = False,
 ) -> None:
-    """Make a study: for each text, the best picture of two models side by side, for people to choose from.
+    """Make a study: for each text, the best pictures of two models side by side, for people to choose from.
 
-    Both models search all pictures of the corpus, refined as their folders say. Order and sides are random; the same
-    picture twice stays in the study, marked as such.
+    All models search all pictures of the split, refined as their folders say. Each is compared with the last one. Order
+    and sides are random; the same picture twice stays in the study, marked as such.
 
-    **Example**
+    **Examples**
 
-    - `iconotext analyze study models/cmcm models/cmca clue.jsonl --split test --relation story --count 100`
+    - `iconotext analyze study models/cmcm models/cmca clue.jsonl --relation story --count 100`
+    - `iconotext analyze study models/cmcm-visible models/cmcm-story models/cmca clue.jsonl --relation own --count 100`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs
-        from iconotext.evaluate.corpus_part import corpus_part
-        from iconotext.evaluate.retrieval_report import chosen_refinement, retrieval_encoder, retrieval_score
+        from iconotext.papers.analyses.searches import chosen_queries
         from iconotext.papers.studies import create_study
-        from iconotext.papers.studies.contenders import check_same_pairs, chosen_queries, contenders
+        from iconotext.papers.studies.contenders import contenders
         from iconotext.papers.studies.preference import pairs_needed, smallest_effect
 
         if output.exists():
             raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")
-        chosen = corpus_part(corpus, split and split.value)
-        scores, encoded = [], []
-        for model in (first, second):
-            encoder = retrieval_encoder(model, corpus, cache=settings.cache)
-            pairs = encoded_pairs(encoder, chosen)
-            encoded.append(pairs)
-            scores.append(retrieval_score(encoder, pairs, chosen_refinement(model, encoder)))
-        check_same_pairs(encoded[0], encoded[1])
-        queries = chosen_queries(encoded[0], relations=relation or (), count=count, seed=settings.seed)
-        found = contenders(scores[0], scores[1], encoded[0], queries)
-        same = create_study(output, found, first=first, second=second, raters=settings.raters, seed=settings.seed)
+        if len(models) < 2:
+            raise SettingError("a study compares models: name at least two, and behind them the corpus")
+        *searches, other = _searches(models, corpus, split, cache=settings.cache)
+        found = []
+        for search in searches:
+            wanted = _relations(search, relation or [])
+            queries = chosen_queries(search.pairs, relations=wanted, count=count, seed=settings.seed)
+            found += contenders(search, other, queries)
+        same = create_study(output, found, second=other.model, raters=settings.raters, seed=settings.seed)
         say(
             f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
             f"{settings.raters * len(found):,} votes are wanted",
             err=True,
         )
-        if len(found) > 1:
-            say(
-                f"so many pairs can show an effect of {smallest_effect(len(found)):.2f}; one of {SMALL_EFFECT:g}, "
-                f"usually called small, takes {pairs_needed(SMALL_EFFECT):,} pairs (--count)",
-                err=True,
-            )
+        for search in searches:
+            pairs = sum(each.model == search.model for each in found)
+            if pairs > 1:
+                say(
+                    f"{search.model}: {pairs:,} pairs can show an effect of {smallest_effect(pairs):.2f}; one of "
+                    f"{SMALL_EFFECT:g}, usually called small, takes {pairs_needed(SMALL_EFFECT):,} pairs (--count)",
+                    err=True,
+                )
+
+
+def _searches(models: Sequence[str], corpus: Path, split: Split | None, *, cache: bool) -> list[Search]:
+    """The models, each with the pairs of the corpus as it sees them."""
+    from iconotext.cli.evaluate_retrieval import encoded_pairs, usual_part
+    from iconotext.evaluate.retrieval_report import chosen_refinement, retrieval_encoder, retrieval_score
+    from iconotext.papers.analyses.searches import Search, check_same_pairs
+
+    if len(set(models)) < len(models):
+        raise SettingError("the models are named twice; each would be compared with itself")
+    chosen = usual_part(corpus, split, Split.TEST, "a model finds again what it was trained on")
+    searches = []
+    for model in models:
+        encoder = retrieval_encoder(model, corpus, cache=cache)
+        pairs = encoded_pairs(encoder, chosen)
+        score = retrieval_score(encoder, pairs, chosen_refinement(model, encoder))
+        searches.append(Search(model, encoder, pairs, score))
+    check_same_pairs(searches)
+    if left_out := searches[0].pairs.left_out:
+        complain(f"{len(left_out)} left out, such as {left_out[0].id!r}, because {left_out[0].reason}")
+    return searches
+
+
+def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
+    """The relations whose texts a model is asked about."""
+    if OWN not in wanted:
+        return list(wanted)
+    if search.encoder.coherence is None:
+        raise SettingError(f"--relation {OWN}: {search.model} tells no relations; name some")
+    return [*(each for each in wanted if each != OWN), *search.encoder.coherence.relations]
 
 
 @settings_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.cli.common import progress
 from iconotext.cli.evaluate_settings import EvaluateSettings, Split
-from iconotext.cli.output import output_console, say, say_json
+from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted
 
@@ -84,6 +84,26 @@ def encoded_pairs(encoder: Encoder, chosen: CorpusPart) -> PairVectors:
     from iconotext.evaluate.pair_vectors import pair_vectors
 
     return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
+
+
+def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) -> CorpusPart:
+    """The split that is asked for, else the usual one; where there is none, all documents, which is said.
+
+    Args:
+        corpus: Corpus file.
+        split: That is asked for.
+        usual: The one to take where none is.
+        otherwise: What it means that all documents are taken.
+    """
+    from iconotext.evaluate.corpus_part import corpus_part
+
+    chosen = corpus_part(corpus, split and split.value)
+    if split is not None:
+        return chosen
+    if chosen.splits[usual.value]:
+        return corpus_part(corpus, usual.value)
+    complain(f"{corpus}: has no {usual.value} split, so all of it is taken; {otherwise}")
+    return chosen
 
 
 def parse_refinement(text: str) -> Refinement:

@@ -17,7 +17,12 @@ def picture(folder: Path, name: str, content: str | None = None) -> Path:
 def contenders(folder: Path, count: int, relations: tuple[str, ...] = ("Story",)) -> list[Contenders]:
     return [
         Contenders(
-            f"q{n}", f"Text {n}.", picture(folder, f"first{n}.png"), picture(folder, f"second{n}.png"), relations
+            "cmcm",
+            f"q{n}",
+            f"Text {n}.",
+            picture(folder, f"first{n}.png"),
+            picture(folder, f"second{n}.png"),
+            relations,
         )
         for n in range(count)
     ]
@@ -25,5 +30,5 @@ def contenders(folder: Path, count: int, relations: tuple[str, ...] = ("Story",)
 
 def study(folder: Path, count: int = 4, *, raters: int = 3, seed: int = 0) -> Path:
     path = folder / "study.sqlite"
-    create_study(path, contenders(folder, count), first="cmcm", second="cmca", raters=raters, seed=seed)
+    create_study(path, contenders(folder, count), second="cmca", raters=raters, seed=seed)
     return path

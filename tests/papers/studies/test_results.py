@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.papers.analyses.searches import Search, best_images, check_same_pairs, chosen_queries
 from iconotext.papers.studies import ANSWERS, create_study, export_votes, next_pair, study_results, vote
-from iconotext.papers.studies.contenders import best_images, chosen_queries
 from iconotext.papers.studies.contenders import contenders as contenders_of
 from iconotext.papers.studies.preference import preference
-from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of
+from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of, study_grids
 from tests.evaluate.test_pair_vectors import image, pair, stand_in
 from tests.papers.studies.studies import contenders
 
@@ -55,7 +55,7 @@ def judged(folder, wanted):
         replace(each, relations=("Story",) if n % 2 else ("Story", "Meta"))
         for n, each in enumerate(contenders(folder, len(wanted)))
     ]
-    create_study(path, pairs, first="cmcm", second="cmca", seed=3)
+    create_study(path, pairs, second="cmca", seed=3)
     for rater in range(3):
         while (shown := next_pair(path, f"r{rater}", now=rater)) is not None:
             outcomes = wanted[int(shown.text.split()[1].rstrip("."))]
@@ -92,7 +92,7 @@ def test_the_table_by_hand(tmp_path):
     # q0, q2, q4
     assert rows["Meta"].counts == {"better": 1, "worse": 1, "both good": 0, "both bad": 0, "no majority": 1}
     assert everything.preference == preference([1, 1, -1, 0, 0, 0])
-    assert (found.about.first, found.about.second, found.about.raters) == ("cmcm", "cmca", 3)
+    assert (found.about.models, found.about.second, found.about.raters) == (("cmcm",), "cmca", 3)
     printed = found.as_dict()
     assert printed["rows"][-1]["shares"]["worse"] == pytest.approx(1 / 6)
     assert printed["rows"][-1]["preference"]["p_sign"] == 1
@@ -107,7 +107,7 @@ def test_pairs_that_lack_votes_are_not_counted(tmp_path):
 
 def test_a_study_without_votes_has_a_table_without_figures(tmp_path):
     path = tmp_path / "s.sqlite"
-    create_study(path, [replace(each, relations=()) for each in contenders(tmp_path, 2)], first="x", second="y")
+    create_study(path, [replace(each, relations=()) for each in contenders(tmp_path, 2)], second="y")
     (row,) = study_results(path).rows
     assert (row.relation, row.pairs, row.open, row.preference, row.share("better")) == ("all", 0, 2, None, None)
     assert row.as_dict()["shares"] == dict.fromkeys(OUTCOMES)
@@ -136,7 +136,7 @@ def test_the_csv_file_has_every_vote(tmp_path):
 def test_texts_with_commas_quotes_and_line_ends_survive_the_csv(tmp_path):
     path = tmp_path / "s.sqlite"
     text = 'He said: "no, \n\nnever",\tand; left.'
-    create_study(path, [replace(contenders(tmp_path, 1)[0], text=text)], first="x", second="y", raters=1)
+    create_study(path, [replace(contenders(tmp_path, 1)[0], text=text)], second="y", raters=1)
     vote(path, next_pair(path, "ann").number, "ann", "same")
     export_votes(path, tmp_path / "v.csv")
     with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
@@ -145,7 +145,7 @@ def test_texts_with_commas_quotes_and_line_ends_survive_the_csv(tmp_path):
 
 def test_no_text_of_the_csv_is_a_formula(tmp_path):
     path = tmp_path / "s.sqlite"
-    create_study(path, [replace(contenders(tmp_path, 1)[0], text="=1+1")], first="@x", second="-y", raters=1)
+    create_study(path, [replace(contenders(tmp_path, 1)[0], text="=1+1", model="@x")], second="-y", raters=1)
     vote(path, next_pair(path, "ann").number, "ann", "same")
     export_votes(path, tmp_path / "v.csv")
     with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
@@ -154,19 +154,61 @@ def test_no_text_of_the_csv_is_a_formula(tmp_path):
     assert not any(value.startswith(("=", "+", "-", "@")) for value in row.values())
 
 
+# Several models, and the published table
+
+
+def several(folder):
+    """Two models against a third, the first better in all pairs, the second in none."""
+    path = folder / "several.sqlite"
+    one = [replace(each, model="cmcm-story", relations=("Story",)) for each in contenders(folder, 3)]
+    other = [replace(each, model="cmcm-meta", relations=("Meta",)) for each in contenders(folder, 2)]
+    create_study(path, [*one, *other], second="cmca", raters=1)
+    while (shown := next_pair(path, "ann")) is not None:
+        vote(path, shown.number, "ann", "a" if shown.a.name.startswith("first") else "b")
+    return path
+
+
+def test_a_study_of_several_models_has_rows_for_each(tmp_path):
+    found = study_results(several(tmp_path))
+    assert found.about.models == ("cmcm-story", "cmcm-meta")
+    assert [(row.model, row.relation, row.pairs, row.share("better")) for row in found.rows] == [
+        ("cmcm-story", "Story", 3, 1), ("cmcm-story", "all", 3, 1), ("cmcm-meta", "Meta", 2, 1),
+        ("cmcm-meta", "all", 2, 1),
+    ]  # fmt: skip
+    assert [row["model"] for row in found.as_dict()["rows"]] == ["cmcm-story"] * 2 + ["cmcm-meta"] * 2
+
+
+def test_the_published_shares_stand_beside_ours(tmp_path):
+    shares, _ = study_grids(study_results(several(tmp_path)))
+    assert [row[0] for row in shares.rows][:2] == ["cmcm-story: Story", "cmcm-story: all"]
+    assert shares.columns[-1] == "Published"
+    assert [row[-1] for row in shares.rows] == ["40 / 10 / 33 / 17", "–", "56 / 9 / 25 / 10", "–"]
+    assert "better, worse, both good, both bad, of CMCM_c against CMCA" in shares.notes[0]
+    path = tmp_path / "s.sqlite"
+    create_study(path, [replace(each, relations=()) for each in contenders(tmp_path, 2)], second="y")
+    assert len(study_grids(study_results(path))[0].columns) == 7  # nothing published of it
+
+
 # From models to a study
 
 
-def test_the_best_image_of_each_query(monkeypatch):
+def test_the_best_images_of_each_query(monkeypatch):
     from iconotext.evaluate import retrieval
 
     monkeypatch.setattr(retrieval, "CELLS", 7)
     similarities = np.random.default_rng(0).normal(size=(20, 6))
     similarities[3] = 0
-    found = best_images(lambda q, i: similarities[np.ix_(q, i)], np.arange(20), np.array([1, 2, 5]))
-    assert found.tolist() == [[1, 2, 5][row[[1, 2, 5]].argmax()] for row in similarities]
+
+    def score(queries, images):
+        return similarities[np.ix_(queries, images)]
+
+    found, values = best_images(score, np.arange(20), np.array([1, 2, 5]))
+    assert found[:, 0].tolist() == [[1, 2, 5][row[[1, 2, 5]].argmax()] for row in similarities]
     assert found[3] == 1
-    assert best_images(lambda q, i: similarities[np.ix_(q, i)], np.arange(0), np.arange(6)).shape == (0,)
+    assert values[:, 0].tolist() == similarities[:, [1, 2, 5]].max(axis=1).tolist()
+    three, _ = best_images(score, np.arange(20), np.arange(6), 3)
+    assert three.tolist() == [sorted(range(6), key=lambda image: -row[image])[:3] for row in similarities]
+    assert best_images(score, np.arange(0), np.arange(6), 9)[0].shape == (0, 6)
 
 
 def test_texts_are_drawn_for_each_relation(image):
@@ -197,10 +239,20 @@ def test_contenders_are_the_best_images_of_both_models(image):
 
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n}.png")) for n in range(4)])
     right = np.eye(4)
-    found = contenders_of(
-        lambda q, i: right[np.ix_(q, i)], lambda q, i: -right[np.ix_(q, i)], pairs, {1: ("Story",), 3: ()}
-    )
-    assert [(each.query, each.text, each.first.name, each.relations) for each in found] == [
-        ("d1", "Text 1.", "1.png", ("Story",)), ("d3", "Text 3.", "3.png", ()),
+    mine = Search("mine", stand_in(), pairs, lambda q, i: right[np.ix_(q, i)])
+    found = contenders_of(mine, mine._replace(score=lambda q, i: -right[np.ix_(q, i)]), {1: ("Story",), 3: ()})
+    assert [(each.model, each.query, each.text, each.first.name, each.relations) for each in found] == [
+        ("mine", "d1", "Text 1.", "1.png", ("Story",)), ("mine", "d3", "Text 3.", "3.png", ()),
     ]  # fmt: skip
     assert [each.second.name for each in found] == ["0.png", "0.png"]
+
+
+def test_models_that_read_other_pictures_are_not_compared(image):
+    from iconotext.evaluate.pair_vectors import pair_vectors
+
+    documents = [pair(f"d{n}", f"Text {n}.", image(f"{n}.png")) for n in range(3)]
+    one, other = (pair_vectors(stand_in(), some) for some in (documents, documents[:2]))
+    searches = [Search(name, stand_in(), pairs, None) for name, pairs in (("one", one), ("other", other))]
+    check_same_pairs([searches[0], searches[0]])
+    with pytest.raises(CorpusError, match="one and other could not read the same pictures"):
+        check_same_pairs(searches)

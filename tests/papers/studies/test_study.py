@@ -53,7 +53,7 @@ def test_identical_pictures_are_kept_and_marked_whatever_their_names(tmp_path):
     same = picture(tmp_path, "one.png", "bytes"), picture(tmp_path, "two.png", "bytes")
     pairs = [*contenders(tmp_path, 1), replace(contenders(tmp_path, 1)[0], query="same", first=same[0], second=same[1])]
     path = tmp_path / "s.sqlite"
-    assert create_study(path, pairs, first="x", second="y") == 1
+    assert create_study(path, pairs, second="y") == 1
     marked = {row[0]: row[4] for row in stored(path)}
     assert marked == {"q0": 0, "same": 1}
     shown = [next_pair(path, "a b") for _ in range(1)]
@@ -65,7 +65,7 @@ def test_identical_pictures_are_kept_and_marked_whatever_their_names(tmp_path):
 def test_study_and_pictures_can_be_moved_together(tmp_path):
     folder = tmp_path / "here" / "deep"
     path = folder / "study.sqlite"
-    create_study(path, contenders(tmp_path / "here" / "img", 1), first="x", second="y")
+    create_study(path, contenders(tmp_path / "here" / "img", 1), second="y")
     shutil.move(tmp_path / "here", tmp_path / "there")
     shown = next_pair(tmp_path / "there" / "deep" / "study.sqlite", "ann")
     assert shown.a.is_file()
@@ -76,26 +76,26 @@ def test_a_study_is_never_replaced(tmp_path):
     path = study(tmp_path)
     before = path.read_bytes()
     with pytest.raises(OutputError, match="may hold votes"):
-        create_study(path, contenders(tmp_path, 2), first="x", second="y")
+        create_study(path, contenders(tmp_path, 2), second="y")
     assert path.read_bytes() == before
     # What is left of a transaction would be taken for that of the new study.
     (tmp_path / "new.sqlite-journal").write_text("left over")
     with pytest.raises(OutputError, match="exists"):
-        create_study(tmp_path / "new.sqlite", contenders(tmp_path, 2), first="x", second="y")
+        create_study(tmp_path / "new.sqlite", contenders(tmp_path, 2), second="y")
 
 
 def test_what_makes_no_study(tmp_path):
     path = tmp_path / "s.sqlite"
     pairs = contenders(tmp_path, 2)
     with pytest.raises(StudyError, match="at least one"):
-        create_study(path, [], first="x", second="y")
-    with pytest.raises(StudyError, match="two queries have this name"):
-        create_study(path, [*pairs, pairs[0]], first="x", second="y")
+        create_study(path, [], second="y")
+    with pytest.raises(StudyError, match="two queries of cmcm have this name"):
+        create_study(path, [*pairs, pairs[0]], second="y")
     with pytest.raises(SettingError, match="raters is 0"):
-        create_study(path, pairs, first="x", second="y", raters=0)
+        create_study(path, pairs, second="y", raters=0)
     pairs[1].second.unlink()
     with pytest.raises(StudyError, match=r"'q1': the picture .*second1\.png is not there"):
-        create_study(path, pairs, first="x", second="y")
+        create_study(path, pairs, second="y")
     assert not path.exists()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.errors import FeatureError
 
 if TYPE_CHECKING:
     from iconotext.embed.folder import StoredModel
+    from iconotext.embed.lstm import WordLSTM
 
 
 class WordWeight(NamedTuple):
@@ -24,6 +27,18 @@ class WordWeight(NamedTuple):
     weight: float
 
 
+def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
+    """What weighs the words of a sentence for a model; None where it has no attention over words.
+
+    Args:
+        model: As for ``load_encoder``.
+    """
+    from iconotext.embed.folder import init_folder, is_model_folder, load_model
+
+    stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
+    return partial(word_weights, stored) if stored is not None and _attending(stored) else None
+
+
 def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
     """The words of a sentence that are read, and their weights.
 
@@ -32,11 +47,10 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
     """
     import torch
 
-    from iconotext.embed.lstm import WordLSTM
     from iconotext.features.vocabulary import words_of
 
-    text, settings = stored.model.text, stored.recipe.words
-    if not isinstance(text, WordLSTM) or text.attention is None or stored.vocabulary is None or settings is None:
+    text, settings = _attending(stored), stored.recipe.words
+    if text is None or stored.vocabulary is None or settings is None:
         raise FeatureError(
             f'the model {stored.name} has no attention over words: text.kind = "lstm" with text.attention has one'
         )
@@ -45,3 +59,11 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
         weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
     words = words_of(sentence)[: settings.max_tokens]
     return [WordWeight(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]
+
+
+def _attending(stored: StoredModel) -> WordLSTM | None:
+    """The text side of a model if it attends to words."""
+    from iconotext.embed.lstm import WordLSTM
+
+    text = stored.model.text
+    return text if isinstance(text, WordLSTM) and text.attention is not None else None

@@ -87,6 +87,24 @@ class RefinementSettings(BaseModel):
     """Keep features on disk."""
 
 
+class TopSettings(BaseModel):
+    """Which texts and pictures are shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    count: int = Field(2, ge=1, le=100)
+    """Texts to draw, for each relation."""
+
+    pictures: int = Field(5, ge=1, le=50)
+    """Pictures of each model."""
+
+    seed: int = Field(0, ge=0)
+    """Seed of the texts."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
 class StudySettings(BaseModel):
     """How a study is drawn."""
 

@@ -1,9 +1,9 @@
-"""What people prefer: two models' best images for the same texts, side by side (Alikhani 2021, Table 6).
+"""What people prefer: the best images of models and of the one they are compared with (Alikhani 2021, Table 6).
 
 ``study`` makes a study, one SQLite file; ``voting`` hands its pairs to raters and takes their answers, from as many
 processes at once as there are; ``results`` counts majorities and writes the raw votes; ``preference`` says whether the
 difference could be chance, and how small a difference the study could have seen. ``contenders`` takes the images from
-two models.
+the models.
 """
 
 from iconotext.papers.studies.results import StudyResults, export_votes, study_results

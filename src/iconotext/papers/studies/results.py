@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from iconotext.papers.published import published_cells
 from iconotext.papers.render import Grid
 from iconotext.papers.studies.preference import POWER, SIGNIFICANCE, Preference, preference
 from iconotext.papers.studies.study import About, about_study, transaction
@@ -29,7 +30,7 @@ ALL = "all"
 """Name of the row over all pairs."""
 
 COLUMNS = (
-    *("pair", "query", "text", "relations", "first", "second", "a", "identical"),
+    *("pair", "model", "query", "text", "relations", "first", "second", "a", "identical"),
     *("rater", "answer", "outcome", "shown_at", "answered_at"),
 )
 """Of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
@@ -37,9 +38,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The pairs of one relation.
+    """The pairs of one model and one relation.
 
     Attributes:
+        model: Name of the model that is asked about.
         relation: Its name, or ``all``.
         counts: Outcome to number of pairs with all their votes.
         open: Pairs that lack votes, and are not counted.
@@ -47,6 +49,7 @@ class Row:
         preference: Of the counted pairs; a pair without a majority prefers neither. None where there are none.
     """
 
+    model: str
     relation: str
     counts: Mapping[str, int]
     open: int
@@ -65,6 +68,7 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
+            "model": self.model,
             "relation": self.relation,
             "pairs": self.pairs,
             "open": self.open,
@@ -81,7 +85,8 @@ class StudyResults:
 
     Attributes:
         about: What it compares.
-        rows: One for each relation, by the order in which they first occur; the last one is over all pairs.
+        rows: Of each model one for each relation, by the order in which they first occur; the last one is over all its
+            pairs.
         power: Of the sensitivity analysis.
         significance: Of the sensitivity analysis.
     """
@@ -94,7 +99,7 @@ class StudyResults:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "first": self.about.first,
+            "models": list(self.about.models),
             "second": self.about.second,
             "raters": self.about.raters,
             "power": self.power,
@@ -137,37 +142,46 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     """
     with transaction(study) as connection:
         about = about_study(connection)
-        pairs = list(connection.execute("SELECT number, relations, swapped, identical FROM pairs ORDER BY number"))
+        rows_of_pairs = "SELECT number, model, relations, swapped, identical FROM pairs ORDER BY number"
+        pairs = [_Pair(*row) for row in connection.execute(rows_of_pairs)]
         votes: dict[int, list[str]] = {}
         for number, answer in connection.execute("SELECT pair, answer FROM votes WHERE answer IS NOT NULL"):
             votes.setdefault(number, []).append(answer)
-    outcomes = list(_outcomes(pairs, votes, about.raters))
-    judged: dict[str, list[tuple[str | None, bool]]] = {}
-    for (_, relations, _, _), found in zip(pairs, outcomes, strict=True):
-        for relation in dict.fromkeys(json.loads(relations)):
-            judged.setdefault(relation, []).append(found)
-    rows = [_row(relation, found, power, significance) for relation, found in judged.items()]
-    return StudyResults(about, (*rows, _row(ALL, outcomes, power, significance)), power, significance)
+    rows: list[Row] = []
+    for model in about.models:
+        judged: dict[str, list[tuple[str | None, bool]]] = {}
+        for pair in (each for each in pairs if each.model == model):
+            found = _outcome(pair, votes.get(pair.number, []), about.raters)
+            for relation in (*dict.fromkeys(json.loads(pair.relations)), ALL):
+                judged.setdefault(relation, []).append((found, bool(pair.identical)))
+        judged[ALL] = judged.pop(ALL)  # the last one
+        rows += [_row(model, relation, each, power, significance) for relation, each in judged.items()]
+    return StudyResults(about, tuple(rows), power, significance)
 
 
 def study_grids(found: StudyResults) -> list[Grid]:
-    """Shares of the outcomes, and the tests of the preference, for people."""
+    """Shares of the outcomes beside the published ones, and the tests of the preference, for people."""
+    columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
+    several = len(found.about.models) > 1
+    names = [f"{row.model}: {row.relation}" if several else row.relation for row in found.rows]
     shares = [
-        [
-            row.relation,
-            f"{row.pairs:,}",
-            *("–" if share is None else percent(share) for share in map(row.share, OUTCOMES)),
-        ]
-        for row in found.rows
+        [name, f"{row.pairs:,}", *("–" if share is None else percent(share) for share in map(row.share, OUTCOMES))]
+        for name, row in zip(names, found.rows, strict=True)
     ]
-    tests = [[row.relation, *_tests(row.preference)] for row in found.rows]
+    published, beside = published_cells("alikhani2021/6"), list[str]()
+    if any(row.relation in published for row in found.rows):
+        columns.append("Published")
+        theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in found.rows]
+        shares = [[*ours, " / ".join(map(str, each))] for ours, each in zip(shares, theirs, strict=True)]
+        beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
+    tests = [[name, *_tests(row.preference)] for name, row in zip(names, found.rows, strict=True)]
     note = (
-        f"{found.about.first} against {found.about.second}, by majority of {found.about.raters}. d is the effect "
-        f"size; effects as large as the last column says are detected with a power of {100 * found.power:g} % at a "
-        f"significance level of {100 * found.significance:g} %."
+        f"{' and '.join(found.about.models)} against {found.about.second}, by majority of {found.about.raters}. d is "
+        f"the effect size; effects as large as the last column says are detected with a power of {100 * found.power:g} "
+        f"% at a significance level of {100 * found.significance:g} %."
     )
     return [
-        Grid("", ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)], shares),
+        Grid("", columns, shares, beside),
         Grid("", ["Relation", "t", "p", "p (sign)", "d", "d seen from"], tests, [note]),
     ]
 
@@ -197,22 +211,31 @@ def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
     return len(lines)
 
 
-def _outcomes(
-    pairs: Sequence[tuple[int, str, int, int]], votes: Mapping[int, Sequence[str]], raters: int
-) -> Iterator[tuple[str | None, bool]]:
-    """Outcome of each pair, None where votes are missing, and whether both images are the same."""
-    for number, _, swapped, identical in pairs:
-        answers = votes.get(number, [])
-        complete = len(answers) >= raters
-        found = majority([outcome_of(answer, swapped=bool(swapped)) for answer in answers]) if complete else None
-        yield found, bool(identical)
+class _Pair(NamedTuple):
+    """What is stored of a pair."""
+
+    number: int
+    model: str
+    relations: str
+    swapped: int
+    identical: int
 
 
-def _row(relation: str, judged: Sequence[tuple[str | None, bool]], power: float, significance: float) -> Row:
+def _outcome(pair: _Pair, answers: Sequence[str], raters: int) -> str | None:
+    """What the majority says of a pair; None where votes are missing."""
+    if len(answers) < raters:
+        return None
+    return majority([outcome_of(answer, swapped=bool(pair.swapped)) for answer in answers])
+
+
+def _row(
+    model: str, relation: str, judged: Sequence[tuple[str | None, bool]], power: float, significance: float
+) -> Row:
     outcomes = [outcome for outcome, _ in judged if outcome is not None]
     counts = {name: outcomes.count(name) for name in OUTCOMES}
     scores = [{BETTER: 1, WORSE: -1}.get(outcome, 0) for outcome in outcomes]
     return Row(
+        model,
         relation,
         counts,
         open=len(judged) - len(outcomes),
@@ -231,12 +254,14 @@ def _tests(found: Preference | None) -> list[str]:
 
 def _lines(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
     found = connection.execute(
-        "SELECT number, query, text, relations, first, second, swapped, identical, rater, answer, given, answered "
-        "FROM votes JOIN pairs ON pair = number WHERE answer IS NOT NULL ORDER BY number, answered, rater"
+        "SELECT number, model, query, text, relations, first, second, swapped, identical, "
+        "rater, answer, given, answered FROM votes JOIN pairs ON pair = number "
+        "WHERE answer IS NOT NULL ORDER BY number, answered, rater"
     )
-    for number, query, text, relations, first, second, swapped, identical, rater, answer, given, answered in found:
+    for number, model, query, text, relations, first, second, swapped, identical, *vote in found:
+        rater, answer, given, answered = vote
         yield (
-            *(number, query, text, "; ".join(json.loads(relations)), first, second),
+            *(number, model, query, text, "; ".join(json.loads(relations)), first, second),
             *("second" if swapped else "first", int(identical), rater, answer),
             *(outcome_of(answer, swapped=bool(swapped)), _time(given), _time(answered)),
         )

@@ -1,5 +1,6 @@
 """A study: pairs of images for people to choose from, and their votes, in one SQLite file.
 
+Each pair is of one model that is asked about, of which a study may have several, and of the one they are compared with.
 The file is made whole or not at all. It holds the paths of images, not the images, and is never kept in memory: every
 call opens it, does one transaction and closes it. So a study survives any process that works on it, and may be
 continued at any time by any number of processes on one machine.
@@ -38,16 +39,17 @@ RATERS = 3
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
-_APPLICATION = 0x49634854  # marks the file as a study
+_APPLICATION = 0x49634855  # marks the file as a study
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION};
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE pairs (
     number INTEGER PRIMARY KEY,  -- from 0, in the order they are given out
+    model TEXT NOT NULL,         -- the model that is asked about
     query TEXT NOT NULL,
     text TEXT NOT NULL,
     relations TEXT NOT NULL,     -- JSON list of names
-    first TEXT NOT NULL,         -- the image of the first model, relative to the folder of this file
+    first TEXT NOT NULL,         -- its image, relative to the folder of this file
     second TEXT NOT NULL,
     swapped INTEGER NOT NULL CHECK (swapped IN (0, 1)),  -- 1: A is the image of the second model
     identical INTEGER NOT NULL CHECK (identical IN (0, 1))
@@ -69,13 +71,15 @@ class Contenders:
     """A text, and the best image of each of two models.
 
     Attributes:
-        query: Name of the text, unique within the study.
+        model: Name of the model that is asked about, such as a coherence-aware one.
+        query: Name of the text, unique among those of this model.
         text: What the images are to fit.
-        first: Picture file of the model that is asked about.
+        first: Picture file of that model.
         second: Picture file of the one it is compared with.
         relations: Coherence relations for which the pair counts, none or several.
     """
 
+    model: str
     query: str
     text: str
     first: Path
@@ -88,13 +92,13 @@ class About:
     """What a study compares.
 
     Attributes:
-        first: Name of the model that is asked about.
-        second: Name of the model it is compared with.
+        models: Names of those that are asked about.
+        second: Name of the model they are compared with.
         raters: People who judge each pair.
         seed: Of the order of the pairs and of the two sides.
     """
 
-    first: str
+    models: tuple[str, ...]
     second: str
     raters: int
     seed: int
@@ -104,7 +108,6 @@ def create_study(
     path: Path,
     contenders: Sequence[Contenders],
     *,
-    first: str,
     second: str,
     raters: int = RATERS,
     seed: int = 0,
@@ -118,8 +121,7 @@ def create_study(
     Args:
         path: The file; one that is there is never replaced, since it may hold votes.
         contenders: At least one.
-        first: Name of the model that is asked about, such as the coherence-aware one.
-        second: Name of the model it is compared with.
+        second: Name of the model that all others are compared with.
         raters: People who judge each pair; an odd number makes majorities likely.
         seed: Equal seeds give equal studies.
 
@@ -141,11 +143,11 @@ def create_study(
         raise OutputError(
             f"{path} exists already, and a study may hold votes; give another name, or remove it yourself"
         )
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     for each in contenders:
-        if each.query in seen:
-            raise StudyError(f"query {each.query!r}: two queries have this name")
-        seen.add(each.query)
+        if (each.model, each.query) in seen:
+            raise StudyError(f"query {each.query!r}: two queries of {each.model} have this name")
+        seen.add((each.model, each.query))
         for image in (each.first, each.second):
             if not image.is_file():
                 raise StudyError(f"query {each.query!r}: the picture {image} is not there")
@@ -158,12 +160,15 @@ def create_study(
         each = contenders[place]
         one, other = (keys.of(Image(image.name, image)) for image in (each.first, each.second))
         paths = [_relative_path(image, path.parent) for image in (each.first, each.second)]
-        rows.append((number, each.query, each.text, json.dumps(each.relations), *paths, swap, int(one == other)))
-    about = {"first": first, "second": second, "raters": str(raters), "seed": str(seed)}
+        rows.append(
+            (number, each.model, each.query, each.text, json.dumps(each.relations), *paths, swap, int(one == other))
+        )
+    models = list(dict.fromkeys(each.model for each in contenders))
+    about = {"models": json.dumps(models), "second": second, "raters": str(raters), "seed": str(seed)}
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         connection.commit()
         write_bytes(path, connection.serialize())
     return sum(row[-1] for row in rows)
@@ -203,7 +208,7 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
 def about_study(connection: sqlite3.Connection) -> About:
     """What the study compares."""
     values = dict(connection.execute("SELECT name, value FROM about"))
-    return About(values["first"], values["second"], int(values["raters"]), int(values["seed"]))
+    return About(tuple(json.loads(values["models"])), values["second"], int(values["raters"]), int(values["seed"]))
 
 
 def image_of(relative_path: str, study: Path) -> Path:
