@@ -112,7 +112,7 @@ def test_a_table_fits_the_terminal_and_says_all(width):
 def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
     def failing(*arguments, **more):
         (tmp_path / "table.md").write_text("the table\n")
-        return Reproduction(tmp_path, [], {"rows": []}, {"dense": "out of memory"})
+        return Reproduction(tmp_path, [], {"rows": []}, {"dense": "out of memory"}, None)
 
     monkeypatch.setattr(module, "reproduce", failing)
     result = run("2", "--corpus", "c.jsonl")
@@ -136,6 +136,11 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
         (["hessel2019/2", "--corpus", "c.jsonl", "--from", "d.jsonl"], "--from is for li2021/4"),
         (["li2021/5", "--corpus", "c.jsonl", "--set", "x:dim=3"], "no row is called x"),
         (["../2", "--corpus", "c.jsonl"], "table ../2: no such table"),
+        (["2", "--corpus", "mscoco=a.jsonl", "-c", "b.jsonl"], "several corpora need the names of their data sets"),
+        (["2", "--corpus", "mscoc=a.jsonl"], "--corpus mscoc: table 2 has no such data set; did you mean MSCOCO?"),
+        (["2", "-c", "dii=a.jsonl", "-c", "Story-DII=b.jsonl"], "Story-DII is named twice"),
+        (["2", "-c", "dii=a.jsonl", "--dataset", "MSCOCO"], "with several corpora their names say it"),
+        (["alikhani2021/5", "--corpus", "clue=a.jsonl"], "is of one corpus at a time"),
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):

@@ -23,6 +23,7 @@ FOLDED = 10
 OPTIONS = (
     *(
         "allow_outside",
+        "corpus",
         "dataset",
         "distractors",
         "download",

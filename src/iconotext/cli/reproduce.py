@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.grids import show as show_sections
 from iconotext.cli.options import Download
 from iconotext.cli.output import complain, output_console, say, say_json
+from iconotext.errors import SettingError
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -45,11 +47,13 @@ def reproduce(
         ),
     ],
     corpus: Annotated[
-        Path,
+        list[str],
         typer.Option(
             "--corpus",
             "-c",
-            help="With gold links in its test split; for Alikhani 2021 text-image pairs with relations.",
+            metavar="[NAME=]FILE",
+            help="With gold links in its test split; for Alikhani 2021 text-image pairs with relations. Of tables of "
+            "links several, each with the name of the data set that it stands for (MSCOCO=a.jsonl, DII=b.jsonl).",
             show_default=False,
         ),
     ],
@@ -118,6 +122,7 @@ def reproduce(
     - `iconotext reproduce 2 --corpus mscoco/ --dataset MSCOCO --set text.word_vectors=GoogleNews.bin.gz --set
       features.image=features.npy`
     - `iconotext reproduce 3 --corpus rqa/ --dataset RQA --jobs 4`
+    - `iconotext reproduce 2 --corpus MSCOCO=mscoco/ --corpus DII=dii/ --corpus SIS=sis/ --corpus Stress=stress/`
     - `iconotext reproduce S1 --corpus captions.jsonl --only assignment --only assignment-hard`
     - `iconotext reproduce li2021/3 --corpus dii.jsonl --seeds 3 --set features.image=regions.tsv`
     - `iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl`
@@ -126,18 +131,23 @@ def reproduce(
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
     with known_errors(download=download, goes_on=True):
-        from iconotext.papers.tables.runner import reproduce as run
+        from iconotext.papers.tables import corpora, runner
 
+        several = len(corpus) > 1 or _is_named(corpus[0])
+        if several and dataset is not None:
+            raise SettingError(f"dataset={dataset}: with several corpora their names say it")
         show = _Bars() if sys.stderr.isatty() else _Lines()
         with closing(show):
+            run = (
+                partial(corpora.reproduce_corpora, table, corpora.named_corpora(table, corpus))
+                if several
+                else partial(runner.reproduce, table, Path(corpus[0]), dataset=dataset)
+            )
             done = run(
-                table,
-                corpus,
                 output,
                 watch=show,
                 overrides=set_ or [],
                 only=only or [],
-                dataset=dataset,
                 seeds=seeds,
                 source=from_,
                 jobs=jobs,
@@ -145,6 +155,12 @@ def reproduce(
                 notify=show.notify,
             )
         _tell(done, as_json=as_json)
+
+
+def _is_named(corpus: str) -> bool:
+    """Whether the name of a data set stands before a file; names of files may have an equals sign, too."""
+    name, equals, _ = corpus.partition("=")
+    return bool(equals) and not set(name) & set("/\\.") and not Path(corpus).exists()
 
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:

@@ -120,12 +120,7 @@ def explain(
     """
     if not len(aucs) == len(image_vectors) == len(sentence_vectors):
         raise ShapeError(f"{len(aucs)} AUCs, {len(image_vectors)} image and {len(sentence_vectors)} sentence arrays")
-    needed = 2 * dimensions + 2 + 2  # features, constant, and one degree of freedom to spare
-    if len(aucs) < needed:
-        raise CorpusError(
-            f"{len(aucs)} documents are too few to explain by 2 × {dimensions} dimensions of content: take a corpus of "
-            f"at least {needed}, or fewer dimensions"
-        )
+    check_enough(len(aucs), dimensions)
     target = np.asarray(aucs, np.float64)
     if np.ptp(target) == 0:
         raise CorpusError("all documents have the same AUC, so there is nothing to explain")
@@ -150,6 +145,20 @@ def explain(
         added_f=added_f,
         added_p=added_p,
     )
+
+
+def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
+    """Raise where there are too few documents to explain their AUC.
+
+    Raises:
+        CorpusError: There are.
+    """
+    needed = 2 * dimensions + 2 + 2  # features, constant, and one degree of freedom to spare
+    if documents < needed:
+        raise CorpusError(
+            f"{documents} documents are too few to explain by 2 × {dimensions} dimensions of content: take a corpus of "
+            f"at least {needed}, or fewer dimensions"
+        )
 
 
 def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
+
+from iconotext.corpus.published_sizes import TABLE_1
 
 PAPERS = ("hessel2019", "li2021", "alikhani2021")
 
@@ -58,7 +60,7 @@ class PublishedTable:
         compares: Whether rows are compared with each other even when there is one seed.
         own: What the rows differ in, so that it cannot be set for all of them.
         mixed: Whether a setting for all rows is only for those whose encoders have it.
-        sections: What stands beside the table: ``shares``, ``bias``.
+        sections: What stands beside the table: ``shares``, ``bias``, ``agreement``.
         notes: What a reader must know of the published table.
         stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
         by_dataset: Data set to keys that have other values on it.
@@ -86,7 +88,7 @@ class PublishedTable:
     stated: Mapping[str, Any]
     by_dataset: Mapping[str, Mapping[str, Any]]
     inputs: Mapping[str, Mapping[str, Any]]
-    documents: Mapping[str, tuple[int, ...]]
+    documents: Mapping[str, Sequence[int]]
 
 
 @cache
@@ -151,7 +153,7 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         stated=content.get("stated", {}),
         by_dataset=given.get("by_dataset", content.get("by_dataset", {})),
         inputs=content.get("inputs", {}),
-        documents={name: tuple(each) for name, each in content.get("documents", {}).items()},
+        documents={name: sizes.documents for name, sizes in TABLE_1.items()} | content.get("documents", {}),
     )
 
 

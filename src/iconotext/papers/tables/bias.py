@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,15 @@ from iconotext.papers.analyses.distances import ImageVectors, negative_distances
 from iconotext.papers.analyses.explained import Explained, explained_by_spread
 from iconotext.papers.published import published_facts
 from iconotext.papers.render import Drawing, Grid, Note, Section, difference, percent, points
-from iconotext.papers.tables.baselines import word_vector_file
 from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.differences import BySeed
+from iconotext.papers.tables.document_vectors import rows_of, seen_through, vectors_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
-    from iconotext.types import FloatMatrix
 
 FIGURE, FIGURE_PNG = "distances.svg", "distances.png"
 
@@ -81,69 +80,36 @@ def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVecto
         documents = np.sort(np.random.default_rng(0).permutation(documents)[:DOCUMENTS])
     found = []
     for document in documents.tolist():
-        rows = _rows_of(prepared, document)
+        rows = rows_of(prepared, document)
         vectors = np.asarray(images[rows], np.float32)
         found.append(ImageVectors(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
     return found
-
-
-def _rows_of(prepared: Prepared, document: int) -> np.ndarray[Any, Any]:
-    """Where the images of a document lie."""
-    return np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
 
 
 def _explained(
     corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], found: Mapping[str, BySeed]
 ) -> Explained:
     """R² of both models on the documents that both have an AUC of."""
-    from iconotext.corpus.store import read_corpus
-
     aucs = {
         name: {seed: {each.id: each.auc or 0.0 for each in scores.defined} for seed, scores in found[name].items()}
         for name in (BEFORE, AFTER)
     }
     wanted = set.intersection(*(set(scores) for by_seed in aucs.values() for scores in by_seed.values()))
-    numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
-    encode = _sentence_vectors(corpus, recipe)
     ids, spreads = [], []
-    for document in read_corpus(corpus):
-        if document.id in wanted and document.id in numbers:
-            vectors = np.asarray(images[_rows_of(prepared, numbers[document.id])], np.float32)
-            texts = encode([sentence.text for sentence in document.sentences])
-            ids.append(document.id)
-            spreads.append((spread(vectors), spread(texts)))
+    for identifier, vectors, texts in vectors_of(corpus, recipe, prepared, images, wanted):
+        ids.append(identifier)
+        spreads.append((spread(vectors), spread(texts)))
     before, after = (
         {seed: [scores[each] for each in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
     )
     return explained_by_spread(before, after, spreads)
 
 
-def _sentence_vectors(corpus: Path, recipe: Recipe) -> Callable[[Sequence[str]], FloatMatrix]:
-    """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
-    from iconotext.corpus.store import read_corpus
-    from iconotext.features import FeatureCache, cached_text, load_text_backbone
-    from iconotext.features.mean_words import MeanWords
-
-    file = word_vector_file(recipe)
-    if file is not None and recipe.words is not None:
-        texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
-        return MeanWords(file, recipe.words.word_dim, texts).encode
-    words = recipe.features.text == "words"
-    text = load_text_backbone() if words else load_text_backbone(recipe.features.text)
-    return cached_text(text, FeatureCache()).encode
-
-
 def _about_spread(recipe: Recipe, prepared: Prepared) -> list[str]:
-    file = word_vector_file(recipe)
-    text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
-    of_text = f"mean word vectors of {file.name}" if file else text
-    image = recipe.features.image
-    of_image = Path(image).name if image.endswith(".npy") else prepared.meta["backbones"]["image"]
     return [
         "R² of the least squares regression of the AUC of the test documents on image and text spread: the mean of the "
         "seeds' own; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew.",
-        f"Spread of images by {of_image}, of sentences by {of_text}; the paper has "
-        "DenseNet169 and mean word2vec vectors.",
+        seen_through(recipe, prepared),
     ]
 
 

@@ -64,6 +64,11 @@ class Comparison:
         trained = [row for row in self.rows if row.recipe is not None]
         return next((row for row in trained if row.key == self.table.reference), trained[0]).name
 
+    @property
+    def called(self) -> str:
+        """The corpus as a table of several calls it: the data set that it stands for, else its name."""
+        return self.dataset or self.corpus.stem
+
     def counts(self, key: str) -> bool:
         """Whether a run has figures that count: it did not fail, nor collapse before it had learned anything."""
         return key not in self.failed and (key not in self.collapsed or bool(self.collapsed[key]["learned"]))
@@ -125,16 +130,21 @@ def called_run(row: Row, seed: int, seeds: int) -> str:
     return row.name if seeds == 1 else f"{row.name}, seed {seed}"
 
 
+def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
+    """Write a report as ``table.md`` and ``table.html``; nothing where there is none."""
+    if sections:
+        write_text(folder / TABLE, "\n".join(section.markdown() for section in sections), force=True)
+        write_text(folder / PAGE, report_page(title, [section.html() for section in sections]), force=True)
+
+
 def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
     """Write table, page and ``results.json``.
 
     Returns:
         What ``results.json`` holds.
     """
-    folder, sections = comparison.folder, report.sections
-    if sections:
-        write_text(folder / TABLE, "\n".join(section.markdown() for section in sections), force=True)
-        write_text(folder / PAGE, report_page(report.title, [section.html() for section in sections]), force=True)
+    folder = comparison.folder
+    write_pages(folder, report.title, report.sections)
     everything = {
         "table": comparison.table.name,
         "corpus": str(comparison.corpus),

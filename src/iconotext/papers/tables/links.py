@@ -15,6 +15,7 @@ from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
 from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.render import Drawing, Section
+from iconotext.papers.tables.agreement import agreement_sections
 from iconotext.papers.tables.bias import bias_sections
 from iconotext.papers.tables.comparison import Comparison, Report, called_run
 from iconotext.papers.tables.differences import compare_rows
@@ -27,6 +28,7 @@ from iconotext.train.concept_shares import told
 from iconotext.train.log import LOG
 
 if TYPE_CHECKING:
+    from iconotext.papers.published import PublishedTable
     from iconotext.train.prepared import Prepared
 
 K_OF = {
@@ -77,13 +79,7 @@ def report(comparison: Comparison) -> Report:
         CorpusError: The seeds of a row were evaluated on different documents.
     """
     table, scores = comparison.table, _read(comparison)
-    means = {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in scores.items()}
-    trained = {row.name for row in comparison.rows if row.recipe is not None}
-    by_seed = {
-        name: {seed: each.evaluation for seed, each in found.items()}
-        for name, found in scores.items()
-        if name in trained
-    }
+    means, by_seed = mean_scores(comparison), scores_by_seed(comparison)
     facts: dict[str, Any] = {}
     compared: dict[str, dict[str, Any]] = {}
     sections: list[Section] = []
@@ -99,6 +95,9 @@ def report(comparison: Comparison) -> Report:
     if "bias" in table.sections:
         found, more = bias_sections(comparison, by_seed)
         sections, facts = [*sections, *found], facts | more
+    if "agreement" in table.sections:
+        found, more = agreement_sections([(comparison, by_seed)])
+        sections, facts = [*sections, *found], facts | more
     facts["rows"] = [
         _facts(comparison, line, scores[line.name], means[line.name], compared.get(line.name, {}))
         for line in _lines(comparison)
@@ -106,13 +105,29 @@ def report(comparison: Comparison) -> Report:
     ]
     title = f"{table.title}, and {comparison.corpus.name}"
     published = {
-        line.name: _published(comparison, line.name)
+        line.name: published_figures(table, line.name, comparison.dataset)
         for line in _lines(comparison)
         if line.name in table.published or line.name in means
     }
     ours = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
     grid = results_grid(ours, published, title=title, notes=_notes(comparison, means, scores))
     return Report(title, [grid, *sections, *_curves(comparison)], facts)
+
+
+def mean_scores(comparison: Comparison) -> dict[str, Evaluation]:
+    """Name of each line to the means of its scores over the seeds."""
+    found = _read(comparison)
+    return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in found.items()}
+
+
+def scores_by_seed(comparison: Comparison) -> dict[str, dict[int, Evaluation]]:
+    """Name of each row that is trained to its scores by seed."""
+    trained = {row.name for row in comparison.rows if row.recipe is not None}
+    return {
+        name: {seed: each.evaluation for seed, each in found.items()}
+        for name, found in _read(comparison).items()
+        if name in trained
+    }
 
 
 def _lines(comparison: Comparison) -> list[Row]:
@@ -140,9 +155,14 @@ def _read(comparison: Comparison) -> Scores:
     return found
 
 
-def _published(comparison: Comparison, name: str) -> dict[str, tuple[float, ...]]:
-    cells = comparison.table.published.get(name, {})
-    return {each: figures for each, figures in cells.items() if comparison.dataset in (None, each)}
+def line_names(comparison: Comparison) -> list[str]:
+    """The lines of our table."""
+    return [line.name for line in _lines(comparison)]
+
+
+def published_figures(table: PublishedTable, name: str, dataset: str | None) -> dict[str, tuple[float, ...]]:
+    """Data set to the published figures of a line: of one, or where none is named of all."""
+    return {each: figures for each, figures in table.published.get(name, {}).items() if dataset in (None, each)}
 
 
 def _facts(
@@ -162,7 +182,10 @@ def _facts(
     else:
         found |= _training(model_folder(comparison.folder, first.model))
     if row.name in comparison.table.published:
-        found["published"] = {name: list(figures) for name, figures in _published(comparison, row.name).items()}
+        found["published"] = {
+            name: list(figures)
+            for name, figures in published_figures(comparison.table, row.name, comparison.dataset).items()
+        }
     return found
 
 

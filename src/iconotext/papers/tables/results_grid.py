@@ -43,22 +43,27 @@ def results_grid(
         notes: Below the table.
 
     Returns:
-        Our data sets, then the published ones, marked as such; rows in the published order, ours that it lacks at
-        the end. Each data set has two columns: AUC, and p@1 / p@5.
+        Our data sets that the paper lacks, then the published ones, each with ours of that name before it; rows in the
+        published order, ours that it lacks at the end. Each data set has two columns: AUC, and p@1 / p@5.
     """
     published = published or {}
-    ours = list(dict.fromkeys(name for each in rows.values() for name in each))
-    theirs = list(dict.fromkeys(name for each in published.values() for name in each))
+    ours = dict.fromkeys(name for each in rows.values() for name in each)
+    theirs = dict.fromkeys(name for each in published.values() for name in each)
+    groups = [(name, mine) for name in {**{each: 0 for each in ours if each not in theirs}, **theirs}
+              for mine in (True, False) if name in (ours if mine else theirs)]  # fmt: skip
     figures = {
         name: [
-            *(figure for group in ours for figure in _ours(rows.get(name, {}).get(group))),
-            *(figure for group in theirs for figure in _theirs(published.get(name, {}).get(group))),
+            figure
+            for group, mine in groups
+            for figure in (
+                _ours(rows.get(name, {}).get(group)) if mine else _theirs(published.get(name, {}).get(group))
+            )
         ]
         for name in dict.fromkeys([*published, *rows])
     }
     best = [_highest(column) for column in zip(*figures.values(), strict=True)]
-    groups = (*(f"{name} (ours)" if theirs else name for name in ours), *(f"{name} (published)" for name in theirs))
-    columns = [(group, name) for group in groups for name in ("AUC", "p@1 / p@5")]
+    heads = [f"{group} ({'ours' if mine else 'published'})" if theirs else group for group, mine in groups]
+    columns = [(head, name) for head in heads for name in ("AUC", "p@1 / p@5")]
     return Grid(title, ["", *columns], [[name, *_cells(row, best)] for name, row in figures.items()], notes)
 
 

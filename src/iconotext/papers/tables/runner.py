@@ -49,12 +49,14 @@ class Reproduction:
         sections: Of the report.
         results: What ``results.json`` holds.
         failed: For each model that could not be trained, why.
+        comparison: What it was made from; of several corpora the first one's.
     """
 
     folder: Path
     sections: Sequence[Section]
     results: dict[str, Any]
     failed: dict[str, str]
+    comparison: Comparison
 
 
 def reproduce(
@@ -148,7 +150,7 @@ def reproduce(
         )
         found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
         found = replace(found, sections=footnoted(found.sections, footnotes([comparison])))
-        return Reproduction(folder, found.sections, write_report(comparison, found), failed)
+        return Reproduction(folder, found.sections, write_report(comparison, found), failed, comparison)
 
 
 def _rows(
