@@ -151,3 +151,29 @@ def test_modules_stay_small():
         path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")
     }
     assert {path: n for path, n in lengths.items() if n > 350} == {}
+
+
+def returns_unasserted(body: list[ast.stmt], asserted: bool = False) -> Iterator[int]:
+    """Lines of a test at which it returns though nothing was asserted on the way there."""
+    for statement in body:
+        if isinstance(statement, ast.Return) and not asserted:
+            yield statement.lineno
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            yield from returns_unasserted(getattr(statement, field, []), asserted)
+        for handler in getattr(statement, "handlers", []):
+            yield from returns_unasserted(handler.body, asserted)
+        raises = isinstance(statement, ast.With) and "raises" in ast.unparse(statement.items[0])
+        asserted = asserted or isinstance(statement, ast.Assert) or raises
+
+
+def test_no_test_returns_before_its_assertion():
+    found = [
+        f"{path.name}:{line}"
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        for line in returns_unasserted(node.body)
+    ]
+    assert found == []

@@ -27,7 +27,7 @@ def test_a_dump_has_every_setting_that_has_a_value(tmp_path):
     values = tomllib.loads(dump_recipe(load_recipe(written(tmp_path))))
     assert values["name"] == "mine"
     assert values["training"]["epochs"] == 50
-    optional = {"plateau_below", "clip", "max_sentences", "max_images", "max_regions"}
+    optional = {"clip", "max_sentences", "max_images", "max_regions"}
     assert set(values["training"]) == set(TrainingSettings.model_fields) - optional
     assert "b" not in values["objective"]
     full = load_recipe(written(tmp_path), ["objective.b=3", "text.word_vectors=v.bin", "training.clip=1"])

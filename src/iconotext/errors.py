@@ -12,6 +12,7 @@
     ├── FeatureError           a backbone is missing or does not fit its use
     ├── ShapeError             arrays do not fit each other
     ├── TrainingError          training cannot go on; what it reached so far is kept
+    │   └── CollapseError          it died before it had learned anything
     ├── StudyError             a study of people's preferences cannot be made, read or go on so
     ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
@@ -67,6 +68,10 @@ class ShapeError(IconotextError):
 
 class TrainingError(IconotextError):
     """Training cannot go on (memory, numbers that are not finite); the message says what was kept and what may help."""
+
+
+class CollapseError(TrainingError):
+    """Training died before it had learned anything; the message says how that shows and what may help."""
 
 
 class StudyError(IconotextError):

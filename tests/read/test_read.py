@@ -144,7 +144,8 @@ def test_any_markup_gives_consistent_positions(tmp_path, pieces, suffix):
     path.write_text("x" + "".join(pieces), encoding="utf-8")
     try:
         document = read(path)
-    except IconotextError:
+    except IconotextError as error:
+        assert str(path) in str(error)
         return
     blocks = [s.block or 0 for s in document.sentences]
     assert blocks == sorted(blocks)

@@ -1,5 +1,6 @@
 """Models that tell relations: the variants of Alikhani 2021, and the same module on other encoders."""
 
+import csv
 import json
 
 import numpy as np
@@ -22,7 +23,7 @@ from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.start import new_model
-from iconotext.train.validate import validate
+from iconotext.train.validate import Validation, validate
 from tests.train.coherent import DIM, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
@@ -107,7 +108,7 @@ def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp
     assert stored.relations == ["Visible", "Action", "Story", "Meta"]
     metrics = json.loads((trained / "metrics.json").read_text())
     history = (trained / "log.csv").read_text().splitlines()
-    ranks = [float(line.split(",")[6]) for line in history[1:]]
+    ranks = [float(row["validation_median_rank"]) for row in csv.DictReader(history)]
     assert metrics["validation_median_rank"] == min(ranks)
     assert metrics["best_epoch"] == ranks.index(min(ranks)) + 1  # the first of equal ones
     assert min(ranks) <= 4  # of 32, where chance is 16.5; some pictures show the same
@@ -234,7 +235,7 @@ def test_the_module_learns_beside_other_encoders_too(corpus, tmp_path):
 
 def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, monkeypatch):
     losses, ranks = iter([1.0, 2.0, 3.0, 0.5]), iter([9.0, 4.0, 7.0, 4.0])
-    monkeypatch.setattr(loop, "validate", lambda *_: (next(losses), None))
+    monkeypatch.setattr(loop, "validate", lambda *_: Validation(next(losses), None, None, 0.5))
     monkeypatch.setattr(loop, "validation_median_rank", lambda *_: next(ranks))
     train(recipe("base", "training.epochs=4"), [corpus], tmp_path / "model")
     metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
@@ -250,9 +251,9 @@ def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
     batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
     told = batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
     assert float(told.min()) > 0
-    loss, auc = validate(model, prepared, own, torch.device("cpu"))
-    assert loss == pytest.approx(float(told.mean()), rel=1e-4)
-    assert auc is None
+    found = validate(model, prepared, own, torch.device("cpu"))
+    assert found.loss == pytest.approx(float(told.mean()), rel=1e-4)
+    assert (found.auc, found.no_information) == (None, None)  # nothing is compared
 
 
 def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from iconotext.objectives.hinge import hinge
 from iconotext.objectives.intra_document import intra_document
 from iconotext.objectives.logistic import logistic
 from iconotext.objectives.negatives import sample_negatives
+from iconotext.objectives.no_information import loss_without_information
 from iconotext.objectives.single_pair import draw_single_pairs
 from iconotext.objectives.softmax import softmax
 from iconotext.objectives.sub_document import draw_members
@@ -25,6 +26,7 @@ __all__ = [
     "hinge",
     "intra_document",
     "logistic",
+    "loss_without_information",
     "relation_weights",
     "sample_negatives",
     "softmax",

@@ -105,6 +105,10 @@ class ObjectiveSettings(Settings):
     """The first so many epochs take the mean of the negatives, so that training leaves the plateau of equal scores;
     validation has the hardest from the start."""
 
+    remedy_epochs: int = Field(0, ge=0)
+    """A run that has learned nothing, because it died or in all its epochs, begins once more with so many of these; 0:
+    it stops."""
+
     scale: float = Field(20, gt=0)
     """Softmax and logistic: what similarities are multiplied with (1 / temperature)."""
 
@@ -126,6 +130,10 @@ class ObjectiveSettings(Settings):
             raise ValueError("relations names one of them twice")
         if self.mean_epochs and (self.kind != "hinge" or self.negatives != "hardest"):
             raise ValueError('mean_epochs is for kind = "hinge" with negatives = "hardest"')
+        if self.remedy_epochs and (self.kind != "hinge" or self.negatives != "hardest"):
+            raise ValueError('remedy_epochs is for kind = "hinge" with negatives = "hardest"')
+        if 0 < self.remedy_epochs <= self.mean_epochs:
+            raise ValueError(f"remedy_epochs is {self.remedy_epochs}, no more than mean_epochs, {self.mean_epochs}")
         if self.learn_scale and self.kind == "hinge":
             raise ValueError("learn_scale is for softmax and logistic; the hinge has no scale")
         if self.learn_scale and not (self.cross_document or self.sub_document):
@@ -159,16 +167,15 @@ class TrainingSettings(Settings):
     needs validation documents of one sentence and one image."""
 
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
-    """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss."""
+    """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss. It counts only
+    once that loss was below the one of equal similarities, 2 · margin for the hinge, as in the released code of Hessel
+    2019: before, nothing is learned that could stand still."""
 
     patience: int = Field(3, ge=1)
-    """Epochs."""
+    """Epochs; "plateaus for more than 3 epochs" (Hessel 2019, Li 2021) is 3, as in that code."""
 
     factor: float = Field(5, gt=1)
     """Divisor."""
-
-    plateau_below: float | None = None
-    """The plateau counts only once the validation loss was below this (released code: 2 · margin); None: always."""
 
     clip: float | None = Field(None, gt=0)
     """Largest length of the gradient; None: not clipped."""

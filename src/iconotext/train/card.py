@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.report.as_markdown import inline_text
 from iconotext.train.concept_shares import told
+from iconotext.train.summary import collapse_lines
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -38,6 +39,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
         "",
     ]
+    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in collapse_lines(metrics)), ""]
     if metrics.get("relations"):
         names = ", ".join(map(inline_text, metrics["relations"]))
         lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]

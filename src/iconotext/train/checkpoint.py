@@ -29,6 +29,8 @@ class Progress:
         total: Sum of the losses in them.
         count: Number of these losses.
         seconds: Time they took.
+        still: Number of these steps that had no gradient.
+        collapsed: Epoch after which the run began again, because it had learned nothing; None if it did not.
         history: A row of the log for each epoch done.
         plateau: State of the schedule.
         kept: Validation loss or median rank, epoch and weights of the best epochs, the best first; see
@@ -40,6 +42,8 @@ class Progress:
     total: float = 0.0
     count: int = 0
     seconds: float = 0.0
+    still: int = 0
+    collapsed: int | None = None
     history: list[dict[str, float | None]] = field(default_factory=list)
     plateau: Plateau = field(default_factory=Plateau)
     kept: list[tuple[float, int, Weights]] = field(default_factory=list)
@@ -47,7 +51,8 @@ class Progress:
     def end_epoch(self, row: dict[str, float | None]) -> None:
         """Count the epoch that is under way as done."""
         self.history.append(row)
-        self.epoch, self.step, self.total, self.count, self.seconds = self.epoch + 1, 0, 0.0, 0, 0.0
+        self.epoch, self.step, self.still = self.epoch + 1, 0, 0
+        self.total, self.count, self.seconds = 0.0, 0, 0.0
 
     def keep(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
         """Remember the weights after the latest epoch if it is one of the ``count`` best; of equal ones the earlier."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.embed.folder import CARD, METRICS, save_model
 from iconotext.train.card import model_card
 from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.collapse import collapse_of
 from iconotext.train.concept_shares import concept_shares
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
@@ -59,9 +60,16 @@ def _chosen(training: Training) -> dict[str, Any]:
     }
     if best["validation_median_rank"] is not None:
         found["validation_median_rank"] = best["validation_median_rank"]
+    if best["no_information"] is not None:
+        found["no_information"] = best["no_information"]
+    if progress.collapsed is not None:
+        found["began_again_after"] = progress.collapsed
+    collapse = collapse_of(progress, recipe)
+    if collapse is not None:
+        found["collapse"] = collapse
     if recipe.training.average > 1:
         found["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
-        found["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device)[0]
+        found["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device).loss
     return found
 
 

@@ -24,8 +24,11 @@ COLUMNS = (
     "learning_rate",
     "train_loss",
     "validation_loss",
+    "no_information",
     "validation_auc",
     "validation_median_rank",
+    "positive",
+    "still",
     "seconds",
 )
 
@@ -36,6 +39,8 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
     """Write all epochs so far.
 
     ``validation_auc`` is empty where no gold links are known, ``validation_median_rank`` where it does not choose.
+    ``no_information`` is the validation loss of a model to which everything is alike, empty where nothing is compared;
+    ``positive`` the share of the validation documents' cosines above 0, ``still`` that of the steps without gradient.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
@@ -58,8 +63,9 @@ class TensorBoardLog:
 
     def write(self, history: Sequence[Row]) -> None:
         """Add the epochs that are not there yet."""
-        if not self._written:
-            self._writer = _summary_writer(self._folder)
+        if not self._written or len(history) < self._written:  # the run has begun again
+            self.close()
+            self._writer, self._written = _summary_writer(self._folder), 0
         if self._writer is None:
             return
         for row in history[self._written :]:

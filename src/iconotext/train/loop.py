@@ -14,6 +14,7 @@ from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.checkpoint import Progress, load_checkpoint
 from iconotext.train.checks import check_run
+from iconotext.train.collapse import informed, over, wants_remedy
 from iconotext.train.finish import save_best, write_model
 from iconotext.train.log import Row, TensorBoardLog, write_log
 from iconotext.train.pair_scores import validation_median_rank
@@ -22,7 +23,7 @@ from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import new_model
-from iconotext.train.step import make_optimizer, training_step
+from iconotext.train.step import has_gradient, make_optimizer, training_step
 from iconotext.train.training import Training
 from iconotext.train.validate import validate
 from iconotext.write import reporting_full_disk
@@ -74,11 +75,16 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
 
 
 def _epochs(training: Training) -> None:
-    settings, progress, tensorboard = training.recipe.training, training.progress, TensorBoardLog(training.folder)
+    settings, tensorboard = training.recipe.training, TensorBoardLog(training.folder)
     try:
-        while progress.epoch < settings.epochs:
+        while True:
+            if wants_remedy(training.progress, training.recipe):
+                training.begin_again()
+            progress = training.progress
+            if over(progress, settings.epochs):
+                break
             row, loss, chosen_by = _epoch(training)
-            progress.plateau.see(loss, settings, steps=int(row["step"] or 0))
+            progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))
             progress.end_epoch(row)
             progress.keep(chosen_by, training.model.state_dict(), count=settings.average)
             if training.main:
@@ -104,8 +110,8 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
     before = time.perf_counter() - progress.seconds  # when it began, had it never stopped
     steps, rate = _steps(training, before)
     training.model.eval()
-    loss, auc = validate(training.model, prepared, recipe, device)
-    loss = processes.agree(loss)  # the last bit may differ between GPUs, and what follows from it would
+    found = validate(training.model, prepared, recipe, device)
+    loss = processes.agree(found.loss)  # the last bit may differ between GPUs, and what follows from it would
     rank = None
     if recipe.training.choose == "median-rank":
         rank = processes.agree(validation_median_rank(training.model, prepared, recipe, device))
@@ -117,8 +123,11 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "learning_rate": rate,
         "train_loss": progress.total / progress.count,
         "validation_loss": loss,
-        "validation_auc": auc,
+        "no_information": found.no_information,
+        "validation_auc": found.auc,
         "validation_median_rank": rank,
+        "positive": found.positive,
+        "still": processes.agree(progress.still / progress.step),
         "seconds": time.perf_counter() - before,
     }
     return row, loss, loss if rank is None else rank
@@ -126,7 +135,9 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
 def _steps(training: Training, before: float) -> tuple[int, float]:
     """The steps of an epoch that are still to do; how many it has in all, and the learning rate of the last."""
-    recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
+    recipe, prepared, progress, processes = (
+        training.trained_by, training.prepared, training.progress, training.processes
+    )  # fmt: skip
     epoch, place = progress.epoch, {"rank": processes.rank}
     planned = epoch_batches(prepared, recipe, "train", epoch, ranks=processes.ranks, **place)
     steps = len(planned)
@@ -142,6 +153,7 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
         if not math.isfinite(loss):
             raise TrainingError(f"the loss of epoch {epoch + 1}, step {step + 1} is {loss}")
         progress.step, progress.total, progress.count = step + 1, progress.total + loss, progress.count + len(losses)
+        progress.still += not has_gradient(training.model)
         if training.watcher:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
         if training.main and time.perf_counter() - saved >= SAVE_EVERY:

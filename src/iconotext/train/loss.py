@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from iconotext.objectives import coherence, draw_members, hinge, intra_document, logistic, sample_negatives, softmax
+from iconotext.objectives import (
+    coherence,
+    draw_members,
+    hinge,
+    intra_document,
+    logistic,
+    loss_without_information,
+    sample_negatives,
+    softmax,
+)
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
@@ -84,7 +94,7 @@ def losses_of(
         (P,) losses.
     """
     objective = recipe.objective
-    if not (objective.cross_document or objective.intra_document or objective.sub_document):
+    if not compares(recipe):
         return cosines.new_zeros(batch.positives)  # the coherence objective alone
     documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
@@ -116,6 +126,29 @@ def losses_of(
         own = _sub_documents(cosines, batch, recipe, generator)
         losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
     return losses
+
+
+def compares(recipe: Recipe) -> bool:
+    """Whether the recipe compares documents, or parts of one; else it has the coherence objective alone."""
+    objective = recipe.objective
+    return bool(objective.cross_document or objective.intra_document or objective.sub_document)
+
+
+def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
+    """(P,) what ``losses_of`` would be if everything were alike; see ``loss_without_information``.
+
+    The intra-document objective of Li 2021, likely against unlikely links, then has its own margin.
+    """
+    objective, positives = recipe.objective, batch.positives
+    strangers = batch.strangers[:positives]
+    drawn = strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)  # any will do
+    least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
+    margin = objective.margin
+    return (
+        objective.cross_document * least(margin=margin)
+        + objective.sub_document * least(margin=margin / 2)
+        + objective.intra_document * margin / 2
+    )
 
 
 def _sets(recipe: Recipe) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.checks import check_start
+from iconotext.train.collapse import raise_if_dead
 from iconotext.train.init import with_init
 from iconotext.train.lock import locked
 from iconotext.train.parallel import Watcher, launch
@@ -57,6 +59,7 @@ def train(
     Raises:
         SettingError: There is a model of another recipe in the folder, or word vectors are missing.
         CorpusError, FeatureError: See ``prepare``.
+        CollapseError: Training died before it had learned anything; model and figures are in the folder all the same.
         TrainingError: The loss is no number any more, or memory ran out: then the best model so far is in the folder.
             Or the corpus has changed since the run was interrupted, or another process trains in the folder.
         OutputError: The disk is full; the last checkpoint is whole, and the same call goes on from there.
@@ -80,6 +83,7 @@ def train(
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
             with contextlib.suppress(OSError):  # Windows keeps what is open
                 lock.unlink(missing_ok=True)
+    raise_if_dead(folder, json.loads((folder / METRICS).read_text(encoding="utf-8")))
     return folder
 
 

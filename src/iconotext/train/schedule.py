@@ -19,22 +19,30 @@ class Plateau:
         best: Lowest validation loss so far.
         waited: Epochs since then, or since the last division.
         divided: How often the rate was divided.
+        begun: Whether a loss has shown that something is learned; before, nothing is counted.
     """
 
     best: float = math.inf
     waited: int = 0
     divided: int = 0
+    begun: bool = False
 
-    def see(self, loss: float, settings: TrainingSettings, *, steps: int) -> None:
-        """Take notice of an epoch's validation loss, the epoch of the ``steps``-th step of the run."""
+    def see(self, loss: float, settings: TrainingSettings, *, steps: int, informed: bool) -> None:
+        """Take notice of an epoch.
+
+        Args:
+            loss: On the validation documents.
+            settings: The recipe's.
+            steps: Of the run so far.
+            informed: Whether the loss is below that of a model to which everything is alike.
+        """
         if steps < settings.warmup_steps:  # it falls or not because the rate still rises
             return
+        self.begun = self.begun or informed
         if loss < self.best:
             self.best, self.waited = loss, 0
-            return
-        if settings.plateau_below is not None and self.best >= settings.plateau_below:
-            return
-        self.waited += 1
+        elif self.begun:
+            self.waited += 1
         if self.waited >= settings.patience:
             self.divided, self.waited = self.divided + 1, 0
 

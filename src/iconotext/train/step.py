@@ -68,3 +68,8 @@ def training_step(
         group["lr"] = rate
     optimizer.step()
     return losses.detach()
+
+
+def has_gradient(model: JointModel) -> bool:
+    """Whether the last step moved any weight by its own gradient."""
+    return any(each.grad is not None and bool(each.grad.any()) for each in model.parameters())

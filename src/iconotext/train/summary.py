@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ def model_summary(folder: Path) -> Iterator[str]:
     )
     if "concepts" in metrics:
         yield told(metrics["concepts"])
+    yield from collapse_lines(metrics)
     for split in ("validation", "test"):
         found = metrics.get(split, {})
         if "median_rank" in found:
@@ -35,6 +36,17 @@ def model_summary(folder: Path) -> Iterator[str]:
         elif found.get("auc") is not None:
             figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
             yield f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)"
+
+
+def collapse_lines(metrics: Mapping[str, Any]) -> Iterator[str]:
+    """What ``metrics.json`` says of a run that collapsed, or was begun again."""
+    if "began_again_after" in metrics:
+        yield (
+            f"nothing was learned in {metrics['began_again_after']} epochs, so training began again with the mean of "
+            "the negatives (objective.remedy_epochs)"
+        )
+    if "collapse" in metrics:
+        yield str(metrics["collapse"]["why"])
 
 
 def relation_summary(folder: Path) -> Iterator[str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.checkpoint import Checkpoint, Progress, save_checkpoint
+from iconotext.train.start import Start, new_model
+from iconotext.train.step import make_optimizer
 
 if TYPE_CHECKING:
     from torch.optim import AdamW
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from iconotext.embed.model import JointModel
     from iconotext.train.parallel import Processes, Watcher
     from iconotext.train.prepared import Prepared
-    from iconotext.train.start import Start
 
 
 @dataclass(eq=False)
@@ -49,6 +50,21 @@ class Training:
     def model(self) -> JointModel:
         """The model itself."""
         return self.start.model
+
+    @property
+    def trained_by(self) -> Recipe:
+        """The recipe, or where it learned nothing and is begun again, what it has as a remedy."""
+        if self.progress.collapsed is None:
+            return self.recipe
+        objective = self.recipe.objective
+        remedy = objective.model_copy(update={"mean_epochs": objective.remedy_epochs})
+        return self.recipe.model_copy(update={"objective": remedy})
+
+    def begin_again(self) -> None:
+        """Forget all but that nothing was learned."""
+        self.model.load_state_dict(new_model(self.recipe, self.prepared).model.state_dict())
+        self.optimizer = make_optimizer(self.model, self.recipe)
+        self.progress = Progress(collapsed=self.progress.epoch)
 
     @property
     def main(self) -> bool:

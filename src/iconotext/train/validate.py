@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
 from iconotext.train.labelled import labelled_pairs
-from iconotext.train.loss import batch_loss, losses_of
+from iconotext.train.loss import batch_loss, compares, losses_of, no_information_losses
 from iconotext.train.spans import span_counts
 
 if TYPE_CHECKING:
@@ -41,8 +41,24 @@ SINGLE_PAIRS = 6_000
 more about which were drawn than about the model: the learning rate would fall before anything is learned."""
 
 
-def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> tuple[float, float | None]:
-    """Mean loss over the validation documents, and their AUC; None where no gold links are known.
+class Validation(NamedTuple):
+    """What the validation documents say.
+
+    Attributes:
+        loss: Their mean.
+        auc: Of their links; None where no gold links are known.
+        no_information: The loss of a model to which everything is alike; None where nothing is compared.
+        positive: Share of their cosines above 0.
+    """
+
+    loss: float
+    auc: float | None
+    no_information: float | None
+    positive: float
+
+
+def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Validation:
+    """The loss and the links of the validation documents.
 
     Documents are whole and have always the same negatives; the loss is that of the recipe from the first epoch on,
     whatever ``objective.mean_epochs`` says, so that the figures of all epochs compare.
@@ -53,7 +69,7 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
         recipe: Of the model.
         device: Where the model is.
     """
-    total, count = 0.0, 0
+    total, nothing, count, positive, cells = 0.0, 0.0, 0, 0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
     planned = epoch_batches(prepared, recipe, "validation", 0)
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
@@ -74,13 +90,23 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
             losses, cosines, coherence_losses = batch_loss(
                 model, moved, whole, epoch=recipe.training.epochs, generator=generator
             )
+            compared = moved
             if recipe.similarity.kind == "single-pair":
                 losses = _single_pair_losses(own, moved, cosines, generator, draws) + coherence_losses.repeat(draws)
             elif pairs:
-                losses = _labelled_losses(own, moved, cosines, prepared)
+                compared, of_links = _labelled(moved, cosines, prepared)
+                losses = own(of_links, compared)
             total, count = total + float(losses.sum()), count + len(losses)
+            alike = no_information_losses(compared, recipe).mean() + coherence_losses.sum() / compared.positives
+            nothing += float(alike) * len(losses)
+            positive, cells = positive + int((cosines > 0).sum()), cells + cosines.numel()
             scored += _scored(batch, cosines, prepared)
-    return total / count, evaluate(scored).means["auc"] if scored else None
+    return Validation(
+        total / count,
+        evaluate(scored).means["auc"] if scored else None,
+        nothing / count if compares(recipe) else None,
+        positive / cells,
+    )
 
 
 def encode_pairs(
@@ -121,8 +147,8 @@ def _single_pair_losses(
     return torch.cat([losses(_crossed(cosines, rows, columns), batch) for rows, columns in drawn])
 
 
-def _labelled_losses(losses: Losses, batch: Batch, cosines: Tensor, prepared: Prepared) -> Tensor:
-    """The losses of the gold links of a batch of whole documents."""
+def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch, Tensor]:
+    """The gold links of a batch of whole documents as a batch of their own, and its cosines."""
     pairs = labelled_pairs(prepared, batch.documents, batch.strangers.cpu().numpy())
     place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
     own = order[place]  # which of the batch's documents
@@ -135,7 +161,7 @@ def _labelled_losses(losses: Losses, batch: Batch, cosines: Tensor, prepared: Pr
         image_counts=[1] * len(rows),
         strangers=torch.from_numpy(pairs.strangers).to(cosines.device),
     )
-    return losses(_crossed(cosines, torch.from_numpy(rows), torch.from_numpy(columns)), linked)
+    return linked, _crossed(cosines, torch.from_numpy(rows), torch.from_numpy(columns))
 
 
 def _crossed(cosines: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

@@ -39,7 +39,8 @@ class Comparison:
         source: Corpus file that a transferred row is trained on.
         failed: For each key of a run that failed, why.
         collapsed: For each key of a run whose training collapsed, what ``metrics.json`` says of it: whether it had
-            ``learned`` something before, so that its model is of an earlier epoch, and ``why`` one says so.
+            ``learned`` something before, so that its model is of an earlier epoch, the ``epoch`` in which it died, None
+            if it ran to its end, and ``why`` one says so.
         problems: What else a reader must know.
         notify: Called with what is being done.
     """
@@ -70,8 +71,9 @@ class Comparison:
         return self.dataset or self.corpus.stem
 
     def counts(self, key: str) -> bool:
-        """Whether a run has figures that count: it did not fail, nor collapse before it had learned anything."""
-        return key not in self.failed and (key not in self.collapsed or bool(self.collapsed[key]["learned"]))
+        """Whether a run has figures that count: it did not fail, nor die before it had learned anything."""
+        found = self.collapsed.get(key)
+        return key not in self.failed and (found is None or found["learned"] or found["epoch"] is None)
 
     def differing(self) -> dict[str, list[str]]:
         """Name of each row to what is not as the paper says."""

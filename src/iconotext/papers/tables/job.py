@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from iconotext.errors import CollapseError
 from iconotext.papers.tables.processes import Send
 from iconotext.recipe import Recipe
 
@@ -56,7 +58,8 @@ def work(job: Job, send: Send) -> None:
     from iconotext.train.prepared import open_prepared
     from iconotext.train.run import train
 
-    train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=_Reporter(send))
+    with contextlib.suppress(CollapseError):  # the table measures it, and marks it
+        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=_Reporter(send))
     scored = open_prepared(job.prepared) if job.applied is None else _applied(job.recipe, job.applied, job.folder)
     if job.kind == "links":
         from iconotext.papers.tables.links import score_links

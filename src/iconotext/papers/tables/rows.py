@@ -25,8 +25,8 @@ OF_REGIONS = ("image.max_regions", "image.heads", "training.max_regions")
 OF_TRANSFORMERS = ("text.layers", "text.heads")
 """Settings of sentence encoders that are Transformers."""
 
-MEAN_EPOCHS = "objective.mean_epochs"
-"""A setting for hard negatives; rows that take the mean of the negatives in all epochs do without it."""
+OF_HARD_NEGATIVES = ("objective.mean_epochs", "objective.remedy_epochs")
+"""Settings for hard negatives; rows that take the mean of the negatives in all epochs do without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _given(overrides: Sequence[str], row: str) -> dict[str, str]:
 
 def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
     """Whether a setting that may be for all rows is one for this recipe, too. What fits no row is an error of each."""
-    if key == MEAN_EPOCHS:
+    if key in OF_HARD_NEGATIVES:
         return recipe.objective.negatives == "hardest"
     if not table.mixed:
         return True

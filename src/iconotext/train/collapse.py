@@ -1,0 +1,101 @@
+"""Whether a run has died, or learned nothing: what its log says, and what can be done.
+
+Two signs, looked at after every epoch. The validation loss is that of a model to which everything is alike
+(``objectives.no_information``): 2 * margin for the hinge of Hessel 2019. And more than half of the steps had no
+gradient: with "at most k links" this is so where no cosine is positive, since then every similarity is 0. Either sign
+alone is none: hard negatives may stay long at that loss before anything is learned, and a model that has learned
+everything has no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from iconotext.errors import CollapseError
+from iconotext.objectives.no_information import LEAST_GAIN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from iconotext.recipe import Recipe
+    from iconotext.train.checkpoint import Progress
+    from iconotext.train.log import Row
+
+SAME = 1e-5
+"""Share by which two losses may differ and count as equal."""
+
+
+def informed(row: Row, *, by: float = SAME) -> bool:
+    """Whether the validation loss of an epoch is below that of a model to which everything is alike."""
+    loss, nothing = row["validation_loss"], row["no_information"]
+    return loss is None or nothing is None or loss < nothing * (1 - by)
+
+
+def died(row: Row) -> bool:
+    """Whether an epoch shows both signs: no run was seen to come back from there."""
+    loss, nothing = row["validation_loss"], row["no_information"]
+    if loss is None or nothing is None:
+        return False
+    return abs(loss - nothing) <= nothing * SAME and (row["still"] or 0.0) > 0.5
+
+
+def over(progress: Progress, epochs: int) -> bool:
+    """Whether there is nothing more to train."""
+    return progress.epoch >= epochs or (bool(progress.history) and died(progress.history[-1]))
+
+
+def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
+    """Whether a run that is over has learned nothing, and its recipe has something else to try."""
+    tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
+    return not tried and over(progress, recipe.training.epochs) and not _learned(progress.history)
+
+
+def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
+    """What ``metrics.json`` says of a run that collapsed: ``epoch``, ``learned``, ``why``; None of one that did not."""
+    history = progress.history
+    if not history or history[-1]["no_information"] is None:
+        return None
+    last, learned = history[-1], _learned(history)
+    if learned and informed(last):
+        return None
+    epoch = progress.epoch if died(last) else None
+    return {"epoch": epoch, "learned": learned, "why": _why(last, epoch, learned) + _advice(recipe, epoch)}
+
+
+def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
+    """Raise for a model that is worth nothing.
+
+    Raises:
+        CollapseError: Its training died before it had learned anything.
+    """
+    found = metrics.get("collapse")
+    if found is not None and found["epoch"] is not None and not found["learned"]:
+        raise CollapseError(f"{folder}: {found['why']}")
+
+
+def _learned(history: Sequence[Row]) -> bool:
+    return any(informed(row, by=LEAST_GAIN) for row in history)
+
+
+def _why(last: Row, epoch: int | None, learned: bool) -> str:
+    nothing = f"{last['no_information']:.4g}, that of a model to which everything is alike"
+    if epoch is not None:
+        cosines = "" if last["positive"] else ", no cosine is positive"
+        still = f"{100 * (last['still'] or 0):.0f} % of the steps have no gradient"
+        kept = "; the model is that of an earlier epoch" if learned else ""
+        return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {still}{kept}"
+    if learned:
+        return f"training fell back to a validation loss of {nothing}; the model is that of an earlier epoch"
+    return f"training never left its start: the validation loss never was 1 % below {nothing}"
+
+
+def _advice(recipe: Recipe, epoch: int | None) -> str:
+    """What may help, as far as the recipe has not tried it."""
+    objective, similarity = recipe.objective, recipe.similarity
+    advice = []
+    if epoch is not None and similarity.kind == "assignment" and similarity.links == "at-most":
+        advice.append('similarity.links = "exactly", which always has a gradient')
+    if objective.kind == "hinge" and objective.negatives == "hardest" and not objective.remedy_epochs:
+        advice.append("objective.remedy_epochs = 5, which begins such a run again with the mean of the negatives")
+    return f". In another folder may help: {'; '.join(advice)}" if advice else ""
