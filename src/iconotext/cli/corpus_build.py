@@ -90,8 +90,8 @@ COMMANDS = {
     **_builders(
         "Shards as published",
         {
-            "mmc4": ("papers.datasets.mmc4", "Web pages with pictures matched to sentences: Multimodal C4."),
-            "obelics": ("papers.datasets.obelics", "Web pages with pictures in reading order: OBELICS."),
+            "mmc4": ("corpus.builders.mmc4", "Web pages with pictures matched to sentences: Multimodal C4."),
+            "obelics": ("corpus.builders.obelics", "Web pages with pictures in reading order: OBELICS."),
             "multi-retrieval": ("papers.datasets.multi_retrieval", "A data set that was released with Hessel 2019."),
         },
     ),

@@ -59,7 +59,7 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
     if paper is not None and all(map(_as_told, ours, paper)):
         return None
     shown = " / ".join(f"{each:,}" for each in ours)
-    said = "which data set of the paper it stands for is not said: --dataset"
+    said = "no data set of the paper is named"
     if dataset is not None:
         said = f"{dataset}" + (f": {' / '.join(f'{each:,}' for each in paper)}" if paper else "")
     return f"data: {corpus.name}, {shown} documents for training / validation / test ({said})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iconotext.corpus.builders.shards import Picture, ShardedSet, ShardSettings, shard_documents
 from iconotext.corpus.obelics import obelics_parts
-from iconotext.papers.datasets.shards import Picture, ShardedSet, ShardSettings, shard_documents
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
