@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from iconotext.corpus.builders import mmc4, obelics, shards
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.builders.shards import with_images
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
-from iconotext.papers.datasets import mmc4, obelics, shards
 from iconotext.read.web.polite import PoliteFetcher
 from tests.corpus.test_obelics import PAGE, entry, page, table
 from tests.read.web import Time, serving
