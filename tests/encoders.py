@@ -10,8 +10,20 @@ import numpy as np
 
 from iconotext.embed.backbone_encoder import EncodedImages
 from iconotext.embed.image_source import ImageSource
-from iconotext.features.backbone import ImageFeatures
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
 from iconotext.types import Image
+
+
+def text_backbone(made_up: Any) -> TextBackbone:
+    """A text backbone of something with a name, a dim and a method ``encode``."""
+    return TextBackbone(made_up.name, made_up.dim, lambda texts: made_up.encode(texts))
+
+
+def image_backbone(made_up: Any) -> ImageBackbone:
+    """An image backbone of something with a name, a dim, a method ``encode`` and classes."""
+    return ImageBackbone(
+        made_up.name, made_up.dim, lambda *files, **how: made_up.encode(*files, **how), made_up.classes
+    )
 
 
 @dataclass

@@ -20,6 +20,7 @@ from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from iconotext.write import open_atomic, reporting_full_disk
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
+from tests.encoders import text_backbone
 from tests.train.synthetic import small_recipe, write_synthetic
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
@@ -178,7 +179,7 @@ def build_or_there(folder, build):
 
 def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):
     class Text:
-        name = space = "text"
+        name = "text"
         dim = 500
 
         def encode(self, texts):
@@ -187,7 +188,7 @@ def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):
     texts = [f"{'a' * i}" for i in range(300)]
     for size in (0, 5_000, 100_000):
         with largest(size), caplog.at_level(logging.WARNING):
-            found = cached_text(Text(), FeatureCache(tmp_path / f"{size}.sqlite")).encode(texts)
+            found = cached_text(text_backbone(Text()), FeatureCache(tmp_path / f"{size}.sqlite")).encode(texts)
         assert found[:, 0].tolist() == [float(i) for i in range(300)]
     assert len(caplog.messages) == 3
 

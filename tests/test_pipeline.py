@@ -15,6 +15,7 @@ from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
 from iconotext.features import ImageFeatures
 from iconotext.links.word_spans import without
 from iconotext.read import Failure
+from tests.encoders import image_backbone
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +102,12 @@ def test_failures_pass_through_and_stop_nothing(linker, tmp_path):
 
 def test_a_backbone_without_classifier_cannot_use_the_bridge(linker, photos):
     class Plain:
-        name, dim, space, classes = "plain", 8, "own", None
+        name, dim, classes = "plain", 8, None
 
         def encode(self, files, *, regions=False):
             return ImageFeatures(np.ones((len(files), 8), np.float32), problems=(None,) * len(files))
 
-    encoder = untrained_encoder("x", linker.encoder.text_backbone, Plain())
+    encoder = untrained_encoder("x", linker.encoder.text_backbone, image_backbone(Plain()))
     with pytest.raises(FeatureError, match="classifier"):
         Linker(encoder).link(bare(photos))
 

@@ -145,14 +145,13 @@ def load_bridge(
     from iconotext.embed.bridge import ConceptBridge
     from iconotext.embed.image_source import image_source
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
-    from iconotext.features.mean_words import MeanWords
+    from iconotext.features.word_vectors import mean_words
 
     store = FeatureCache() if cache else None
     source = image_source(image or DEFAULT_IMAGE, store)
-    reading: TextBackbone
     if word_vectors is None:
         own = load_text_backbone(text or DEFAULT_TEXT)
         reading = own if store is None else cached_text(own, store)
     else:  # the texts are not kept: to add up vectors is quicker than to look for the sum
-        own = reading = MeanWords(word_vectors, word_dim, chain(source.classes or (), texts))
+        own = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
     return BackboneEncoder("no-training", reading, reading, own, source, ConceptBridge(reading, source.classes or ()))

@@ -10,7 +10,7 @@ from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.build import Inputs
 from iconotext.embed.folder import load_model, save_model
-from iconotext.embed.joint import JointSpace, WordReader
+from iconotext.embed.joint import JointSpace, word_reader
 from iconotext.embed.model import JointModel
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
@@ -85,7 +85,7 @@ def test_sentences_and_images_of_a_document_may_be_none(tmp_path):
     saved(tmp_path)
     stored = load_model(tmp_path)
     nothing = ImageFeatures(np.zeros((0, 5), np.float32), problems=())
-    reader = WordReader(stored, stored.vocabulary, 100, "words")
+    reader = word_reader(stored, stored.vocabulary, 100, "words")
     assert JointSpace(stored).images(nothing, nothing).shape == (0, 16)
     assert reader.encode([]).shape == (0, 16)
     np.testing.assert_allclose(np.linalg.norm(reader.encode(["", "never seen"]), axis=1), 1, rtol=1e-5)

@@ -29,7 +29,7 @@ def tokens_of(model: RegionEncoder, features: Tensor, concepts: list[int]) -> Te
     """Equations 8 and 9, one region and one concept after the other."""
     segments = functional.layer_norm(model.segment.weight, (8,))
     seen = [(functional.layer_norm(model.region(each), (8,)) + segments[0]) / 2 for each in features]
-    if model.concept is None:
+    if isinstance(model.concept, torch.nn.Identity):
         return torch.stack(seen)
     named = [
         (functional.layer_norm(model.concept(NAMES[c]), (8,)) if c >= 0 else torch.zeros(8)) + segments[1]

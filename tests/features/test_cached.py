@@ -7,6 +7,7 @@ from iconotext.errors import ImageError
 from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached_text, share_space
 from iconotext.features.backbone import blank_features
 from iconotext.images import decode
+from tests.encoders import image_backbone, text_backbone
 
 BROKEN = b"no picture"
 
@@ -14,7 +15,7 @@ BROKEN = b"no picture"
 class CountingText:
     """Random unit vectors by text; remembers what it was asked."""
 
-    name = space = "counting"
+    name = "counting"
     dim = 5
 
     def __init__(self):
@@ -29,7 +30,7 @@ class CountingText:
 class CountingImage:
     """Random features by content; remembers how many files it was asked for."""
 
-    name = space = "counting"
+    name = "counting"
     dim = 4
     classes = ("a", "b", "c")
 
@@ -73,7 +74,7 @@ def assert_same(left, right):
 
 def test_texts_are_encoded_once(cache):
     backbone = CountingText()
-    cached = cached_text(backbone, cache)
+    cached = cached_text(text_backbone(backbone), cache)
     texts = ["a", "b", "a", "ü", ""]
     first = cached.encode(texts)
     np.testing.assert_array_equal(first, CountingText().encode(texts))
@@ -83,22 +84,22 @@ def test_texts_are_encoded_once(cache):
 
 
 def test_text_wrapper_is_a_backbone(cache):
-    cached = cached_text(CountingText(), cache)
-    assert (cached.name, cached.dim, cached.space) == ("counting", 5, "counting")
+    cached = cached_text(text_backbone(CountingText()), cache)
+    assert (cached.name, cached.dim) == ("counting", 5)
     assert cached.encode([]).shape == (0, 5)
-    assert share_space(cached, cached_image(CountingImage(), cache))
+    assert share_space(cached, cached_image(image_backbone(CountingImage()), cache))
 
 
 def test_a_lone_surrogate_is_a_text_too(cache):
     backbone = CountingText()
     backbone.encode = lambda texts: np.ones((len(texts), 5), np.float32)
-    assert cached_text(backbone, cache).encode(["\ud800"]).shape == (1, 5)
+    assert cached_text(text_backbone(backbone), cache).encode(["\ud800"]).shape == (1, 5)
 
 
 @pytest.mark.parametrize("regions", [False, True])
 def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions, noise):
     backbone = CountingImage()
-    cached = cached_image(backbone, cache)
+    cached = cached_image(image_backbone(backbone), cache)
     (tmp_path / "a.png").write_bytes(noise(1))
     files = [noise(0), tmp_path / "a.png", noise(0), noise(1)]
     expected = CountingImage().encode(files, regions=regions)
@@ -110,7 +111,7 @@ def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions, n
 
 def test_regions_that_were_not_asked_for_are_encoded_later(cache, noise):
     backbone = CountingImage()
-    cached = cached_image(backbone, cache)
+    cached = cached_image(image_backbone(backbone), cache)
     cached.encode([noise(0)])
     assert_same(cached.encode([noise(0)], regions=True), CountingImage().encode([noise(0)], regions=True))
     assert backbone.asked == 2
@@ -120,7 +121,7 @@ def test_regions_that_were_not_asked_for_are_encoded_later(cache, noise):
 
 def test_problems_are_told_and_not_kept(cache, tmp_path, noise):
     backbone = CountingImage()
-    cached = cached_image(backbone, cache)
+    cached = cached_image(image_backbone(backbone), cache)
     files = [BROKEN, noise(0), tmp_path / "later.png", BROKEN]
     expected = CountingImage().encode(files)
     assert expected.problems[1] is None
@@ -133,7 +134,7 @@ def test_problems_are_told_and_not_kept(cache, tmp_path, noise):
 
 
 def test_no_pictures(cache):
-    features = cached_image(CountingImage(), cache).encode([], regions=True)
+    features = cached_image(image_backbone(CountingImage()), cache).encode([], regions=True)
     assert features.pooled.shape == (0, 4)
     assert features.regions.shape == (0, 36, 4)
     assert features.problems == ()
@@ -143,16 +144,18 @@ def test_more_than_are_written_at_once(cache, monkeypatch, noise):
     monkeypatch.setattr("iconotext.features.cached.IMAGES", 4)
     monkeypatch.setattr("iconotext.features.cached.TEXTS", 4)
     files = [noise(i % 7) for i in range(11)] + [BROKEN]
-    assert_same(cached_image(CountingImage(), cache).encode(files), CountingImage().encode(files))
+    assert_same(cached_image(image_backbone(CountingImage()), cache).encode(files), CountingImage().encode(files))
     texts = [str(i % 7) for i in range(11)]
-    np.testing.assert_array_equal(cached_text(CountingText(), cache).encode(texts), CountingText().encode(texts))
+    np.testing.assert_array_equal(
+        cached_text(text_backbone(CountingText()), cache).encode(texts), CountingText().encode(texts)
+    )
 
 
 def test_backbones_share_a_file_without_mixing(cache):
     one, other = CountingText(), CountingText()
     other.name = "other"
-    cached_text(one, cache).encode(["a"])
-    cached_text(other, cache).encode(["a"])
+    cached_text(text_backbone(one), cache).encode(["a"])
+    cached_text(text_backbone(other), cache).encode(["a"])
     assert other.asked == ["a"]
 
 
@@ -160,5 +163,5 @@ def test_without_a_working_cache_it_still_encodes(tmp_path, noise):
     (tmp_path / "file").touch()
     cache = FeatureCache(tmp_path / "file" / "x")
     files = [noise(0), BROKEN, noise(0)]
-    assert_same(cached_image(CountingImage(), cache).encode(files), CountingImage().encode(files))
-    assert cached_text(CountingText(), cache).encode(["a", "a"]).shape == (2, 5)
+    assert_same(cached_image(image_backbone(CountingImage()), cache).encode(files), CountingImage().encode(files))
+    assert cached_text(text_backbone(CountingText()), cache).encode(["a", "a"]).shape == (2, 5)

@@ -1,34 +1,41 @@
 import threading
 
-import numpy as np
 import pytest
 
-from iconotext.features.decoding import AHEAD, pixel_batches
+from iconotext.features.decoding import AHEAD, look_at
 
 BROKEN = b"no picture"
 
 
 def size(picture):
-    return np.array(picture.size)
+    return picture.size
+
+
+def same(pictures):
+    return pictures
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
-def test_order_is_kept_and_broken_ones_are_told(threads, batch_size, noise):
+@pytest.mark.parametrize("cores", [False, True])
+def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size, noise):
     files = [noise(i, 10 + i, 10) if i % 3 else BROKEN for i in range(11)]
-    rows, widths = [], []
-    problems: dict[int, str] = {}
-    for batch in pixel_batches(files, size, at_least=1, batch_size=batch_size, threads=threads):
-        rows += batch.rows
-        widths += [int(pixels[0]) for pixels in batch.pixels]
-        problems |= batch.problems
-    assert rows == [i for i in range(11) if i % 3]
-    assert widths == [10 + i for i in rows]
-    assert sorted(problems) == [0, 3, 6, 9]
+    asked = []
+
+    def network(pictures):
+        asked.append(len(pictures))
+        return pictures
+
+    found = list(look_at(files, size, network, at_least=1, batch_size=batch_size, cores=cores, threads=threads))
+    assert [isinstance(each, str) for each in found] == [i % 3 == 0 for i in range(11)]
+    assert [each[0] for each in found if not isinstance(each, str)] == [10 + i for i in range(11) if i % 3]
+    assert sum(asked) == 7
+    assert 0 < min(asked) <= max(asked) <= batch_size
 
 
-def test_no_files():
-    assert list(pixel_batches([], size, at_least=1, batch_size=4)) == []
+@pytest.mark.parametrize("cores", [False, True])
+def test_no_files(cores):
+    assert list(look_at([], size, same, at_least=1, batch_size=4, cores=cores)) == []
 
 
 def test_never_runs_far_ahead(noise):
@@ -38,25 +45,28 @@ def test_never_runs_far_ahead(noise):
         prepared.append(picture.size)
         return picture.size
 
-    batches = pixel_batches([noise(0)] * 100, note, at_least=1, batch_size=2, threads=2)
+    found = look_at([noise(0)] * 100, note, same, at_least=1, batch_size=2, threads=2)
     for i in range(1, 4):
-        next(batches)
+        next(found)
+        next(found)
         assert len(prepared) <= 2 * (i + AHEAD)
-    batches.close()
+    found.close()
     assert len(prepared) <= 2 * (3 + AHEAD)
 
 
-def test_threads_end_with_the_batches(noise):
+@pytest.mark.parametrize("cores", [False, True])
+def test_threads_end_with_the_pictures(cores, noise):
     before = threading.active_count()
-    batches = pixel_batches([noise(0)] * 20, size, at_least=1, batch_size=2, threads=4)
-    next(batches)
-    batches.close()
+    found = look_at([noise(0)] * 20, size, same, at_least=1, batch_size=2, cores=cores, threads=4)
+    next(found)
+    found.close()
     assert threading.active_count() == before
 
 
-def test_a_mistake_in_prepare_is_not_swallowed(noise):
+@pytest.mark.parametrize("cores", [False, True])
+def test_a_mistake_in_prepare_is_not_swallowed(cores, noise):
     def wrong(picture):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(pixel_batches([noise(0)], wrong, at_least=1, batch_size=1))
+        list(look_at([noise(0)], wrong, same, at_least=1, batch_size=1, cores=cores))

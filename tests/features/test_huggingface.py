@@ -66,7 +66,7 @@ def test_dual_encoders(models, files, name):
     for i, text in enumerate(texts):
         np.testing.assert_allclose(dual.text.encode([text])[0], vectors[i], atol=1e-5)
     assert dual.text.encode([]).shape == (0, dual.text.dim)
-    assert load_image_backbone(str(models / name)).space == dual.text.space
+    assert load_image_backbone(str(models / name)).name == dual.text.name
     with pytest.raises(FeatureError, match="knows no regions"):
         dual.image.encode(files, regions=True)
 

@@ -4,7 +4,7 @@ import torch
 
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
-from iconotext.features.model import SIDE
+from iconotext.features.hub import SIDE
 from iconotext.features.sentence_transformer import _reduced
 
 transformers = pytest.importorskip("transformers")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.embed.bridge import ConceptBridge
-from iconotext.embed.dual import SharedSpace
 from iconotext.embed.occlusion import LONGER, SHORTER, covered_cells
+from iconotext.embed.space import SharedSpace
 from iconotext.errors import ImageError
 from iconotext.features import ImageFeatures
 from iconotext.features.concepts import centred
@@ -21,6 +21,7 @@ from iconotext.links import explanation
 from iconotext.links.explanation import Coverable, explain_links, grid_windows, trials
 from iconotext.links.word_spans import without, word_spans
 from iconotext.types import Link
+from tests.encoders import text_backbone
 from tests.links.texts import encode
 
 
@@ -273,7 +274,7 @@ def test_sentences_among_themselves_are_centred_as_ever(texts):
 
 
 class Texts:
-    name, dim, space = "texts", 32, "own"
+    name, dim = "texts", 32
 
     def encode(self, texts):
         return encode(texts)
@@ -281,7 +282,7 @@ class Texts:
 
 def test_a_changed_sentence_meets_the_old_mean():
     texts = ["a cat", "a dog", "the rain"]
-    space, old = ConceptBridge(Texts(), ("cat", "dog"), 1), encode(texts)
+    space, old = ConceptBridge(text_backbone(Texts()), ("cat", "dog"), 1), encode(texts)
     shifted = encode(["a bird"])[0] - 2 / 3 * old.mean(0)
     np.testing.assert_allclose(
         space.sentences(encode(["a bird"]), old)[0], shifted / np.linalg.norm(shifted), rtol=1e-5, atol=1e-6

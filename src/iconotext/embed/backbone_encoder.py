@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.embed.bridge import CONCEPTS, ConceptBridge
-from iconotext.embed.dual import SharedSpace
 from iconotext.embed.image_source import ImageSource, SeenImages, looking_with
-from iconotext.embed.space import unit_rows
+from iconotext.embed.space import SharedSpace, unit_rows
 from iconotext.features import cached_text, share_space
 from iconotext.types import Image
 

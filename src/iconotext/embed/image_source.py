@@ -11,7 +11,7 @@ import numpy as np
 
 from iconotext.embed.occlusion import ImageParts, covered_cells
 from iconotext.features import cached_image
-from iconotext.features.backbone import ImageBackbone, ImageFeatures
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, blank_features, filled
 
 if TYPE_CHECKING:
     from iconotext.features.cache import FeatureCache
@@ -101,11 +101,8 @@ def averaging(source: RegionSource) -> ImageSource:
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         found = source.regions(images)
-        pooled = np.zeros((len(images), source.dim), np.float32)
-        for place, row in enumerate(found.rows()):
-            if len(row):
-                pooled[place] = row.features.mean(axis=0, dtype=np.float32)
-        return ImageFeatures(pooled, problems=found.problems)
+        means = (each if isinstance(each, str) else {"pooled": each.features.mean(0, np.float32)} for each in found)
+        return filled(blank_features(len(images), source.dim), means)
 
     return ImageSource(f"{source.name}/mean", encode, lambda _: None, looks_up=True)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.features.backbone import TextBackbone
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -67,7 +69,7 @@ class JointSpace:
         return np.asarray(np.float32(share * (1 - 1 / len(vectors))) * vectors.mean(0))
 
 
-class WordReader:
+def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
     """The text side of a model that reads words, as a text backbone: its vectors are those of the joint space.
 
     Args:
@@ -77,24 +79,16 @@ class WordReader:
         name: A name that no other weights have.
     """
 
-    def __init__(self, stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> None:
-        self._encoder = stored.model.text
-        self._vocabulary = vocabulary
-        self._longest = longest
-        self.name = self.space = name
-        self.dim = stored.recipe.dim
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32, rows of length 1, in the order of the texts."""
+    def encoded(texts: Sequence[str]) -> Tensor:
         import torch
 
-        def encoded(some: Sequence[str]) -> Tensor:
-            ids = [self._vocabulary.ids(text, max_tokens=self._longest) for text in some]
-            words = torch.tensor([word for sentence in ids for word in sentence])
-            found: Tensor = self._encoder(words, torch.tensor([len(sentence) for sentence in ids]))
-            return found
+        ids = [vocabulary.ids(text, max_tokens=longest) for text in texts]
+        words = torch.tensor([word for sentence in ids for word in sentence])
+        found: Tensor = stored.model.text(words, torch.tensor([len(sentence) for sentence in ids]))
+        return found
 
-        return _in_batches(texts, encoded, self.dim)
+    dim = stored.recipe.dim
+    return TextBackbone(name, dim, lambda texts: _in_batches(texts, encoded, dim))
 
 
 def _projected(vectors: FloatMatrix, side: Callable[[Tensor], Tensor], dim: int) -> FloatMatrix:

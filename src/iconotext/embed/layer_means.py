@@ -7,14 +7,16 @@ shows better in the layers below it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.features import cached_text
+from iconotext.features import TextBackbone, cached_text
 from iconotext.features.minilm import MiniLM
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.features import FeatureCache
     from iconotext.types import FloatMatrix
 
@@ -38,8 +40,16 @@ class LayerMeans:
     """
 
     def __init__(self, cache: FeatureCache | None = None) -> None:
-        layers = _Layers("cpu")
-        self.name, self.dim = layers.name, layers.dim
+        minilm = MiniLM("cpu")
+        self.name = minilm.name
+        self.dim = minilm.dim * (int(minilm.config["num_hidden_layers"]) + 1)
+
+        def encode(texts: Sequence[str]) -> NDArray[Any]:
+            rows = np.zeros((len(texts), self.dim), np.float16)  # enough for the cache
+            minilm.fill(rows, texts, lambda bert, ids, mask: bert.layer_means(ids, mask))
+            return rows
+
+        layers = TextBackbone(self.name, self.dim, encode)
         self._backbone = layers if cache is None else cached_text(layers, cache, kind=KIND)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
@@ -48,16 +58,3 @@ class LayerMeans:
         A row depends on the texts in its batch by no more than rounding. Long texts are cut as MiniLM cuts them.
         """
         return self._backbone.encode(texts).astype(np.float32)
-
-
-class _Layers(MiniLM):
-    """As a text backbone whose vectors have 16 bits."""
-
-    def __init__(self, device: str) -> None:
-        super().__init__(device)
-        self.dim *= int(self.config["num_hidden_layers"]) + 1
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        rows = np.zeros((len(texts), self.dim), np.float16)
-        self.fill(rows, texts, lambda bert, ids, mask: bert.layer_means(ids, mask))
-        return rows  # type: ignore[return-value]  # 16 bits are enough for the cache

@@ -45,7 +45,7 @@ class WordLSTM(nn.Module):
         states, ends, there = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
-            read = (self._weights(states, there)[:, :, None] * states).sum(1)
+            read = (_weights(self.attention, states, there)[:, :, None] * states).sum(1)
         x = functional.dropout(self.norm(read), self.dropout, self.training)
         return functional.normalize(self.out(x).float(), dim=-1)
 
@@ -65,7 +65,7 @@ class WordLSTM(nn.Module):
         if self.attention is None:
             raise ValueError("the encoder has no attention")
         states, _, there = self._states(ids, lengths)
-        return self._weights(states, there)[there]
+        return _weights(self.attention, states, there)[there]
 
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the LSTM knows at every word and where it ends in each direction, and which words there are.
@@ -79,8 +79,8 @@ class WordLSTM(nn.Module):
         there = torch.arange(states.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
         return states.float(), torch.cat([ends[0], ends[1]], 1).float(), there
 
-    def _weights(self, states: Tensor, there: Tensor) -> Tensor:
-        """(N, L), 0 where there is no word."""
-        assert self.attention is not None
-        scores: Tensor = self.attention(states)[:, :, 0].float()
-        return scores.masked_fill(~there, -torch.inf).softmax(1)
+
+def _weights(attention: nn.Module, states: Tensor, there: Tensor) -> Tensor:
+    """(N, L), 0 where there is no word."""
+    scores: Tensor = attention(states)[:, :, 0].float()
+    return scores.masked_fill(~there, -torch.inf).softmax(1)

@@ -122,15 +122,14 @@ class JointModel(nn.Module):
         Args:
             names: Word ids of each, at least one; or (C, features) vectors where sentences come as vectors.
         """
+        if isinstance(names, Tensor):
+            given = {"concept_vectors": names}
+        else:
+            words, lengths = [word for name in names for word in name], [len(name) for name in names]
+            given = {"concept_words": torch.tensor(words), "concept_lengths": torch.tensor(lengths)}
         with torch.no_grad():
-            if isinstance(names, Tensor):
-                assert self.concept_vectors is not None
-                self.concept_vectors.copy_(names)
-            else:
-                assert self.concept_words is not None
-                assert self.concept_lengths is not None
-                self.concept_words.copy_(torch.tensor([word for name in names for word in name]))
-                self.concept_lengths.copy_(torch.tensor([len(name) for name in names]))
+            for buffer, values in given.items():
+                self.get_buffer(buffer).copy_(values)
 
     def _blank_concepts(self, inputs: Inputs) -> None:
         """Room for the names of the concepts, which are part of the weights on disk."""

@@ -1,4 +1,4 @@
-"""The projection of frozen features, of images or of sentences, into the joint space."""
+"""From frozen features, of images or of sentences, into the joint space."""
 
 from __future__ import annotations
 
@@ -53,3 +53,11 @@ class Projection(nn.Module):
         if drop and self.dropout_at == "output" and self.hidden is None:
             x = functional.dropout(x, drop)
         return functional.normalize(x.float(), dim=-1)
+
+
+class Identity(nn.Module):
+    """Features → the same, with length 1: the sides of a dual encoder that is left as it is."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(N, dim) → (N, dim), rows of length 1."""
+        return functional.normalize(features.float(), dim=-1)

@@ -59,13 +59,13 @@ class RegionEncoder(nn.Module):
         super().__init__()
         self.region = nn.Linear(features, dim)
         self.region_norm = nn.LayerNorm(dim)
-        self.concept = nn.Linear(names, dim) if names else None
-        self.concept_norm = nn.LayerNorm(dim) if names else None
+        self.concept = nn.Linear(names, dim) if names else nn.Identity()
+        self.concept_norm = nn.LayerNorm(dim) if names else nn.Identity()
         self.segment = nn.Embedding(2, dim)
         self.segment_norm = nn.LayerNorm(dim)
         nn.init.uniform_(self.segment.weight, -0.02, 0.02)
         self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout) if layers else None
-        self.weight = nn.Linear(dim, 1) if not layers else None
+        self.weight = nn.Identity() if layers else nn.Linear(dim, 1)
         self.dropout = dropout
 
     def forward(self, images: RegionBatch, names: Tensor | None) -> Tensor:
@@ -82,21 +82,17 @@ class RegionEncoder(nn.Module):
         segments = self.segment_norm(self.segment.weight)
         tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2
         counts = images.counts
-        if self.concept is not None and self.concept_norm is not None:
-            assert names is not None
+        if names is not None:
             tokens, counts = _interleaved(tokens, self._concept_tokens(images.concepts, names, segments[1]), images)
         if self.transformer is not None:
             pooled = mean_of_sequences(self.transformer(tokens, counts), counts)
         else:
-            assert self.weight is not None
             tokens = functional.dropout(tokens, self.dropout, self.training)
             pooled = _softmax_pooled(tokens, self.weight(tokens)[:, 0], counts)
         return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
 
     def _concept_tokens(self, concepts: Tensor, names: Tensor, segment: Tensor) -> Tensor:
         """(R, dim), Eq. 9; every different concept is projected once. One that is not known is the segment alone."""
-        assert self.concept is not None
-        assert self.concept_norm is not None
         known = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
         different, rows = torch.unique(concepts, return_inverse=True)
         projected = self.concept_norm(self.concept(known[different]))

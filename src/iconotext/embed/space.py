@@ -47,6 +47,25 @@ class Space(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class SharedSpace:
+    """The space of a dual encoder (CLIP, SigLIP): the features are the vectors; a document takes nothing from them.
+
+    Attributes:
+        dim: Length of a vector.
+    """
+
+    dim: int
+
+    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return vectors
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return features.pooled
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedSpace:
     """Two spaces side by side: products are (1 - share) times those of the first, and share times the second's.

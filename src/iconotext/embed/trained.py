@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from iconotext.embed.backbone_encoder import BackboneEncoder
 from iconotext.embed.bridge import ConceptBridge
 from iconotext.embed.coherence import Coherence
 from iconotext.embed.image_source import ImageSource, looking_up_in, looking_with
-from iconotext.embed.joint import JointSpace, WordReader
+from iconotext.embed.joint import JointSpace, word_reader
 from iconotext.embed.space import MixedSpace
 from iconotext.errors import FeatureError
 from iconotext.recipe.settings import REGION_FILES
@@ -64,7 +63,7 @@ def trained_encoder(
     uncached, own = reading, texts
     if stored.vocabulary is not None and stored.recipe.words is not None:
         longest = stored.recipe.words.max_tokens
-        uncached = own = WordReader(stored, stored.vocabulary, longest, folder_name(folder))
+        uncached = own = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
     space: Space = JointSpace(stored)
     if stored.recipe.linking.bridge:
         space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
@@ -94,10 +93,11 @@ def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: Feature
 
     features = stored.recipe.features
     if features.image == "pixels":
-        from iconotext.embed.network_backbone import NetworkBackbone
+        from iconotext.embed.image_network import trained_network
         from iconotext.features.fingerprint import folder_name
 
-        return looking_with(NetworkBackbone(stored, folder_name(folder)), cache)
+        network = trained_network(stored.model.image, folder_name(folder), stored.recipe.dim)
+        return looking_with(network, cache)
     if stored.recipe.regions:
         return _regions(folder, stored, wanted, cache)
     if features.image.endswith(".npy"):
@@ -117,7 +117,7 @@ def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache
     Raises:
         FeatureError: The regions are of another length, or their concepts are others, than in training.
     """
-    from iconotext.embed.region_backbone import RegionBackbone
+    from iconotext.embed.region_backbone import looking_at_regions
     from iconotext.features import load_regions
     from iconotext.features.fingerprint import folder_name
     from iconotext.features.regions.files import is_region_file
@@ -131,11 +131,10 @@ def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache
         raise FeatureError(
             f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
         )
-    backbone = RegionBackbone(stored, source, f"{folder_name(folder)}/{source.name}")
-    if is_region_file(Path(wanted)):  # another corpus has another file
-        return ImageSource(backbone.name, backbone.encode_images, backbone.parts, looks_up=True)
-    _check_same(folder, stored, {"image": source.name})
-    return replace(looking_with(backbone, cache), parts=backbone.parts)
+    in_file = is_region_file(Path(wanted))
+    if not in_file:  # another corpus has another file
+        _check_same(folder, stored, {"image": source.name})
+    return looking_at_regions(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
 
 
 def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
 from iconotext.features.concepts import centred, concept_vectors, imagenet_classes
 from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, folder_of_model
-from iconotext.features.regions import GridRegions, Regions, RegionSource
+from iconotext.features.regions import Regions, RegionSource, grid_regions
 from iconotext.recipe.settings import REGION_FILES
 
 __all__ = [
@@ -70,7 +70,8 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     if folder is None:
         from iconotext.features.minilm import MiniLM
 
-        return MiniLM()
+        minilm = MiniLM()
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode)
     from iconotext.features.sentence_transformer import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)
@@ -88,9 +89,9 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
     """
     folder = find_model(name, IMAGE_BACKBONES)
     if folder is None:
-        from iconotext.features.efficientnet import EfficientNetBackbone
+        from iconotext.features.efficientnet import load_efficientnet
 
-        return EfficientNetBackbone()
+        return load_efficientnet()
     from iconotext.features.huggingface import load_vision_model
 
     return load_vision_model(name, folder)
@@ -140,4 +141,4 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
         detector = load_detector(name, folder)
         return detector if cache is None else cached_regions(detector, cache)
     backbone = load_image_backbone(name)
-    return GridRegions(backbone if cache is None else cached_image(backbone, cache))
+    return grid_regions(backbone if cache is None else cached_image(backbone, cache))

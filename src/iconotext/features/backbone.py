@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -79,51 +79,64 @@ def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False)
 ARRAYS = ("pooled", "probabilities", "regions", "region_classes", "region_scores")
 """The attributes of ``ImageFeatures`` that hold a row for each picture."""
 
-
-class TextBackbone(Protocol):
-    """A frozen text encoder."""
-
-    @property
-    def name(self) -> str:
-        """Identifies weights and processing: equal names give equal features. Part of the key in the cache."""
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def space(self) -> str:
-        """The vector space; see ``share_space``."""
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32, rows of length 1, in the order of the texts."""
+Row = Mapping[str, "NDArray[Any]"]
+"""What there is of one text or picture: its arrays by their names, of a picture those of ``ImageFeatures``."""
 
 
-class ImageBackbone(Protocol):
-    """A frozen image encoder."""
+def filled(blank: ImageFeatures, rows: Iterable[Row | str]) -> ImageFeatures:
+    """Fill features, in place, with a row for each picture, or why it could not be read."""
+    arrays: dict[str, NDArray[Any]] = blank.arrays()
+    problems: list[str | None] = list(blank.problems)
+    for number, row in enumerate(rows):
+        if isinstance(row, str):
+            problems[number] = row
+            continue
+        for name, array in arrays.items():
+            array[number] = row[name]
+    return replace(blank, problems=tuple(problems))
 
-    @property
-    def name(self) -> str:
-        """Identifies weights and processing: equal names give equal features. Part of the key in the cache."""
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TextBackbone:
+    """A frozen text encoder.
 
-    @property
-    def space(self) -> str:
-        """The vector space; see ``share_space``."""
+    Attributes:
+        name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
+        dim: Length of a vector.
+        encode: From n texts to (n, dim) float32, in their order; rows of length 1, unless the backbone says otherwise.
+    """
 
-    @property
-    def classes(self) -> tuple[str, ...] | None:
-        """Names of the classes in the order of the probabilities; None without a classifier."""
+    name: str
+    dim: int
+    encode: Callable[[Sequence[str]], FloatMatrix]
 
-    def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
+
+class ImageEncode(Protocol):
+    """How an image backbone looks at pictures."""
+
+    def __call__(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
         """Features in the order of the files; a picture that cannot be read has its problem there.
 
         Raises:
             FeatureError: Regions are asked of a backbone that has none.
         """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageBackbone:
+    """A frozen image encoder.
+
+    Attributes:
+        name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
+        dim: Length of a vector.
+        encode: See ``ImageEncode``.
+        classes: Names of the classes in the order of the probabilities; None without a classifier.
+    """
+
+    name: str
+    dim: int
+    encode: ImageEncode
+    classes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +149,4 @@ class DualEncoder:
 
 def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
     """Whether the cosine of a text vector with an image vector means something as it is, without training."""
-    return text.space == image.space
+    return text.name == image.name

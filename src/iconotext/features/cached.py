@@ -3,43 +3,71 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone, blank_features
+from iconotext.features.backbone import (
+    ImageBackbone,
+    ImageFeatures,
+    Picture,
+    Row,
+    TextBackbone,
+    blank_features,
+    filled,
+)
 from iconotext.features.cache import FeatureCache
 from iconotext.features.cores import in_threads
 from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.regions.regions import REGION_ARRAYS, RegionRow, empty_row, joined_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix, Image
+
+T = TypeVar("T")
 
 IMAGES = 256
 """Images that are encoded before they are written, about what is lost when a run is killed."""
 
 TEXTS = 2048
 
-Entry = Mapping[str, "NDArray[Any]"]
-"""What is kept of one text or image: its arrays, by the kinds under which the cache has them."""
-
-Encode = Callable[[list[int]], Sequence[Entry | str]]
-"""From numbers of texts or images to what is to be kept of each, or why it cannot be read."""
+REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Regions)}
+"""The kinds under which the cache has the arrays of an image's regions, and their names."""
 
 
 def cached_text(backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text") -> TextBackbone:
     """The same backbone, encoding only texts that are not in the cache, which has them as of a ``kind``."""
-    return _CachedText(backbone, cache, kind)
+
+    def fresh(texts: list[str]) -> list[Row]:
+        return [{kind: vector} for vector in backbone.encode(texts)]
+
+    def encode(texts: Sequence[str]) -> FloatMatrix:
+        vectors = np.zeros((len(texts), backbone.dim), np.float32)
+        for start in range(0, len(texts), TEXTS):
+            some = texts[start : start + TEXTS]
+            keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in some]
+            rows = _recall(cache, backbone.name, [kind], keys, some, fresh)
+            for number, row in enumerate(rows, start):
+                vectors[number] = row[kind]  # type: ignore[index]  # a text always has a vector
+        return vectors
+
+    return replace(backbone, encode=encode)
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
     """The same backbone, encoding only images that are not in the cache. Problems are not kept there."""
-    return _CachedImage(backbone, cache)
+
+    def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
+        def fresh(some: list[Picture]) -> list[Row | str]:
+            found = backbone.encode(some, regions=regions)
+            rows = [{kind: array[i] for kind, array in found.arrays().items()} for i in range(len(found))]
+            return [problem or row for row, problem in zip(rows, found.problems, strict=True)]
+
+        blank = blank_features(len(files), backbone.dim, classes=len(backbone.classes or ()), regions=regions)
+        return filled(blank, _recalled(cache, backbone.name, list(blank.arrays()), files, files, fresh))
+
+    return replace(backbone, encode=encode)
 
 
 def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
@@ -47,81 +75,41 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
     For a source that looks at the images themselves: what it finds must not depend on their names.
     """
-    return _CachedRegions(source, cache)
+
+    def fresh(images: list[Image]) -> list[Row | str]:
+        return [
+            found if isinstance(found, str) else {kind: getattr(found, name) for kind, name in REGION_ARRAYS.items()}
+            for found in source.regions(images)
+        ]
+
+    def regions(images: Sequence[Image]) -> list[Regions | str]:
+        files = [image.file or b"" for image in images]
+        rows = _recalled(cache, source.name, list(REGION_ARRAYS), files, images, fresh, whole=_same_length)
+        return [row if isinstance(row, str) else Regions(*(row[kind] for kind in REGION_ARRAYS)) for row in rows]
+
+    return replace(source, regions=regions)
 
 
-class _CachedText:
-    def __init__(self, backbone: TextBackbone, cache: FeatureCache, kind: str) -> None:
-        self.name, self.dim, self.space = backbone.name, backbone.dim, backbone.space
-        self._backbone, self._cache, self._kind = backbone, cache, kind
-
-    def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        vectors = np.zeros((len(texts), self.dim), np.float32)
-
-        def encode(numbers: list[int]) -> list[Entry]:
-            return [{self._kind: vector} for vector in self._backbone.encode([texts[i] for i in numbers])]
-
-        for start in range(0, len(texts), TEXTS):
-            some = texts[start : start + TEXTS]
-            keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in some]
-            for i, entry in enumerate(_recall(self._cache, self.name, [self._kind], keys, start, encode), start):
-                vectors[i] = entry[self._kind]  # type: ignore[index]  # a text always has a vector
-        return vectors
+def _same_length(row: Row) -> bool:
+    """Two processes that look at one image write four arrays each; from one device to another a score may move."""
+    return len(set(map(len, row.values()))) == 1
 
 
-class _CachedImage:
-    def __init__(self, backbone: ImageBackbone, cache: FeatureCache) -> None:
-        self.name, self.dim, self.space, self.classes = backbone.name, backbone.dim, backbone.space, backbone.classes
-        self._backbone, self._cache = backbone, cache
-
-    def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        features = blank_features(len(files), self.dim, classes=len(self.classes or ()), regions=regions)
-        arrays: dict[str, NDArray[Any]] = features.arrays()
-        problems: list[str | None] = [None] * len(files)
-
-        def encode(numbers: list[int]) -> list[Entry | str]:
-            fresh = self._backbone.encode([files[i] for i in numbers], regions=regions)
-            rows = [{kind: array[i] for kind, array in fresh.arrays().items()} for i in range(len(fresh))]
-            return [problem or row for row, problem in zip(rows, fresh.problems, strict=True)]
-
-        for start, keys in _keys(files):
-            for i, entry in enumerate(_recall(self._cache, self.name, list(arrays), keys, start, encode), start):
-                if isinstance(entry, str):
-                    problems[i] = entry
-                    continue
-                for kind, array in arrays.items():
-                    array[i] = entry[kind]
-        return replace(features, problems=tuple(problems))
-
-
-class _CachedRegions:
-    """In the cache each array of an image's regions is of the kind ``detected/`` and its name."""
-
-    def __init__(self, source: RegionSource, cache: FeatureCache) -> None:
-        self.name, self.dim, self.concepts = source.name, source.dim, source.concepts
-        self._source, self._cache = source, cache
-
-    def regions(self, images: Sequence[Image]) -> Regions:
-        kinds = {f"detected/{name}": name for name in REGION_ARRAYS}
-        rows: list[RegionRow] = []
-        problems: list[str | None] = []
-
-        def encode(numbers: list[int]) -> list[Entry | str]:
-            found = self._source.regions([images[i] for i in numbers])
-            entries = [{kind: getattr(row, name) for kind, name in kinds.items()} for row in found.rows()]
-            return [problem or entry for entry, problem in zip(entries, found.problems, strict=True)]
-
-        for start, keys in _keys([image.file or b"" for image in images]):
-            for entry in _recall(self._cache, self.name, list(kinds), keys, start, encode, whole=_same_length):
-                problems.append(entry if isinstance(entry, str) else None)
-                rows.append(_row(entry, self.dim))
-        return joined_rows(rows, problems, self.dim)
-
-
-def _row(entry: Entry | str, dim: int) -> RegionRow:
-    if isinstance(entry, str):
-        return empty_row(dim)
-    return RegionRow(*(entry[f"detected/{name}"] for name in REGION_ARRAYS))
+def _recalled(
+    cache: FeatureCache,
+    backbone: str,
+    kinds: Sequence[str],
+    files: Sequence[Picture],
+    items: Sequence[T],
+    fresh: Callable[[list[T]], Sequence[Row | str]],
+    *,
+    whole: Callable[[Row], bool] = lambda row: True,
+) -> Iterator[Row | str]:
+    """What is kept of each picture, by the bytes of its file; see ``_recall``."""
+    for start in range(0, len(files), IMAGES):
+        some = slice(start, start + IMAGES)
+        keys = list(in_threads(_digest, files[some]))
+        yield from _recall(cache, backbone, kinds, keys, items[some], fresh, whole=whole)
 
 
 def _recall(
@@ -129,11 +117,11 @@ def _recall(
     backbone: str,
     kinds: Sequence[str],
     keys: Sequence[bytes | None],
-    start: int,
-    encode: Encode,
+    items: Sequence[T],
+    fresh: Callable[[list[T]], Sequence[Row | str]],
     *,
-    whole: Callable[[Entry], bool] = lambda entry: True,
-) -> list[Entry | str]:
+    whole: Callable[[Row], bool] = lambda row: True,
+) -> list[Row | str]:
     """What is kept of each of some texts or images, or its problem.
 
     Args:
@@ -141,39 +129,28 @@ def _recall(
         backbone: Its name.
         kinds: Of the arrays.
         keys: Of each its digest; None for a file that cannot be read, of which the backbone will say why.
-        start: Number of the first.
-        encode: Called with the numbers of those that are not in the cache, each digest once.
+        items: The texts or images.
+        fresh: Called with those that are not in the cache, each digest once; gives what is to be kept, or problems.
         whole: Whether arrays that the cache has belong together.
     """
+    names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]
     wanted = list({key for key in keys if key is not None})
-    stored = [cache.get(wanted, backbone=backbone, kind=kind) for kind in kinds]
-    found: dict[bytes | int, Entry | str] = {}
+    stored = {kind: cache.get(wanted, backbone=backbone, kind=kind) for kind in kinds}
+    found: dict[bytes | int, Row | str] = {}
     for key in wanted:
-        entry = {kind: some[key] for kind, some in zip(kinds, stored, strict=True) if key in some}
-        if len(entry) == len(kinds) and whole(entry):
-            found[key] = entry
-    names = [i if key is None else key for i, key in enumerate(keys, start)]
-    missing: dict[bytes | int, int] = {}
-    for i, name in enumerate(names, start):
+        row = {kind: some[key] for kind, some in stored.items() if key in some}
+        if len(row) == len(kinds) and whole(row):
+            found[key] = row
+    missing: dict[bytes | int, T] = {}
+    for name, item in zip(names, items, strict=True):
         if name not in found:
-            missing.setdefault(name, i)
-    fresh = dict(zip(missing, encode(list(missing.values())), strict=True)) if missing else {}
-    good = {name: entry for name, entry in fresh.items() if isinstance(name, bytes) and not isinstance(entry, str)}
+            missing.setdefault(name, item)
+    new = dict(zip(missing, fresh(list(missing.values())), strict=True)) if missing else {}
+    good = {name: row for name, row in new.items() if isinstance(name, bytes) and not isinstance(row, str)}
     for kind in kinds:
-        cache.put({key: entry[kind] for key, entry in good.items()}, backbone=backbone, kind=kind)
-    found |= fresh
+        cache.put({key: row[kind] for key, row in good.items()}, backbone=backbone, kind=kind)
+    found |= new
     return [found[name] for name in names]
-
-
-def _same_length(entry: Entry) -> bool:
-    """Two processes that look at one image write four arrays each; from one device to another a score may move."""
-    return len(set(map(len, entry.values()))) == 1
-
-
-def _keys(files: Sequence[Picture]) -> Iterator[tuple[int, list[bytes | None]]]:
-    """Where some files start, and their digests, None for one that cannot be read."""
-    for start in range(0, len(files), IMAGES):
-        yield start, list(in_threads(_digest, files[start : start + IMAGES]))
 
 
 def _digest(file: Picture) -> bytes | None:

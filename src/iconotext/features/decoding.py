@@ -1,67 +1,71 @@
-"""Decode pictures on threads, a little ahead of the network that looks at them."""
+"""Pictures through a network: decoded on threads, a little ahead of the network that looks at them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from iconotext.errors import ImageError
-from iconotext.features.backbone import ImageFeatures, Picture
+from iconotext.errors import FeatureError, ImageError
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
 from iconotext.features.cores import in_threads, on_cores
+from iconotext.features.device import best_device, image_batch
 from iconotext.images import decode
 
 if TYPE_CHECKING:
+    import torch
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
 P = TypeVar("P")  # one picture, ready for its network
+R = TypeVar("R")  # what the network makes of it
 
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; what bounds memory, however many pictures there are."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PixelBatch(Generic[P]):
-    """Some pictures that are ready for the network.
-
-    Attributes:
-        rows: Their positions among all files.
-        pixels: What ``prepare`` made of each.
-        problems: Position and problem of those that could not be read.
-    """
-
-    rows: list[int]
-    pixels: list[P]
-    problems: dict[int, str]
+CORE_BATCH = 8
+"""Pictures in a batch on one core, which still fits its caches: in one of 32 each takes 1.6 times as long."""
 
 
-def pixel_batches(
+def look_at(
     files: Sequence[Picture],
     prepare: Callable[[Pillow.Image], P],
+    network: Callable[[list[P]], Sequence[R]],
     *,
     at_least: int,
     batch_size: int,
+    cores: bool = False,
     threads: int | None = None,
-) -> Generator[PixelBatch[P], None, None]:
-    """Decode and prepare files in order, at most ``AHEAD`` batches beyond the one in use.
+) -> Generator[R | str, None, None]:
+    """What a network makes of each picture, in order; of one that cannot be read, why.
 
     Args:
         files: Encoded pictures or where they are.
-        prepare: From an RGB picture to what the network wants; runs on the threads.
+        prepare: From an RGB picture to what the network wants; runs on several threads.
+        network: From some of these to as many results.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         batch_size: Files in a batch; one with broken pictures holds fewer.
-        threads: Threads that decode, by default one a core.
+        cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
+            thread, at most ``AHEAD`` batches behind those that decode: for a GPU, and for networks of which we do not
+            know better.
+        threads: Threads, by default one a core.
     """
     ready = partial(_prepared, prepare=prepare, at_least=at_least)
-    results = in_threads(ready, files, threads=threads, ahead=batch_size * AHEAD + 1)
-    try:
-        for start in range(0, len(files), batch_size):
-            yield _batch(start, islice(results, batch_size))
-    finally:
-        results.close()
+    starts = range(0, len(files), batch_size)
+    if cores:
+
+        def work(start: int) -> list[R | str]:
+            return _results(list(map(ready, files[start : start + batch_size])), network)
+
+        with closing(on_cores(work, starts, cores=threads)) as batches:
+            for batch in batches:
+                yield from batch
+        return
+    with closing(in_threads(ready, files, threads=threads, ahead=batch_size * AHEAD + 1)) as pictures:
+        for _ in starts:
+            yield from _results(list(islice(pictures, batch_size)), network)
 
 
 def _prepared(file: Picture, *, prepare: Callable[[Pillow.Image], P], at_least: int) -> P | ImageError:
@@ -71,67 +75,51 @@ def _prepared(file: Picture, *, prepare: Callable[[Pillow.Image], P], at_least: 
         return error
 
 
-def _batch(start: int, results: Iterable[P | ImageError]) -> PixelBatch[P]:
-    """What became of some files, by the position of the first."""
-    batch: PixelBatch[P] = PixelBatch([], [], {})
-    for row, result in enumerate(results, start):
-        if isinstance(result, ImageError):
-            batch.problems[row] = str(result)
-        else:
-            batch.rows.append(row)
-            batch.pixels.append(result)
-    return batch
+def _results(pictures: list[P | ImageError], network: Callable[[list[P]], Sequence[R]]) -> list[R | str]:
+    good = [picture for picture in pictures if not isinstance(picture, ImageError)]
+    found = iter(network(good) if good else ())
+    return [str(picture) if isinstance(picture, ImageError) else next(found) for picture in pictures]
 
 
-Forward = Callable[[list[P]], Mapping[str, "NDArray[Any]"]]
-"""From what ``prepare`` made of b pictures to arrays of b rows, named as in ``ImageFeatures``."""
-
-
-def encode_ahead(blank: ImageFeatures, batches: Iterator[PixelBatch[P]], forward: Forward[P]) -> ImageFeatures:
-    """Run a network over batches, on this thread: for a GPU, and for networks of which we do not know better.
-
-    Args:
-        blank: Features of all files, zero so far; its arrays are filled in place.
-        batches: From ``pixel_batches``.
-        forward: The network.
-    """
-    return _filled(blank, ((batch, forward(batch.pixels) if batch.rows else {}) for batch in batches))
-
-
-def encode_on_cores(
-    blank: ImageFeatures,
-    files: Sequence[Picture],
+def network_backbone(
+    name: str,
+    dim: int,
     prepare: Callable[[Pillow.Image], P],
-    forward: Forward[P],
+    network: Callable[[list[P], bool], Mapping[str, NDArray[Any]]],
     *,
     at_least: int,
-    batch_size: int,
-) -> ImageFeatures:
-    """Decode, prepare and run a network, each batch on one core.
+    classes: tuple[str, ...] | None = None,
+    has_regions: bool = False,
+    cores: bool = False,
+    device: Callable[[], torch.device] = best_device,
+) -> ImageBackbone:
+    """An image backbone made of a network, whichever library runs it.
 
     Args:
-        blank: Features of all files, zero so far; its arrays are filled in place.
-        files: Encoded pictures or where they are.
-        prepare: From an RGB picture to what the network wants.
-        forward: The network; called on several threads at once.
+        name: Identifies weights and processing.
+        dim: Length of a vector.
+        prepare: From a picture to what the network wants.
+        network: From b of these, and whether regions are wanted, to arrays of b rows, named as in ``ImageFeatures``.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
-        batch_size: Files in a batch.
+        classes: Names of its classes; None without a classifier.
+        has_regions: Whether it can tell regions apart.
+        cores: Whether on a CPU each batch has a core of its own; see ``look_at``.
+        device: Where the network is; asked when the first picture has to be encoded.
     """
-    ready = partial(_prepared, prepare=prepare, at_least=at_least)
 
-    def work(start: int) -> tuple[PixelBatch[P], Mapping[str, NDArray[Any]]]:
-        batch = _batch(start, map(ready, files[start : start + batch_size]))
-        return batch, forward(batch.pixels) if batch.rows else {}
+    def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
+        if regions and not has_regions:
+            raise FeatureError(f"{name}: this model knows no regions: use another backbone")
+        blank = blank_features(len(files), dim, classes=len(classes or ()), regions=regions)
+        if not files:
+            return blank
+        alone = cores and device().type == "cpu"
+        size = CORE_BATCH if alone else image_batch(device())
 
-    return _filled(blank, on_cores(work, range(0, len(files), batch_size)))
+        def rows(pixels: list[P]) -> list[Row]:
+            found = network(pixels, regions)
+            return [{name: array[row] for name, array in found.items()} for row in range(len(pixels))]
 
+        return filled(blank, look_at(files, prepare, rows, at_least=at_least, batch_size=size, cores=alone))
 
-def _filled(blank: ImageFeatures, results: Iterable[tuple[PixelBatch[P], Mapping[str, NDArray[Any]]]]) -> ImageFeatures:
-    problems = list(blank.problems)
-    for batch, found in results:
-        for row, problem in batch.problems.items():
-            problems[row] = problem
-        for name, array in blank.arrays().items():
-            if batch.rows:
-                array[batch.rows] = found[name]
-    return replace(blank, problems=tuple(problems))
+    return ImageBackbone(name, dim, encode, classes)

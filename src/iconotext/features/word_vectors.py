@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.features.backbone import TextBackbone
+from iconotext.features.vocabulary import words_of
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -67,6 +69,33 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise FeatureError(f"{path}: cannot be read as word vectors: {error}") from error
     return vectors, int(found.sum())
+
+
+def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbone:
+    """The mean of the vectors of a text's words; unlike those of other backbones, not brought to length 1.
+
+    Words without a vector do not count, a text without any gives zeros.
+
+    Args:
+        source: word2vec or GloVe file, or ``minilm``.
+        dim: Length of its vectors.
+        texts: All texts that will be encoded; only the vectors of their words are loaded.
+
+    Raises:
+        FeatureError: The file cannot be read.
+    """
+    words = sorted({word for text in texts for word in words_of(text)})
+    vectors, _ = load_word_vectors(source, words, dim=dim)
+    known = {word: vector for word, vector in zip(words, vectors, strict=True) if vector.any()}
+
+    def encode(texts: Sequence[str]) -> FloatMatrix:
+        means = np.zeros((len(texts), dim), np.float32)
+        for row, text in enumerate(texts):
+            if found := [known[word] for word in words_of(text) if word in known]:
+                means[row] = np.mean(found, axis=0)
+        return means
+
+    return TextBackbone(f"mean-words/{source}", dim, encode)
 
 
 def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:

@@ -64,8 +64,8 @@ def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
     try:
         if found is None:
             raise ValueError
-        year, month, day = (int(part) if part else None for part in found.groups())
-        assert year is not None
+        year = int(found[1])
+        month, day = (int(part) if part else None for part in found.groups()[1:])
         begin = datetime(year, month or 1, day or 1)
     except ValueError:
         raise SettingError(

@@ -172,12 +172,13 @@ class RegionWriter(ImageWriter):
         every = list(images.values())
         good: list[bool] = []
         for at in range(0, len(every), IMAGES):
-            found = strongest(self._sources[corpus].regions(every[at : at + IMAGES]), self._most)
-            some = [problem is None and count > 0 for problem, count in zip(found.problems, found.counts, strict=True)]
-            self._offsets.append(self._vectors.rows + np.cumsum(found.counts[some]))
-            self._vectors.append(found.features)
-            self._concepts.append(found.concepts)
-            good += some
+            for found in self._sources[corpus].regions(every[at : at + IMAGES]):
+                good.append(not isinstance(found, str))
+                if not isinstance(found, str):
+                    regions = strongest(found, self._most)
+                    self._vectors.append(regions.features)
+                    self._concepts.append(regions.concepts)
+                    self._offsets.append(np.array([self._vectors.rows]))
         return good
 
 

@@ -18,6 +18,7 @@ from tests.features.regions.detected import (
     Regional,
     check,
     image,
+    joined,
     mcan,
     plain,
     port,
@@ -57,7 +58,7 @@ def test_npz_with_pickled_objects_says_that_they_are_not_read(tmp_path, caplog):
         source = load_region_file(tmp_path)
     assert "info: not an array of numbers, so not read" in caplog.text
     assert "regions have no concepts" in caplog.text
-    regions = source.regions([image("7")])
+    regions = joined(source.regions([image("7")]))
     assert regions.concepts.tolist() == [-1, -1, -1]
     np.testing.assert_array_equal(regions.features, one.features.astype(np.float16))
 
@@ -152,7 +153,7 @@ def test_npz_with_two_arrays_of_one_name(tmp_path):
 
 def test_npz_with_fewer_regions_than_rows_is_padded(tmp_path):
     np.savez(tmp_path / "a.npz", features=ONE.features, boxes=ONE.shares, num_boxes=2, conf=ONE.sure)
-    regions = load_region_file(tmp_path).regions([image("a")])
+    regions = joined(load_region_file(tmp_path).regions([image("a")]))
     assert regions.counts.tolist() == [2]
     np.testing.assert_allclose(regions.scores, ONE.sure[:2])
 

@@ -15,6 +15,7 @@ from tests.features.regions.detected import (
     b64,
     check,
     image,
+    joined,
     lxmert,
     three,
     vilbert,
@@ -61,7 +62,7 @@ def test_tsv_in_parts(tmp_path, found):
     write_names(tmp_path)
     assert is_region_file(tmp_path)
     check(load_region_file(tmp_path), found, named=True)
-    assert load_region_file(tmp_path / "train.tsv.1").regions([image(IDS[1])]).counts.tolist() == [5]
+    assert joined(load_region_file(tmp_path / "train.tsv.1").regions([image(IDS[1])])).counts.tolist() == [5]
     write_tsv(tmp_path / "more.tsv", [lxmert(*one) for one in list(found.items())[:1]])
     with pytest.raises(FeatureError, match=r"image 7 is in more.tsv too"):
         load_region_file(tmp_path)
@@ -76,7 +77,7 @@ def test_tsv_of_a_picture_without_regions(tmp_path):
     one = Regional(0)
     empty = ["nothing", 200, 100, 0, "", ""]
     source = load_region_file(write_tsv(tmp_path / "a.tsv", [empty, anderson("a", one)]))
-    regions = source.regions([image("nothing"), image("a")])
+    regions = joined(source.regions([image("nothing"), image("a")]))
     assert regions.counts.tolist() == [0, 3]
     assert regions.problems == ("a.tsv has no regions of it", None)
     assert source.dim == 8
@@ -89,13 +90,13 @@ def test_tsv_with_an_id_that_csv_has_quoted(tmp_path):
 
     with (tmp_path / "a.tsv").open("w", newline="") as file:
         csv.writer(file, delimiter="\t").writerow(anderson('a "b".jpg', Regional(0)))
-    assert load_region_file(tmp_path / "a.tsv").regions([image('a "b".jpg')]).counts.tolist() == [3]
+    assert joined(load_region_file(tmp_path / "a.tsv").regions([image('a "b".jpg')])).counts.tolist() == [3]
 
 
 def test_tsv_lines_are_read_only_when_asked_for(tmp_path):
     rows = [anderson("a", Regional(0)), ["b", 200, 100, 3, "not base64!", "neither"]]
     source = load_region_file(write_tsv(tmp_path / "a.tsv", rows))
-    assert source.regions([image("a")]).counts.tolist() == [3]
+    assert joined(source.regions([image("a")])).counts.tolist() == [3]
     with pytest.raises(FeatureError, match=r"a.tsv, image b: boxes are not base64"):
         source.regions([image("b")])
 

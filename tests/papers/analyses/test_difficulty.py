@@ -12,6 +12,7 @@ from iconotext.evaluate import DocumentScores, Evaluation
 from iconotext.features import ImageFeatures
 from iconotext.papers.analyses.corpus_difficulty import document_vectors
 from iconotext.papers.analyses.difficulty import explain, reduced, spread
+from tests.encoders import image_backbone, text_backbone
 
 
 def test_spread_by_hand():
@@ -103,7 +104,7 @@ def test_too_few_documents_and_too_many_dimensions_are_refused():
 
 
 class Eyes:
-    name, dim, space, classes = "eyes", 2, "own", None
+    name, dim, classes = "eyes", 2, None
 
     def encode(self, files, *, regions=False):
         pooled = np.array([[len(file), 1] if file else [0, 0] for file in files], np.float32).reshape(-1, 2)
@@ -121,12 +122,12 @@ def test_document_vectors_take_the_documents_that_have_an_auc():
     evaluation = Evaluation((record("a", 2, 0.7), record("b", 1, 0.6), record("c", 1, None)))
 
     class Reader:
-        name, dim, space = "reader", 3, "words"
+        name, dim = "reader", 3
 
         def encode(self, texts):
             return np.ones((len(texts), 3), np.float32)
 
-    encoder = untrained_encoder("bridge", Reader(), Eyes())
+    encoder = untrained_encoder("bridge", text_backbone(Reader()), image_backbone(Eyes()))
     found = document_vectors(evaluation, documents, encoder)
     assert found.aucs == [0.7]
     assert found.images[0].tolist() == [[2, 1]]  # the broken picture is left out

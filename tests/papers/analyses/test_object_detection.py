@@ -9,8 +9,9 @@ from iconotext import Document, Image, Sentence
 from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import ImageFeatures
-from iconotext.features.mean_words import MeanWords
+from iconotext.features.word_vectors import mean_words
 from iconotext.papers.analyses.object_detection import evaluate_object_detection, object_detection_scores
+from tests.encoders import image_backbone, text_backbone
 
 
 def test_by_hand():
@@ -57,7 +58,7 @@ def test_wrong_shapes_and_k_are_refused():
 class Seer:
     """Sees in a picture what its bytes say: probabilities falling from the first class named to the last."""
 
-    name, dim, space = "seer", 1, "own"
+    name, dim = "seer", 1
     classes: tuple[str, ...] | None = ("red", "green", "blue")
 
     def encode(self, files, *, regions=False):
@@ -69,7 +70,7 @@ class Seer:
 
 
 class Reader:
-    name, dim, space = "reader", 3, "words"
+    name, dim = "reader", 3
 
     def encode(self, texts):
         vectors = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
@@ -77,7 +78,7 @@ class Reader:
 
 
 def encoder(image=Seer):
-    return untrained_encoder("bridge", Reader(), image())
+    return untrained_encoder("bridge", text_backbone(Reader()), image_backbone(image()))
 
 
 def document(name, *seen, links):
@@ -123,6 +124,6 @@ def test_a_backbone_without_classifier_is_refused():
 def test_mean_word_vectors(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("cat 1 0\ndog 0 1\nunused 9 9\n")
-    words = MeanWords(path, 2, ["A cat.", "cat dog dog", "nothing here"])
+    words = mean_words(path, 2, ["A cat.", "cat dog dog", "nothing here"])
     vectors = words.encode(["A cat.", "cat dog dog", "nothing here", ""])
     np.testing.assert_allclose(vectors, [[1, 0], [1 / 3, 2 / 3], [0, 0], [0, 0]], atol=1e-6)

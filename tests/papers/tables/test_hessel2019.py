@@ -15,6 +15,7 @@ from iconotext.papers.tables.baselines import score_object_detection
 from iconotext.papers.tables.rows import chosen_rows, find_table
 from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
+from tests.encoders import image_backbone, text_backbone
 from tests.train.synthetic import write_synthetic
 
 SMALL = [
@@ -266,7 +267,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
     from iconotext.features.backbone import ImageFeatures
 
     class Image:
-        name, dim, space = "fake", 2, "fake"
+        name, dim = "fake", 2
         classes = tuple(f"thing{number}" for number in range(20))
 
         def encode(self, files, *, regions=False):
@@ -277,7 +278,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
             )
 
     class Text:
-        name, dim, space = "text", 2, "text"
+        name, dim = "text", 2
 
         def encode(self, texts):
             return np.array([[len(text) % 3 + 1, len(text) % 5] for text in texts], np.float32)
@@ -286,7 +287,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
 
     def load(*, image, text, word_vectors, **more):
         asked.append((image, text, word_vectors))
-        encoder = untrained_encoder("bridge", Text(), Image())
+        encoder = untrained_encoder("bridge", text_backbone(Text()), image_backbone(Image()))
         return replace(encoder, image_source=replace(encoder.image_source, looks_up=True))  # no file is there
 
     monkeypatch.setattr("iconotext.encoder.load_bridge", load)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.features.fingerprint import digest_of
 from iconotext.features.regions.table import (
     FEATURES,
     OBJECTS,
     PROBABILITIES,
     RegionTable,
     Stored,
-    file_digest,
     first_array,
 )
 
@@ -54,7 +54,7 @@ class Classifier:
             return (stored if says_concepts(stored) else self._named(stored) for stored in table.read(ids))
 
         def digest() -> bytes:
-            return hashlib.sha256(table.digest() + file_digest(self.path)).digest()
+            return hashlib.sha256(table.digest() + digest_of(self.path)).digest()
 
         return replace(table, read=read, digest=digest)
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.errors import FeatureError, ImageError
-from iconotext.features.decoding import pixel_batches
+from iconotext.features.decoding import look_at
 from iconotext.features.device import best_device, looking
-from iconotext.features.hub import Foreign, loading
+from iconotext.features.hub import Foreign, check_weights, loading, pretrained, pretrained_model
 from iconotext.features.model_folder import revised_name
-from iconotext.features.regions.regions import RegionRow, Regions, RegionSource, empty_row, joined_rows
+from iconotext.features.regions.regions import Regions, RegionSource
 from iconotext.strict_json import parse_json
 from iconotext.types import Image
 
@@ -44,39 +43,38 @@ CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
 
 
 class Detector:
-    """A detector of the DETR family. Use ``load_detector``.
+    """A detector of the DETR family.
 
     Args:
         model: It gives ``logits``, ``pred_boxes`` and ``last_hidden_state``.
         processor: Makes pixels of a picture, as the network wants to see them.
-        name: Identifies its weights.
-        concepts: Names of its classes.
+        name: Names it in messages.
+        concepts: How many classes it knows.
     """
 
-    def __init__(self, model: Foreign, processor: Foreign, *, name: str, concepts: tuple[str, ...]) -> None:
+    def __init__(self, model: Foreign, processor: Foreign, name: str, concepts: int) -> None:
         self._model = model
         self._processor = processor
+        self._name = name
+        self._concepts = concepts
         sides = dict(processor.size).values() if processor.do_resize else ()
         self._at_least = max((side for side in sides if side), default=UNLIMITED)
-        self.name = f"{name}/{AT_MOST}-regions-from-{SURE}"
-        self.concepts = concepts
         self.dim = int(self._look([self._pixels(_grey())])[0].features.shape[1])
 
-    def regions(self, images: Sequence[Image]) -> Regions:
+    def regions(self, images: Sequence[Image]) -> list[Regions | str]:
         """Look at pictures; see ``RegionSource``."""
         files = [image.file or b"" for image in images]
-        rows = [empty_row(self.dim)] * len(files)
-        problems: list[str | None] = [None] * len(files)
-        for batch in pixel_batches(files, self._pixels, at_least=self._at_least, batch_size=IMAGES):
-            for row, problem in batch.problems.items():
-                problems[row] = problem
-            alike: dict[tuple[int, ...], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
-            for row, pixels in zip(batch.rows, batch.pixels, strict=True):
-                alike[pixels.shape].append((row, pixels))
-            for some in alike.values():  # of one size, so that nothing is padded
-                for (row, _), found in zip(some, self._look([pixels for _, pixels in some]), strict=True):
-                    rows[row] = found
-        return joined_rows(rows, problems, self.dim)
+        return list(look_at(files, self._pixels, self._seen, at_least=self._at_least, batch_size=IMAGES))
+
+    def _seen(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
+        """The regions of pictures; those of one size are looked at together, so that nothing is padded."""
+        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for number, pixels in enumerate(pictures):
+            alike[pixels.shape].append(number)
+        found: dict[int, Regions] = {}
+        for numbers in alike.values():
+            found |= zip(numbers, self._look([pictures[number] for number in numbers]), strict=True)
+        return [found[number] for number in range(len(pictures))]
 
     def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
         """(3, height, width). Nothing is padded, or what is found would depend on the other pictures of a batch."""
@@ -87,7 +85,7 @@ class Detector:
         made = self._processor(images=picture, return_tensors="np", do_pad=False)
         return np.asarray(made["pixel_values"][0], np.float32)
 
-    def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[RegionRow]:
+    def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
         """The regions of pictures of one size."""
         import torch
 
@@ -99,7 +97,7 @@ class Detector:
             hidden = output.last_hidden_state[:, -scores.shape[1] :]
             if hidden.shape[:2] != scores.shape:
                 raise FeatureError(
-                    f"{self.name}: it does not give one hidden state for each query; use another detector"
+                    f"{self._name}: it does not give one hidden state for each query; use another detector"
                 )
             scores, best = scores.topk(min(AT_MOST, scores.shape[1]))
             x, y, width, height = _picked(output.pred_boxes, best).float().unbind(-1)
@@ -107,15 +105,14 @@ class Detector:
             arrays = [_picked(hidden, best).half(), boxes, concepts.gather(1, best).int(), scores.float()]
             features, edges, classes, sure = (array.cpu().numpy() for array in arrays)
         if not (np.isfinite(features).all() and np.isfinite(edges).all() and np.isfinite(sure).all()):
-            raise FeatureError(f"{self.name}: gives numbers that are not finite; fetch the model again")
+            raise FeatureError(f"{self._name}: gives numbers that are not finite; fetch the model again")
         counts = np.maximum(1, (sure >= SURE).sum(1))
-        return [
-            RegionRow(features[i, :n], edges[i, :n], classes[i, :n], sure[i, :n]) for i, n in enumerate(counts.tolist())
-        ]
+        every = zip(features, edges, classes, sure, strict=True)
+        return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
 
     def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
         """(b, queries, classes). DETR and YOLOS have a class for no object, the last; others judge each class alone."""
-        if logits.shape[-1] == len(self.concepts) + 1:
+        if logits.shape[-1] == self._concepts + 1:
             return logits.float().softmax(-1)[..., :-1]
         if not getattr(self._model.config, "use_focal_loss", True):  # RT-DETR and its kin can be trained either way
             return logits.float().softmax(-1)[..., :-1]
@@ -129,27 +126,15 @@ def load_detector(name: str, folder: Path) -> RegionSource:
         FeatureError: It cannot be loaded, or is no detector of the DETR family.
     """
     with loading(name):
-        transformers: Foreign = import_module("transformers")
-
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model, info = transformers.AutoModelForObjectDetection.from_pretrained(
-            folder,
-            output_loading_info=True,
-            dtype="float32",
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-        )
-        if info["missing_keys"]:
-            missing = ", ".join(sorted(info["missing_keys"])[:3])
-            raise FeatureError(f"{name}: weights are missing ({missing}): fetch the model again")
+        config = pretrained("AutoConfig", folder)
+        model, missing = pretrained_model("AutoModelForObjectDetection", folder)
+        check_weights(name, missing)
         if not (folder / PROCESSOR).is_file():
             raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
-        processor = transformers.AutoImageProcessor.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
         concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-        return Detector(model.to(best_device()).eval(), processor, name=revised_name(name, folder), concepts=concepts)
+        revised = f"{revised_name(name, folder)}/{AT_MOST}-regions-from-{SURE}"
+        detector = Detector(model, pretrained("AutoImageProcessor", folder), revised, len(concepts))
+        return RegionSource(revised, detector.dim, concepts, detector.regions)
 
 
 def is_detector(folder: Path) -> bool:

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from iconotext.features.regions.classifier import CLASSIFIER, load_classifier, s
 from iconotext.features.regions.hdf5 import ids_file, open_hdf5
 from iconotext.features.regions.lmdb import DATA, open_lmdb
 from iconotext.features.regions.npz import open_npz_folder
-from iconotext.features.regions.regions import RegionRow, Regions, RegionSource, empty_row, joined_rows
+from iconotext.features.regions.regions import Regions, RegionSource
 from iconotext.features.regions.row import region_row
 from iconotext.features.regions.table import RegionTable
 from iconotext.features.regions.tsv import open_tsv
@@ -38,7 +37,7 @@ _COCO_NUMBER = re.compile(r"(?:^|[^0-9])([0-9]{12})$|^([0-9]+)$")
 
 
 class RegionFiles:
-    """Regions from one or more files. Use ``load_region_file``.
+    """Regions from one or more files.
 
     Args:
         path: What was asked for.
@@ -61,17 +60,16 @@ class RegionFiles:
             self._place_of |= {image: (number, i) for i, image in enumerate(table.ids)}
         self.dim = self._probe()
 
-    @cached_property
+    @property
     def name(self) -> str:
-        """Name of the file and a digest of what is in it, a second a GB when first asked for."""
+        """Name of the file and a digest of what is in it, a second a GB."""
         digest = hashlib.sha256(repr(self.concepts).encode("utf-8", "surrogatepass"))
-        with _readable(self._path):
-            for table in self._tables:
-                digest.update(table.digest())
+        for table in self._tables:
+            digest.update(table.digest())
         return f"{self._path.resolve().name}@{digest.hexdigest()[:16]}"
 
-    def regions(self, images: Sequence[Image]) -> Regions:
-        """The regions of some images, found by their ``source``; one that is not in the file has a problem.
+    def regions(self, images: Sequence[Image]) -> list[Regions | str]:
+        """The regions of some images, found by their ``source``.
 
         Raises:
             FeatureError: More than one image of the file may be meant, or two different ones mean the same, or the
@@ -81,13 +79,11 @@ class RegionFiles:
         _check_names([image.source for image in images], found)
         wanted = sorted({image for image in found if image is not None}, key=self._place_of.__getitem__)
         with _readable(self._path):
-            row_of = dict(self._rows(wanted))
-        empty = empty_row(self.dim)
-        rows = [empty if image is None else row_of[image] for image in found]
-        problems = [None if len(row) else f"{self._path.name} has no regions of it" for row in rows]
-        return joined_rows(rows, problems, self.dim)
+            row_of = {image: row for image, row in self._rows(wanted) if len(row)}
+        missing = f"{self._path.name} has no regions of it"
+        return [missing if image is None else row_of.get(image, missing) for image in found]
 
-    def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, RegionRow]]:
+    def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, Regions]]:
         """The images by id, which come in the order of the files."""
         for number, group in groupby(ids, key=lambda image: self._place_of[image][0]):
             table, some = self._tables[number], list(group)
@@ -171,7 +167,8 @@ def load_region_file(path: Path) -> RegionSource:
         if names is not None and (file := _beside(path, CLASSIFIER)) is not None:
             classifier = load_classifier(file, len(names))
             tables = [classifier.over(table) for table in tables]
-        return RegionFiles(path, tables, names)
+        found = RegionFiles(path, tables, names)
+        return RegionSource(found.name, found.dim, found.concepts, found.regions)
 
 
 @contextmanager

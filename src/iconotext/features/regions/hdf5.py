@@ -19,7 +19,8 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.extras import require
-from iconotext.features.regions.table import FEATURES, KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored, file_digest
+from iconotext.features.fingerprint import digest_of
+from iconotext.features.regions.table import FEATURES, KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored
 from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def open_hdf5(path: Path) -> RegionTable:
     Raises:
         FeatureError: It is no HDF5 file, of no known layout, without ids, or ``h5py`` is not installed.
     """
-    digest = partial(file_digest, path, ids_file(path))
+    digest = partial(digest_of, *filter(Path.is_file, (path, ids_file(path))))
     with _opened(path) as file:
         name = next((name for name in FEATURES if name in file), None)
         if name is None:

@@ -18,8 +18,9 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.extras import require
+from iconotext.features.fingerprint import digest_of
 from iconotext.features.regions.npz import npz_arrays
-from iconotext.features.regions.table import KNOWN, RegionTable, Stored, file_digest, plain_array
+from iconotext.features.regions.table import KNOWN, RegionTable, Stored, plain_array
 
 DATA = "data.mdb"
 LIST = b"__keys__"
@@ -46,7 +47,7 @@ def open_lmdb(path: Path) -> RegionTable:
                 raise FeatureError(f"{path}: image {picture} is there twice")
             keys[picture] = key
     data = path / DATA if path.is_dir() else path
-    return RegionTable(path, keys.keys(), partial(_read, path, keys), partial(file_digest, data))
+    return RegionTable(path, keys.keys(), partial(_read, path, keys), partial(digest_of, data))
 
 
 def _read(path: Path, keys: Mapping[str, bytes], ids: Sequence[str]) -> Iterator[Stored]:

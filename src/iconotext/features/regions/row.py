@@ -10,7 +10,7 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.features.regions import table
-from iconotext.features.regions.regions import RegionRow
+from iconotext.features.regions.regions import Regions
 from iconotext.features.regions.table import Stored
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ BACKGROUND = "__background__"
 """Name that the original detector gives to nothing in particular, where a list of names has it."""
 
 
-def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> RegionRow:
+def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regions:
     """Check what a file says of one image.
 
     Args:
@@ -38,7 +38,7 @@ def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regio
     total = len(boxes) if count is None else int(count)
     if count is not None and not (0 <= count <= len(boxes) and count == total):
         raise FeatureError(f"{where}: says that it has {count:g} regions, but there are {len(boxes)} boxes")
-    return RegionRow(features[:total], boxes[:total], concepts[:total], scores[:total])  # the rest is padding
+    return Regions(features, boxes, concepts, scores)[:total]  # the rest is padding
 
 
 def _features(stored: Stored, total: int, where: str) -> NDArray[np.float16]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,15 +60,6 @@ class RegionTable:
     ids: Collection[str]
     read: Callable[[Sequence[str]], Iterator[Stored]]
     digest: Callable[[], bytes]
-
-
-def file_digest(*paths: Path) -> bytes:
-    """A digest of all bytes of a file, and of others that may be there: a second a GB."""
-    digest = hashlib.sha256()
-    for path in (paths[0], *filter(Path.is_file, paths[1:])):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.digest()
 
 
 def plain_array(data: bytes | memoryview, dtype: np.dtype[Any], shape: Sequence[int], where: str) -> NDArray[Any]:

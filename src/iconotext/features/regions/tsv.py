@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.table import KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored, file_digest
+from iconotext.features.fingerprint import digest_of
+from iconotext.features.regions.table import KNOWN, LARGEST, OF_IMAGE, RegionTable, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +57,7 @@ def open_tsv(path: Path) -> RegionTable:
                     raise FeatureError(f"{where}: {what}; every line must be a picture of its own")
                 offsets[picture] = offset
             offset += len(line)
-    return RegionTable(path, offsets.keys(), partial(_read, path, offsets), partial(file_digest, path))
+    return RegionTable(path, offsets.keys(), partial(_read, path, offsets), partial(digest_of, path))
 
 
 def _read(path: Path, offsets: Mapping[str, int], ids: Sequence[str]) -> Iterator[Stored]:
