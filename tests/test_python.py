@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import iconotext
-from iconotext import Document, Image, Linker, LinkSettings, Sentence, show, to_pandas
+from iconotext import Document, Image, Linker, LinkSettings, Sentence, to_pandas
 from iconotext.errors import DocumentError, MissingPackageError
 from iconotext.read import Failure
 from tests.report.conftest import explained, hostile, link, linked, make_linked, photograph
@@ -131,7 +131,7 @@ def test_a_notebook_shows_the_page_and_nothing_of_it_outside_the_frame(hostile):
     from lxml import html
 
     _, made = hostile
-    view = html.fragments_fromstring(show(made)._repr_html_())
+    view = html.fragments_fromstring(made._repr_html_())
     (frame,) = view
     assert (frame.tag, len(frame)) == ("iframe", 0)
     assert set(frame.keys()) == {"srcdoc", "sandbox", "title", "style"}

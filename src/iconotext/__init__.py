@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 # Imported here and now: the function takes the name of its package, which a later import could not give it.
 from iconotext.read import ReadSettings, read, read_all
+from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.encoder import load_encoder
     from iconotext.errors import IconotextError
     from iconotext.pipeline import Linker, LinkSettings
-    from iconotext.report import save, show, to_pandas
-    from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+    from iconotext.report import save, to_pandas
+    from iconotext.types import Document, Image, Link, Sentence
 
 __all__ = [
     "Document",
@@ -37,7 +38,6 @@ __all__ = [
     "read_all",
     "read_corpus",
     "save",
-    "show",
     "to_pandas",
     "write_corpus",
 ]
@@ -52,16 +52,23 @@ _HOMES = {
     "Image": "types",
     "Link": "types",
     "LinkSettings": "pipeline",
-    "LinkedDocument": "types",
     "Linker": "pipeline",
     "Sentence": "types",
     "load_encoder": "encoder",
     "read_corpus": "corpus.store",
     "save": "report",
-    "show": "report",
     "to_pandas": "report",
     "write_corpus": "corpus.store",
 }
+
+
+def _page_in_notebook(linked: LinkedDocument) -> str:
+    from iconotext.report.reading_page import notebook_frame
+
+    return notebook_frame(linked)
+
+
+LinkedDocument.page_in_notebook = _page_in_notebook
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from iconotext.plain_text import counted
 
@@ -199,6 +199,12 @@ class LinkedDocument:
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")
         return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
+
+    page_in_notebook: ClassVar[Callable[[LinkedDocument], str]]
+    """Makes the HTML that notebooks show. The package sets it: pages are made of documents, which know of none."""
+
+    def _repr_html_(self) -> str:
+        return type(self).page_in_notebook(self)
 
 
 def _parts(

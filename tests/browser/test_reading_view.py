@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from iconotext import show
 from iconotext.types import Image, Sentence
 from tests.report.conftest import HOSTILE, link, make_linked, photograph
 
@@ -339,9 +338,7 @@ def test_a_very_long_document_stays_usable(open_page):
 def test_a_notebook_shows_it_in_a_frame_of_its_own(open_page, linked, browser, tmp_path):
     script = "document.title = 'changed'; try { parent.document.title = 'changed' } catch { }"
     made = replace(linked, model=f'<script>{script}</script><img src=x onerror="{script}">')
-    (tmp_path / "notebook.html").write_text(
-        f"<!doctype html><title>Notebook</title>{show(made)._repr_html_()}", "utf-8"
-    )
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>Notebook</title>{made._repr_html_()}", "utf-8")
     page = browser.new_page()
     page.goto((tmp_path / "notebook.html").as_uri())
     frame = page.frame_locator("iframe")

@@ -61,8 +61,8 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
     return filled(
         "iconotext.library",
         "search.html",
-        style="search.css",
-        sentence=readable(query.text) if query.text else None,
+        title=readable(query.text) if query.text else "Pictures like this one",
+        styles=["search.css"],
         example=example,
         relation=None if query.relation is None else short_name(query.relation),
         meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),

@@ -1,7 +1,6 @@
 """Stage 6, links → something to look at: JSON, Markdown, Parquet, a table for the terminal, pages to read."""
 
 from iconotext.report.as_parquet import to_pandas
-from iconotext.report.reading_page import show
 from iconotext.report.saving import save
 
-__all__ = ["save", "show", "to_pandas"]
+__all__ = ["save", "to_pandas"]

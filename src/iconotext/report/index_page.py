@@ -21,10 +21,9 @@ def index_page(records: Sequence[Record]) -> str:
     return filled(
         "iconotext.report",
         "index.html",
-        style="reading.css",
         title="Linked documents",
+        styles=["reading.css"],
         cards=records,
-        script_hash=None,
     )
 
 

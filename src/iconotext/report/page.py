@@ -13,19 +13,29 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def filled(package: str, template: str, *, style: str | Sequence[str], **context: object) -> str:
+PACKAGE = "iconotext.report"
+BASE = "page.html"
+"""The template that every page extends, and the package where it lies beside the styles that all pages share."""
+
+
+def filled(
+    package: str, template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str] = (), **context: object
+) -> str:
     """A page.
 
     Args:
         package: In whose folder ``templates`` the files lie.
         template: The template; a name that it uses and ``context`` lacks is an error.
-        style: The style sheet, or several that become one, given to the template as ``style``, with its hash as
-            ``style_hash``.
+        title: Of the window.
+        styles: Style sheets, which follow those of all pages.
+        scripts: Scripts, which become one.
         context: Everything else that the template shows.
     """
-    css = "".join(asset(package, name) for name in ([style] if isinstance(style, str) else style))
-    page = _environment(package).get_template(template).render(style=css, style_hash=policy_hash(css), **context)
-    return page if page.endswith("\n") else page + "\n"
+    style = asset(PACKAGE, "page.css") + "".join(asset(package, name) for name in styles)
+    script = "".join(asset(package, name) for name in scripts)
+    policy = {"style_hash": policy_hash(style), "script_hash": policy_hash(script) if script else None}
+    page = _environment(package).get_template(template)
+    return page.render(title=title, style=style, script=script, **policy, **context) + "\n"
 
 
 @cache
@@ -45,7 +55,7 @@ def _environment(package: str) -> jinja2.Environment:
     import jinja2
 
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: asset(package, name)),
+        loader=jinja2.FunctionLoader(lambda name: asset(PACKAGE if name == BASE else package, name)),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

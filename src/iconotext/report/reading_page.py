@@ -18,14 +18,11 @@ from iconotext.plain_text import percent, readable
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.page import asset, filled, policy_hash
+from iconotext.report.page import PACKAGE, filled
 from iconotext.report.relations import relation_data
 from iconotext.report.seal import sealed
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
-
-PACKAGE = "iconotext.report"
-"""The package that holds the templates."""
 
 HUES = 6
 """Colours of the lines, ``hue-0`` to ``hue-5`` in the style sheet; images take them in turn."""
@@ -100,12 +97,12 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
     ]
     explained = explanation_data(linked)
     parts = ("reading", "explanation") if explained else ("reading",)
-    script = "".join(asset(PACKAGE, f"{part}.js") for part in parts)
     return filled(
         PACKAGE,
         "reading.html",
-        style=[f"{part}.css" for part in parts],
         title=readable(title(document)),
+        styles=[f"{part}.css" for part in parts],
+        scripts=[f"{part}.js" for part in parts],
         heading=heading,
         address=readable(document.meta.get("address", "")),
         language=document.language,
@@ -119,24 +116,12 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         index=index,
         data=_data(linked, explained),
         explained=bool(explained),
-        script=script,
-        script_hash=policy_hash(script),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookView:
-    """Something that a notebook shows as HTML."""
-
-    html: str
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-
-def show(linked: LinkedDocument) -> NotebookView:
+def notebook_frame(linked: LinkedDocument) -> str:
     """The reading view for a notebook, in a frame of its own: nothing in it reaches the notebook."""
-    return NotebookView(
+    return (
         f'<iframe srcdoc="{escape(reading_page(linked))}" sandbox="allow-scripts" title="Linked document" '
         'style="width: 100%; height: 40em; border: 1px solid #8888"></iframe>'
     )

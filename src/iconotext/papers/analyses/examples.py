@@ -149,7 +149,8 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
     return filled(
         "iconotext.papers.analyses",
         "examples.html",
-        style="examples.css",
+        title=f"Example links: {readable(model)}",
+        styles=["examples.css"],
         model=readable(model),
         corpus=readable(corpus),
         mean_auc=mean_auc,
