@@ -247,7 +247,7 @@ def test_the_classifier_of_the_detector_names_regions(tmp_path, found, backgroun
     write_names(tmp_path)
     weight = write_classifier(tmp_path / name, found, background=background).astype(np.float64)
     source = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson(*one) for one in found.items()]))
-    regions = source.regions([image(name) for name in found])
+    regions = joined(source.regions([image(name) for name in found]))
     features = np.concatenate([one.features for one in found.values()]).astype(np.float64)
     expected = np.exp(features @ weight.T + np.linspace(0, 1, len(weight)))
     expected = (expected / expected.sum(1, keepdims=True))[:, int(background) :]

@@ -59,7 +59,7 @@ def test_page(example):
     assert "doc &lt;1&gt;" in page
     assert "Sentence &lt;b&gt;29&lt;/b&gt;" in page
     assert "16 more sentences" in page
-    assert page.count("src=\"data:image/") == 2
+    assert page.count('src="data:image/') == 2
     assert "not drawn" not in page
     assert page.count(" author") >= 3  # the author's links in the matrix
     unknown = Example(Document("x", example.document.sentences, example.document.images), example.scores, None)

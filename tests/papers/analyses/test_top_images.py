@@ -47,7 +47,7 @@ def test_the_page_shows_pictures_relations_and_weights(search):
     assert '<td class="h8"><span dir="auto">(upon)</span><br>0.80</td>' in page
     assert page.count("How much each word counts") == 1
     assert "<script" not in page
-    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")  # the name of what the icon is drawn in
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")  # the name of what the icon is drawn in
 
 
 def test_a_picture_that_cannot_be_shown_has_its_name(search):
