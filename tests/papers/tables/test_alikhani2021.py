@@ -10,10 +10,12 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.intervals import resampled_counts
 from iconotext.papers.published import published_cells
+from iconotext.papers.tables.fidelity import differing
 from iconotext.papers.tables.retrieval import data_set
 from iconotext.papers.tables.retrieval_differences import differences_to, resampled_figures, weighted_medians
-from iconotext.papers.tables.rows import find_table, table_rows
+from iconotext.papers.tables.rows import chosen_rows, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
+from iconotext.papers.tables.sweeps import swept
 from iconotext.relations import CITE, CLUE
 from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
 from tests.train.coherent import write_pairs
@@ -78,7 +80,64 @@ def test_what_the_rows_differ_in_cannot_be_set():
     assert {row.recipe.objective.coherence for row in rows} == {0, 0.2}
 
 
+def test_rows_that_the_paper_has_not_are_there_where_they_are_named():
+    table = find_table("alikhani2021/5")
+    assert not [row.key for row in table_rows(table, (), CLUE) if row.extra]
+    rows = table_rows(table, ["features.image=microsoft/resnet-50"], CLUE, extra=["cmcm-normalised"])
+    (normalised,) = [row for row in rows if row.extra]
+    assert normalised.recipe.objective.relation_loss == "mean"
+    assert "objective.relation_loss mean (sum)" in differing(normalised, table, rows[0].recipe, width=None, seeds=1)
+    assert normalised not in chosen_rows(rows, [])
+    assert chosen_rows(rows, ["cmcm-normalised"]) == (normalised,)
+
+
+def test_a_network_that_is_trained_along_keeps_its_pixels():
+    overrides = ["features.image=microsoft/resnet-50", "image.batch_norm=false"]
+    names = ["cmca-fine-tuned", "cmcm-fine-tuned"]
+    table = find_table("alikhani2021/4")
+    rows = {row.key: row for row in table_rows(table, overrides, CITE, "CITE++", names)}
+    for name in names:
+        recipe = rows[name].recipe
+        assert (recipe.features.image, recipe.image.kind) == ("pixels", "network")
+        assert recipe.text.max_tokens == 200
+    assert rows["cmca"].recipe.features.image == "microsoft/resnet-50"
+    said = differing(rows["cmca-fine-tuned"], table, rows["cmca"].recipe, width=None, seeds=1)
+    assert "image features pixels (ResNet-50)" in said
+
+
+def test_figure_8_sweeps_one_value_at_a_time():
+    rows = table_rows(find_table("alikhani2021/fig8"), dataset="Clue")
+    assert (rows[0].recipe.objective.coherence, rows[0].recipe.text.max_tokens) == (0.1, 200)
+    assert [value for value, _ in swept(rows, "λ_cls")] == [0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1]
+    assert [value for value, _ in swept(rows, "words of a text")] == [10, 20, 40, 80, 120, 160, 200, 250]
+
+
 # The whole
+
+
+@pytest.mark.slow
+def test_figure_8_is_drawn(tmp_path, in_process):
+    corpus, folder = write_pairs(tmp_path), tmp_path / "out"
+    done = made("alikhani2021/fig8", corpus, folder, only=["chosen", "weight-0.01", "words-10"])
+    assert not done.failed
+    table = (folder / "table.md").read_text()
+    names = [line.split("|")[1].strip(" ¹").replace("\\", "") for line in table.splitlines() if line.startswith("| ")]
+    assert names[1:] == ["λ_cls = 0.1 and 200 words", "λ_cls = 0.01", "10 words"]
+    assert "validation MedR" in table
+    figure = (folder / "sweeps.svg").read_text()
+    assert "words of a text" in figure
+    assert done.results["differences"]["10 words"]["to"] == "λ_cls = 0.1 and 200 words"
+
+
+@pytest.mark.slow
+def test_a_row_that_the_paper_has_not_comes_later_and_stays(tmp_path, in_process):
+    corpus, folder = write_pairs(tmp_path), tmp_path / "out"
+    made("alikhani2021/7", corpus, folder)
+    assert "normalised" not in (folder / "table.md").read_text()
+    made("alikhani2021/5", corpus, folder, only=["cmcm-normalised"])
+    again = made("alikhani2021/7", corpus, folder)
+    assert list(again.results["rows"]) == ["CMCA", "CMCM", "CMCM (Eq. 2 normalised)"]
+    assert "loss mean (sum)" in (folder / "table.md").read_text()
 
 
 @pytest.mark.slow
@@ -105,9 +164,10 @@ def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
     assert published.endswith("| 17.7 ± 1.7 | 13.0 | 30.7 | 41.5 |")
     assert {"λ and T", "MedR − CMCA"} <= {cell.strip() for line in table.splitlines() for cell in line.split("|")}
     assert results["rows"]["CMCM"]["0"]["refined"]["Clue"]["strength"] == 0.12
-    refinements = [line for line in table.splitlines() if line.startswith("| CMCM |") and "0.12, 0.1" in line]
+    refinements = [line for line in table.splitlines() if line.startswith("| CMCM ") and "0.12, 0.1" in line]
     assert "the paper's, Clue" in refinements[0]
     assert len(results["differences"]["CMCM"]["median_rank"]["interval"]) == 2
+    assert "Image features are frozen where a row does not say otherwise" in table
     page = (folder / "table.html").read_text()
     assert '<img src="refinement.svg"' in page
     assert (folder / "refinement.svg").stat().st_size > 1000

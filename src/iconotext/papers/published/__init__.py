@@ -31,6 +31,7 @@ class PublishedRow:
         settings: Keys of the recipe to other values.
         transferred: Whether the model is trained on another corpus, and only applied to the table's.
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
+        extra: Whether the paper does not have it, and it is trained only where it is named.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PublishedRow:
     settings: Mapping[str, Any] = field(default_factory=dict)
     transferred: bool = False
     needed: bool = True
+    extra: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class PublishedTable:
         compares: Whether rows are compared with each other even when there is one seed.
         own: What the rows differ in, so that it cannot be set for all of them.
         mixed: Whether a setting for all rows is only for those whose encoders have it.
-        sections: What stands beside the table: ``shares``, ``bias``, ``agreement``.
+        sections: What stands beside the table: ``shares``, ``bias``, ``agreement``; ``sweeps`` in its place.
         notes: What a reader must know of the published table.
         stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
         by_dataset: Data set to keys that have other values on it.
@@ -129,7 +131,7 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
     rows = _rows(content, given)
     columns = tuple(given.get("columns", ()))
     published: dict[str, dict[str, Figures]] = {
-        row.name: {} for row in rows if row.needed and "{relation}" not in row.name
+        row.name: {} for row in rows if row.needed and not row.extra and "{relation}" not in row.name
     }
     for row, cells in given.get("published", {}).items():
         published[row] = {column: tuple(cell) for column, cell in zip(columns, cells, strict=True) if cell}
@@ -143,10 +145,10 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         published=published,
         rows=rows,
         kind=content["kind"],
-        state=content.get("state", name),
-        reference=content["reference"],
+        state=given.get("state", content.get("state", name)),
+        reference=given.get("reference", content["reference"]),
         compares=content.get("compares", False),
-        own=tuple(content["own"]),
+        own=tuple(given.get("own", content["own"])),
         mixed=content.get("mixed", False),
         sections=tuple(given.get("sections", ())),
         notes=tuple(given.get("notes", ())),
@@ -165,5 +167,6 @@ def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[Publish
         settings = {**table.get("set", {}), **row.get("set", {})} if recipe else {}
         key = row.get("key") or row["recipe"]
         needed = name in table.get("only", group)
-        rows.append(PublishedRow(name, key, recipe, settings, row.get("transferred", False), needed))
+        transferred, extra = row.get("transferred", False), row.get("extra", False)
+        rows.append(PublishedRow(name, key, recipe, settings, transferred, needed, extra))
     return tuple(rows)

@@ -39,7 +39,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     found = [*_inputs(recipe, table, width)]
     if row.recipe is None or row.plain is None:
         return found
-    stated = {**table.stated, **row.settings}
+    stated = table.stated if row.extra else {**table.stated, **row.settings}
     kinds = {name: type(getattr(row.recipe, name))() for name in ("text", "image")}  # where the paper has another kind
     unsaid = _flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | _all(row.plain)
     for key, value in _all(row.recipe).items():

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from iconotext.embed.folder import WEIGHTS
 from iconotext.errors import CorpusError
 from iconotext.papers.published import published_facts
+from iconotext.papers.render import Note, Section
 from iconotext.papers.tables.comparison import Comparison, Report
 from iconotext.papers.tables.folder import model_folder, results_path
 from iconotext.papers.tables.retrieval_differences import PLAIN, Scores, differences_to, ranks_for_json
 from iconotext.papers.tables.retrieval_sections import retrieval_sections
 from iconotext.papers.tables.runs import runs_of
+from iconotext.papers.tables.sweeps import sweep_sections
 from iconotext.relations import CITE, CLUE
 from iconotext.write import write_text
 
@@ -117,7 +119,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
 
 
 def report(comparison: Comparison) -> Report:
-    """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models."""
+    """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
     scores = _read(comparison)
     dataset = comparison.dataset
     rows = {
@@ -126,9 +128,12 @@ def report(comparison: Comparison) -> Report:
     }
     differences = differences_to(scores, comparison.reference)
     facts = {"dataset": dataset, "seeds": comparison.seeds, "rows": rows, "differences": differences}
-    sections = (
-        retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder) if scores else []
-    )
+    sections: list[Section] = []
+    if scores and "sweeps" in comparison.table.sections:
+        sections = sweep_sections(scores, comparison.rows, differences, comparison.folder)
+    elif scores:
+        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder)
+        sections += [Note(each) for each in comparison.table.notes]
     return Report(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 

@@ -86,8 +86,8 @@ def _retrieval(scores: Scores, differences: Differences, dataset: str | None, re
     columns += [f"published {name}" for name in RANKS] if published else []
     rows = []
     for name in dict.fromkeys([*published, *scores]):
-        cells = _ours(_parts(scores[name], "retrieval"), over_seeds=seeds > 1) if name in scores else ["–"] * 4
-        cells += _compared(differences.get(name, {}))
+        cells = _ours(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
+        cells += compared(differences.get(name, {}))
         if published:
             cells += _theirs(published.get(name, {}).get(dataset or ""))
         rows.append([name, *cells])
@@ -118,14 +118,14 @@ def _refinement(scores: Scores, differences: Differences, dataset: str | None) -
             settings = dict.fromkeys(f"{each['strength']:g}, {each['threshold']:g}" for each in refined.values())
             by = "chosen on validation" if kind == "validation" else f"the paper's, {kind}"
             figures = [f"{plain:.1f}", f"{_mean(refined, 'median_rank'):.1f}"]
-            compared = _compared(differences[name]["refined"][kind])
-            rows.append([name, by, "; ".join(settings), *figures, *compared])
+            change = compared(differences[name]["refined"][kind])
+            rows.append([name, by, "; ".join(settings), *figures, *change])
     columns = ["", "λ and T", "λ, T", "MedR", "refined", *(f"{name} − plain" for name in ("MedR", "R@1", "R@10"))]
     notes = ["λ = 0 and T = 0: nothing was better on the validation pairs than no refinement."]
     return Grid("Figure 5: selective similarity refinement", columns, rows, notes)
 
 
-def _compared(found: Mapping[str, Any]) -> list[str]:
+def compared(found: Mapping[str, Any]) -> list[str]:
     """Differences of median rank, R@1 and R@10 with their intervals."""
     if "median_rank" not in found:
         return ["–"] * 3
@@ -145,7 +145,7 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
             cells = ["0", *["–"] * 4]
             if asked:
                 queries = next(iter(asked.values()))["queries"]
-                cells = [f"{queries:.0f}", *_ours(asked, over_seeds=len(asked) > 1)]
+                cells = [f"{queries:.0f}", *_ours(asked)]
             cells += _theirs(published.get(name, {}).get(relation) if dataset else None)
             rows.append([f"{relation}: {name}", *cells])
     columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
@@ -176,14 +176,16 @@ def _rate(every: Sequence[Mapping[str, Mapping[str, Any]]], relation: str) -> st
     return next((f"{rate:.2f}" for rate in rates if rate is not None), "–")
 
 
-def _ours(by_seed: Mapping[int, Mapping[str, Any]], *, over_seeds: bool) -> list[str]:
-    """Median rank with its deviation, over the seeds or over the draws, and three recalls."""
-    ranks = [each["median_rank"] for each in by_seed.values()]
-    spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else None
-    if not over_seeds:
-        spread = next(iter(by_seed.values()))["deviations"]["median_rank"]
-    recalls = [percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10)]
-    return [_median(float(np.mean(ranks)), spread), *recalls]
+def _ours(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Median rank with its deviation, and three recalls."""
+    return [median_rank(list(by_seed.values())), *(percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10))]
+
+
+def median_rank(by_seed: Sequence[Mapping[str, Any]]) -> str:
+    """The median rank with its deviation over the seeds, or of a single one over the draws."""
+    ranks = [each["median_rank"] for each in by_seed]
+    spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else by_seed[0]["deviations"]["median_rank"]
+    return _median(float(np.mean(ranks)), spread)
 
 
 def _theirs(figures: Sequence[float] | None) -> list[str]:

@@ -22,6 +22,9 @@ RANDOM, DETECTION = "random", "object-detection"
 OF_REGIONS = ("image.max_regions", "image.heads", "training.max_regions")
 """Settings of encoders that read regions. So is ``features.image`` where it names a file of regions."""
 
+OF_FROZEN = ("features.image", "image.batch_norm", "image.rescale", "image.hidden")
+"""Settings of what reads frozen features; a network that is trained along sees pixels."""
+
 OF_TRANSFORMERS = ("text.layers", "text.heads")
 """Settings of sentence encoders that are Transformers."""
 
@@ -42,6 +45,7 @@ class Row:
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         plain: The recipe without what the user set otherwise.
         settings: What table and paper set of it.
+        extra: Whether the paper does not have it, and it is trained only where it is named.
     """
 
     name: str
@@ -52,6 +56,7 @@ class Row:
     needed: bool = True
     plain: Recipe | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    extra: bool = False
 
 
 def find_table(name: str) -> PublishedTable:
@@ -72,6 +77,7 @@ def table_rows(
     overrides: Sequence[str] = (),
     relations: Sequence[str] | None = None,
     dataset: str | None = None,
+    extra: Sequence[str] = (),
 ) -> tuple[Row, ...]:
     """All rows that lie in the folder of a table, in the published order: its own, and those that share its models.
 
@@ -82,6 +88,7 @@ def table_rows(
         relations: That the corpus has labels of; None where that is not known yet, and then rows that stand for a
             relation are left out.
         dataset: Data set of the paper whose own settings count; None for none.
+        extra: Names of rows that the paper does not have and that are there nevertheless; others are left out.
 
     Raises:
         SettingError: An override is wrong, contradicts a recipe, or is for what the rows of the table differ in.
@@ -91,7 +98,8 @@ def table_rows(
         if key == "name" or (pattern is None and key in table.own):
             raise SettingError(f"{key}: each row of table {table.name} has its own, which is what the table compares")
     own = table.by_dataset.get(dataset or "", {})
-    rows = tuple(_row(each, table, overrides, own) for each in _expanded(table.rows, relations))
+    wanted = [row for row in table.rows if not row.extra or any(_is(row, name) for name in extra)]
+    rows = tuple(_row(each, table, overrides, own) for each in _expanded(wanted, relations))
     if relations is not None or not is_by_relation(table):
         _check_patterns(rows, overrides)
     return rows
@@ -103,7 +111,7 @@ def is_by_relation(table: PublishedTable) -> bool:
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of the table itself that are named, by key or as published; all of those where none is.
+    """The rows of the table itself that are named, by key or as published; all that the paper has where none is.
 
     Raises:
         SettingError: A name is no row of the table.
@@ -113,7 +121,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
         if not any(_is(row, name) for row in rows):
             known = ", ".join(f"{row.key} ({row.name})" for row in rows)
             raise SettingError(f"only={name}: no such row; there are {known}")
-    return tuple(row for row in rows if not only or any(_is(row, name) for name in only))
+    return tuple(row for row in rows if (any(_is(row, name) for name in only) if only else not row.extra))
 
 
 def split_override(override: str) -> tuple[str | None, str]:
@@ -157,7 +165,7 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
     recipe = _loaded(row.recipe, settings)
-    return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated)
+    return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
 
 
 def _loaded(recipe: str, settings: Mapping[str, str]) -> Recipe:
@@ -183,6 +191,8 @@ def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
     """Whether a setting that may be for all rows is one for this recipe, too. What fits no row is an error of each."""
     if key in OF_HARD_NEGATIVES:
         return recipe.objective.negatives == "hardest"
+    if recipe.image.kind == "network" and key in OF_FROZEN:
+        return False
     if not table.mixed:
         return True
     if key in OF_TRANSFORMERS:
@@ -200,5 +210,5 @@ def _check_patterns(rows: Sequence[Row], overrides: Sequence[str]) -> None:
             raise SettingError(f"{override}: no row is called {pattern}; there are {trained}")
 
 
-def _is(row: Row, name: str) -> bool:
+def _is(row: Row | PublishedRow, name: str) -> bool:
     return name.strip().casefold() in (row.key, row.name.casefold())

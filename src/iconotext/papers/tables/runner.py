@@ -80,12 +80,14 @@ def reproduce(
     needs besides, and the report has all that is there.
 
     Args:
-        table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5.
+        table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5,
+            fig8.
         corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
         folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
         watch: Shows how the models get on.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
-        only: Rows, by key or published name; others are shown as far as they are there. Empty for all.
+        only: Rows, by key or published name; others are shown as far as they are there. Empty for all that the paper
+            has.
         dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
             the one that has the corpus's relations.
         seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
@@ -104,11 +106,12 @@ def reproduce(
     _check_dataset(published, dataset)
     if published.kind == "retrieval":
         dataset = dataset or retrieval.data_set(retrieval.named_relations(corpus))
-    rows = _rows(published, overrides, dataset=dataset)
+    folder = folder or Path("reproduced") / published.state
+    extra = [*only, *(row.key for row in published.rows if row.extra and model_folder(folder, row.key).is_dir())]
+    rows = _rows(published, overrides, extra, dataset=dataset)
     if not is_by_relation(published):
         chosen_rows(rows, only)
     _check_source(published, rows, corpus, source)
-    folder = folder or Path("reproduced") / published.state
     state: dict[str, Any] = {"table": published.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
     if published.by_dataset:
         state["dataset"] = [f"{key}={value}" for key, value in published.by_dataset.get(dataset or "", {}).items()]
@@ -121,7 +124,7 @@ def reproduce(
         prepared = arrays.of(first)
         (links if published.kind == "links" else retrieval).check_corpus(corpus, prepared)
         if is_by_relation(published):
-            rows = _rows(published, overrides, prepared.labelled_relations, dataset)
+            rows = _rows(published, overrides, extra, prepared.labelled_relations, dataset)
             arrays = Arrays(rows, lambda row: corpus, folder, report)
         chosen = chosen_rows(rows, only)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
@@ -156,12 +159,13 @@ def reproduce(
 def _rows(
     table: PublishedTable,
     overrides: Sequence[str],
+    extra: Sequence[str],
     relations: Sequence[str] | None = None,
     dataset: str | None = None,
 ) -> tuple[Row, ...]:
     """The rows, each with the encoders of the model that it starts from, if any."""
     rows = []
-    for row in table_rows(table, overrides, relations, dataset):
+    for row in table_rows(table, overrides, relations, dataset, extra):
         recipe = None if row.recipe is None else with_init(row.recipe)
         if recipe is not None:
             check_start(recipe)

@@ -52,7 +52,7 @@ class Arrays:
     """The prepared corpora of a table: rows share one if they read the same features of the same corpus.
 
     Attributes:
-        keys: Of all of them, in the order of the rows; what the folder of the table was made from.
+        keys: Of all that the paper's rows read, in their order; what the folder of the table was made from.
     """
 
     def __init__(
@@ -73,9 +73,13 @@ class Arrays:
         recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
         self._first_seeds = {key: recipe for key, (recipe, _) in recipes.items()}
         keys = {row: prepared_key(recipe, [corpus]) for row, (recipe, corpus) in recipes.items()}
-        self.keys = list(dict.fromkeys(keys.values()))
-        alone = len(self.keys) == 1
-        self._folders = {row: folder / ARRAYS if alone else folder / ARRAYS / key[:12] for row, key in keys.items()}
+        self.keys = list(dict.fromkeys(keys[row.key] for row in rows if row.key in keys and not row.extra))
+        self._folders = {row: folder / self._name(key) for row, key in keys.items()}
+
+    def _name(self, key: str) -> str:
+        if key not in self.keys:  # of a row that may come later: the folders of the others stay where they are
+            return f"{ARRAYS}-{key[:12]}"
+        return ARRAYS if len(self.keys) == 1 else f"{ARRAYS}/{key[:12]}"
 
     def of(self, run: Run) -> Prepared:
         """The corpus as a run reads it, encoded if that was not done before.
