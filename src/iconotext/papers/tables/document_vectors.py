@@ -60,12 +60,12 @@ def _sentence_vectors(corpus: Path, recipe: Recipe) -> Callable[[Sequence[str]],
     """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
     from iconotext.corpus.store import read_corpus
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
-    from iconotext.features.mean_words import MeanWords
+    from iconotext.features.word_vectors import mean_words
 
     file = word_vector_file(recipe)
     if file is not None and recipe.words is not None:
         texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
-        return MeanWords(file, recipe.words.word_dim, texts).encode
+        return mean_words(file, recipe.words.word_dim, texts).encode
     words = recipe.features.text == "words"
     text = load_text_backbone() if words else load_text_backbone(recipe.features.text)
     return cached_text(text, FeatureCache()).encode
