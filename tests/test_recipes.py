@@ -100,14 +100,17 @@ def test_recipes_of_li_2021_are_the_rows_of_its_tables_in_its_protocol(name):
     assert recipe.dim == 1024
     if recipe.text.kind == "transformer":
         assert (recipe.text.layers, recipe.text.heads, recipe.image.heads) == (3, 8, 8)
-    assert (objective.kind, objective.margin, objective.negatives, objective.p_sub) == ("hinge", 0.2, "hardest", 0.6)
+    negatives = "mean" if name in ("nostruct", "supervised") else "hardest"
+    assert (objective.kind, objective.margin, objective.negatives, objective.p_sub) == ("hinge", 0.2, negatives, 0.6)
+    assert similarity.kind == KINDS.get(name, "top-k")
+    if name in ("nostruct", "mullink"):  # in the protocol of Hessel 2019: see the tests of the tables
+        return
     assert (training.batch, training.learning_rate, training.warmup_steps) == (11, 5e-5, 4000)
     assert (training.schedule, training.patience, training.factor) == (
         "plateau",
         load_recipe("hessel2019/dense").training.patience,
         5,
     )
-    assert similarity.kind == KINDS.get(name, "top-k")
     assert (similarity.k, similarity.directions) == ("min", "sum" if name in KINDS else "mean")
 
 

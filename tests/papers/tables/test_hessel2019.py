@@ -31,8 +31,8 @@ SMALL = [
 TABLES = {name: table for name, table in published_tables().items() if table.kind == "links"}
 
 
-def table_rows(name, overrides=()):
-    return rows_of(find_table(name), overrides)
+def table_rows(name, overrides=(), **more):
+    return rows_of(find_table(name), overrides, **more)
 
 
 class Seen:

@@ -16,7 +16,7 @@ from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import reproduce
 from iconotext.papers.tables.runs import Arrays, runs_of
-from iconotext.recipe import load_recipe
+from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
 from tests.papers.tables.test_hessel2019 import TABLES, Seen, contents, in_process, table_rows
@@ -103,6 +103,42 @@ def test_rows_of_the_other_comparisons():
         ("supervised-transformer", True), ("transformer", False),
     ]  # fmt: skip
     assert [row.key for row in table_rows("li2021/2")] == ["object-detection", "nostruct", "mullink", "transformer"]
+
+
+def trained_as(recipe):
+    """What counts of the recipe of a baseline, which has no sub-documents."""
+    objective = recipe.objective.model_copy(update={"p_sub": 0.6})
+    return recipe.model_copy(update={"name": "", "follows": "", "objective": objective})
+
+
+def test_baselines_are_trained_as_the_paper_whose_figures_they_have():
+    published = {name: table.published for name, table in TABLES.items()}
+    mullink, nostruct = published["li2021/2"]["MulLink"], published["li2021/2"]["NoStruct"]
+    assert mullink["MSCOCO"] == published["2"]["TK + ½k"]["MSCOCO"]
+    assert mullink["Story-SIS"] == published["2"]["DC"]["Story-SIS"]
+    near = published["S1"]["DC + hard"]["Story-DII"]
+    assert all(abs(a - b) < 0.11 for a, b in zip(mullink["Story-DII"], near, strict=True))
+    for dataset, figures in nostruct.items():  # and far from "NoStruct + hard"
+        assert all(abs(a - b) < 1 for a, b in zip(figures, published["2"]["NoStruct"][dataset], strict=True))
+    for table in ("li2021/2", "li2021/5", "li2021/bias"):
+        for dataset, k in (("MSCOCO", "half"), ("Story-DII", "min"), (None, "min")):
+            rows = {row.key: row.recipe for row in table_rows(table, dataset=dataset)}
+            hessel = {row.key: row.recipe for row in table_rows("2")}
+            assert trained_as(rows["mullink"]) == trained_as(hessel["top-k-half" if k == "half" else "top-k"])
+            if "nostruct" in rows:
+                assert trained_as(rows["nostruct"]) == trained_as(hessel["nostruct"])
+            rates = {"MSCOCO": (1e-5, 3000, 0.8)}.get(dataset, (5e-5, 4000, 0.6))
+            ours = rows["transformer"]
+            assert (ours.training.learning_rate, ours.training.warmup_steps, ours.objective.p_sub) == rates
+
+
+def test_what_figure_5_reports_is_what_the_recipe_ships():
+    assert {row.recipe.objective.negatives for row in table_rows("li2021/5") if row.share} == {"mean"}
+
+
+def test_numbers_of_epochs_are_marked_as_ours():
+    for path in (path for name, path in shipped_recipes().items() if name.startswith("li2021/")):
+        assert "epochs" not in path.read_text() or "epochs = 60 # ours: the paper does not say\n" in path.read_text()
 
 
 def test_settings_for_one_row_count_before_those_for_all():

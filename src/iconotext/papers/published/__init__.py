@@ -65,7 +65,7 @@ class PublishedTable:
         sections: What stands beside the table: ``shares``, ``bias``, ``agreement``; ``sweeps`` in its place.
         notes: What a reader must know of the published table.
         stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
-        by_dataset: Data set to keys that have other values on it.
+        by_dataset: Data set to keys, or ``row:key``, that have other values on it.
         inputs: ``features.image``, ``regions``, ``text.word_vectors`` to what the paper has: its ``name``, parts of
             names that are ``like`` it, the ``width`` of its vectors.
         documents: Data set to its documents for training, validation and test, as round as they are told.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from iconotext.errors import SettingError
 from iconotext.features.regions.files import is_region_file
@@ -15,6 +15,8 @@ from iconotext.papers.published import PublishedRow, PublishedTable, published_t
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.relations import short_name
+
+T = TypeVar("T")
 
 RANDOM, DETECTION = "random", "object-detection"
 """Keys of the rows that nothing is trained for."""
@@ -158,9 +160,12 @@ def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> 
 def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dataset: Mapping[str, Any]) -> Row:
     if row.recipe is None:
         return Row(row.name, row.key, None, needed=row.needed)
-    stated = {**row.settings, **dataset}
+    stated = {
+        **row.settings,
+        **_for_row(((*split_override(f"{key}="), each) for key, each in dataset.items()), row.key),
+    }
     own = {"name": row.key, **{key: _toml(value) for key, value in stated.items()}}
-    given = _given(overrides, row.key)
+    given = _for_row(((*split_override(each), each.partition("=")[2]) for each in overrides), row.key)
     plain = _loaded(row.recipe, own)
     settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
@@ -176,15 +181,10 @@ def _toml(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _given(overrides: Sequence[str], row: str) -> dict[str, str]:
-    """Key to value of the overrides that a row has; those for it alone count before those for all."""
-    found: dict[str, str] = {}
-    for alone in (False, True):
-        for override in overrides:
-            pattern, key = split_override(override)
-            if (pattern is not None) == alone and (pattern is None or fnmatchcase(row, pattern)):
-                found[key] = override.partition("=")[2]
-    return found
+def _for_row(settings: Iterable[tuple[str | None, str, T]], row: str) -> dict[str, T]:
+    """Key to value of the settings that a row has; those for it alone count before those for all."""
+    fitting = [each for each in settings if each[0] is None or fnmatchcase(row, each[0])]
+    return {key: value for _, key, value in sorted(fitting, key=lambda each: each[0] is not None)}
 
 
 def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
