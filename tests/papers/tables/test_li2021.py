@@ -121,13 +121,13 @@ def test_baselines_are_trained_as_the_paper_whose_figures_they_have():
     for dataset, figures in nostruct.items():  # and far from "NoStruct + hard"
         assert all(abs(a - b) < 1 for a, b in zip(figures, published["2"]["NoStruct"][dataset], strict=True))
     for table in ("li2021/2", "li2021/5", "li2021/bias"):
-        for dataset, k in (("MSCOCO", "half"), ("Story-DII", "min"), (None, "min")):
-            rows = {row.key: row.recipe for row in table_rows(table, dataset=dataset)}
+        for on, k in (("MSCOCO", "half"), ("Story-DII", "min"), (None, "min")):
+            rows = {row.key: row.recipe for row in table_rows(table, dataset=on)}
             hessel = {row.key: row.recipe for row in table_rows("2")}
             assert trained_as(rows["mullink"]) == trained_as(hessel["top-k-half" if k == "half" else "top-k"])
             if "nostruct" in rows:
                 assert trained_as(rows["nostruct"]) == trained_as(hessel["nostruct"])
-            rates = {"MSCOCO": (1e-5, 3000, 0.8)}.get(dataset, (5e-5, 4000, 0.6))
+            rates = (1e-5, 3000, 0.8) if on == "MSCOCO" else (5e-5, 4000, 0.6)
             ours = rows["transformer"]
             assert (ours.training.learning_rate, ours.training.warmup_steps, ours.objective.p_sub) == rates
 
