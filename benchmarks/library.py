@@ -44,11 +44,11 @@ from iconotext.features import load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
 from iconotext.library.index import build_index, exact_nearest
 from iconotext.library.items import Item, Near, Place
-from iconotext.library.match import Background, asked_words
+from iconotext.library.ranking import asked_words
 from iconotext.library.search import Query, search
-from iconotext.library.settings import LibrarySettings
+from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library, open_library
-from iconotext.library.update import update_library
+from iconotext.library.update import add_paths
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -210,7 +210,8 @@ def measure_add(files: list[Path]) -> dict[str, Any]:
             encoder = load_encoder()
             encoder.encode_images(files[:1])
             start = time.perf_counter()
-            report = update_library(Path(folder) / "lib", files, lambda *_: (), load=partial(_given, encoder))
+            given: Any = {"load": partial(_given, encoder), "load_relations": lambda *_: None, "link": lambda *_: ()}
+            report = add_paths(Path(folder) / "lib", files, **given)
             middle = time.perf_counter()
             bare.encode(files)
             end = time.perf_counter()

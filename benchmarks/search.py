@@ -11,7 +11,7 @@ FOLDER holds the data, by default $ICONOTEXT_DATA, else shared/data beside the c
   text and the sentences that ``link`` finds, but not the question itself; and with it, where ``link`` finds it.
 
 The sources (repositories; of Flickr8k every other photograph) are divided by a hash of their names. On one half the
-weights and limits of ``iconotext.library.match`` are fitted: printed first, to be copied there. All tables are of
+weights and limits of ``iconotext.library.ranking`` are fitted: printed first, to be copied there. All tables are of
 the other half: share of questions whose picture comes first and among the first ten, and the mean of 1 / rank, with
 95 % intervals from 1,000 resamplings of documents; then how often a match is called good, for questions whose picture
 is there, and for questions from another source.
@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import Encoder, load_encoder
-from iconotext.library import match
+from iconotext.library import ranking
 from iconotext.library.background import measure_background
-from iconotext.library.items import Item, Place, Said
-from iconotext.library.match import asked_words, deviations, has_every_word, said_of, with_every_word, words_of
-from iconotext.library.settings import LibrarySettings
+from iconotext.library.items import Item, Place, Said, said_of, words_of
+from iconotext.library.ranking import asked_words, deviations, has_every_word, with_every_word
+from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library
 from iconotext.links.words import stems
 from iconotext.pipeline import Linker, LinkSettings
@@ -68,7 +68,7 @@ class Asked:
     relevance: NDArray[np.float32]
     covered: NDArray[np.bool_]
     words: NDArray[np.int64]
-    background: match.Background
+    background: Background
     targets: NDArray[np.int64]
     groups: list[str]
 
@@ -86,7 +86,7 @@ class Asked:
     def levels(self) -> tuple[Floats, Floats]:
         """(Q,) whether some picture is called a good match, and a strong one: 1 or 0."""
         best = self.shipped().max(1)
-        return ((best >= match.GOOD) | self.covered.any(1)).astype(float), (best >= match.STRONG).astype(float)
+        return ((best >= ranking.GOOD) | self.covered.any(1)).astype(float), (best >= ranking.STRONG).astype(float)
 
 
 def main() -> None:
@@ -104,7 +104,7 @@ def main() -> None:
     limits = [limit(foreign(halves[0], encoder), weights, share) for share in (0.1, 0.01)]
     print("fitted: PICTURE, TEXT, WORDS, SILENT = {:.2f}, {:.2f}, {:.2f}, {:.2f}".format(*weights))
     print("        GOOD, STRONG = {:.2f}, {:.2f}\n".format(*limits))
-    print(f"shipped: {match.IMAGE, match.TEXT, match.WORDS, match.SILENT}, {match.GOOD, match.STRONG}\n")
+    print(f"shipped: {ranking.IMAGE, ranking.TEXT, ranking.WORDS, ranking.SILENT}, {ranking.GOOD, ranking.STRONG}\n")
     fits = {
         kind: fit([a for n, a in fitting.items() if "itself" not in n and "20" not in n], kind)
         for kind in ("picture text", "picture words")

@@ -10,7 +10,7 @@ from iconotext.embed.joint import JointSpace
 from iconotext.encoder import load_encoder
 from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, concept_vectors, load_dual_encoder, load_image_backbone, load_text_backbone
-from iconotext.library.encode import library_encoder
+from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
 from tests.features.conftest import models, noise
 

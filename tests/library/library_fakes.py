@@ -12,10 +12,11 @@ from PIL import Image as Pillow
 from iconotext.errors import ImageError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
-from iconotext.library.report import Report
+from iconotext.library.changes import Report
 from iconotext.library.store import Library, open_library
-from iconotext.library.update import update_library
-from iconotext.read import Failure, read
+from iconotext.library.update import add_paths
+from iconotext.links.settings import LinkSettings
+from iconotext.read import Failure, ReadSettings, read
 from iconotext.types import Link, LinkedDocument
 from tests.encoders import MadeUpEncoder
 
@@ -83,7 +84,6 @@ def paint(path: Path, colour: Any = (255, 0, 0), *, size: tuple[int, int] = (80,
 def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Iterable[LinkedDocument | Failure]:
     """Links every sentence to every picture, each with less confidence than the one before."""
     from iconotext.errors import IconotextError
-    from iconotext.read import ReadSettings
 
     try:
         reading = {name: value for name, value in asked.items() if name in ReadSettings.model_fields}
@@ -100,11 +100,22 @@ def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Itera
     yield LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images)), np.float32), "all")
 
 
-def update(lib: Path, *paths: Path, colours: Colours | None = None, relations: Any = None, **more: Any) -> Report:
-    colours = colours or Colours()
-    return update_library(
-        lib, paths, more.pop("link", link_all), load=lambda _: colours.encoder(), relation_model=relations, **more
+def update(
+    lib: Path,
+    *paths: Path,
+    colours: Colours | None = None,
+    relations: Any = None,
+    asked: Mapping[str, Any] | None = None,
+    link: Any = link_all,
+    **more: Any,
+) -> Report:
+    encoder = (colours or Colours()).encoder()
+    reading, linking = (
+        kind(**{name: value for name, value in (asked or {}).items() if name in kind.model_fields})
+        for kind in (ReadSettings, LinkSettings)
     )
+    given: Any = {"load": lambda _: encoder, "load_relations": lambda *_: relations, "link": link}
+    return add_paths(lib, paths, reading=reading, linking=linking, **given, **more)
 
 
 def content(lib: Path) -> dict[str, list[str]]:

@@ -12,17 +12,18 @@ import pytest
 from PIL import Image as Pillow
 
 from iconotext.encoder import load_encoder
-from iconotext.errors import DocumentError, FeatureError, LibraryError, UnreachableError
+from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.library.describe import describe
-from iconotext.library.encode import default_pooled
 from iconotext.library.files import image_date
-from iconotext.library.items import Place, Said, places_from, places_text
-from iconotext.library.ledger import Ledger, held_ledger
+from iconotext.library.items import Place, Said
+from iconotext.library.ledger import held_ledger
+from iconotext.library.models import default_pooled
+from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
 from iconotext.library.store import Library, check_new, open_library, quoted
-from iconotext.library.update import remove_from_library, update_library
+from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from tests.features.conftest import models, noise
 from tests.library.library_fakes import Colours, Relations, content, link_all, names, paint, update
@@ -97,6 +98,38 @@ def test_pages_that_the_program_made_are_not_added(photos, lib):
     assert update(lib, photos).documents == 1
 
 
+def test_what_is_left_out_is_not_added_and_what_is_left_out_later_goes(photos, lib, article):
+    paint(photos / "private" / "white.png", "white")
+    paint(photos / "node_modules" / "yellow.png", "yellow")
+    update(lib, photos, asked={"exclude": ["private/", "g*.png"]})
+    assert names(lib) == ["blue.png", "red.png"]
+    assert update(lib).unchanged == 2  # what was said of a folder holds in later runs
+    report = update(lib, photos, article, asked={"include": ["*.png", "*.md"], "exclude": ["red.png"]})
+    assert (report.added, report.removed, report.documents) == (2, 1, 1)
+    assert names(lib) == ["blue.png", "blue.png", "green.png", "white.png"]
+    assert update(lib, article.parent, asked={"exclude": ["*.md"]}).removed == 0  # its picture lies in the photos, too
+    assert "article.md" not in str(content(lib))
+    with pytest.raises(SettingError, match=r"written as in a \.gitignore"):
+        update(lib, asked={"exclude": ["!"]})
+
+
+def test_a_folder_that_cannot_be_listed_is_told_and_costs_no_picture(photos, lib, monkeypatch):
+    paint(photos / "closed" / "white.png", "white")
+    update(lib, photos)
+    listed = os.scandir
+
+    def closed(path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    monkeypatch.setattr(os, "listdir", closed)
+    report = update(lib, photos)
+    assert report.failures == [(str(photos / "closed"), "cannot be listed: Permission denied")]
+    assert (report.unchanged, report.removed) == (3, 0)
+
+
 def test_deleted_pictures_go_but_only_below_what_is_named(photos, lib, tmp_path):
     other = paint(tmp_path / "other" / "white.png", "white").parent
     update(lib, photos, other)
@@ -164,11 +197,14 @@ def test_a_file_that_comes_back_after_a_kill_while_it_was_taken_out_is_looked_at
     update(lib, photos)
     (photos / "red.png").rename(photos / "hidden")
 
-    def die(*_):
+    remove = Library.remove
+
+    def die(self, digests):
+        remove(self, digests)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "forget", die)
+        patch.setattr(Library, "remove", die)
         with pytest.raises(KeyboardInterrupt):
             update(lib)
     (photos / "hidden").rename(photos / "red.png")
@@ -220,7 +256,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.add.digest_of", asleep)
+        patch.setattr("iconotext.library.changes.digest_of", asleep)
         report = update(lib, link=fail, asked={"k": 1}, relations=Relations())
     assert [Path(where).name for where, _ in report.left_out] == ["red.png"]
     assert [Path(where).name for where, _ in report.failures] == ["article.md"]
@@ -229,7 +265,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
     assert (report.documents, report.unchanged, report.left_out, report.failures) == (1, 2, [], [])
     assert content(lib) == before
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.add.digest_of", asleep)
+        patch.setattr("iconotext.library.changes.digest_of", asleep)
         report = update(lib, paint(photos.parent / "new.png", "white"))
     assert (report.added, len(report.left_out)) == (0, 1)
     assert update(lib).added == 1
@@ -373,7 +409,7 @@ def test_a_model_that_was_moved_is_the_same(photos, lib, tmp_path, noise, models
         shutil.copytree(models / "clip", tmp_path / name)
 
     def run(*paths, **more):
-        return update_library(lib, paths, link_all, **more)
+        return add_paths(lib, paths, link=link_all, load_relations=lambda *_: None, **more)
 
     assert run(photos, model=str(tmp_path / "one")).added == 3
     shutil.rmtree(tmp_path / "one")
@@ -394,7 +430,7 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
             asked.append(pooled.shape[1])
             return np.zeros((len(pooled), 2), np.float32)
 
-    update_library(lib, [photos], link_all, model=str(models / "clip"), relation_model=Told())
+    add_paths(lib, [photos], link=link_all, model=str(models / "clip"), load_relations=lambda *_: Told())
     assert set(asked) == {1280}
     assert open_library(lib).settings.dim == 12
     encoder = load_encoder(str(models / "clip"))
@@ -587,7 +623,7 @@ def test_libraries_that_are_none_say_so(tmp_path, photos, lib):
         open_library(tmp_path / "nothing")
     update(lib, photos)
     text = (lib / "library.json").read_text()
-    (lib / "library.json").write_text(text.replace('"format": 2', '"format": 9'))
+    (lib / "library.json").write_text(text.replace('"format": 3', '"format": 9'))
     with pytest.raises(LibraryError, match="format 9"):
         open_library(lib)
     for damaged in ("{", "[]", "{}", '{"format": 1, "more": 2}'):
@@ -625,7 +661,7 @@ def test_places_survive_their_text():
         Place(file="/a'b\"c\\.png"),
         Place(document="/d", number=0, sentences=(Said("ß\n", 0.5),), relations=(1.0,)),
     )
-    assert places_from(places_text(places)) == places
+    assert PLACES.validate_json(PLACES.dump_json(places, exclude_defaults=True)) == places
     assert quoted("a'b") == "'a''b'"
 
 

@@ -84,7 +84,7 @@ def photos(tmp_path) -> Path:
     [
         ("before-insert", 1, 0),  # nothing is there yet but an empty library
         ("after-insert", 1, 4),  # in the library, not yet in the ledger
-        ("before-put", 3, 4),  # between two batches
+        ("before-put", 2, 8),  # in the library, forgotten by the ledger
         ("after-insert", 3, 12),
         ("after-tidy", 2, 12),
     ],

@@ -13,21 +13,19 @@ from PIL import Image as Pillow
 
 from iconotext.errors import LibraryError
 from iconotext.library.filters import make_filters
-from iconotext.library.items import Item, Place, Said
-from iconotext.library.match import (
+from iconotext.library.items import Item, Place, Said, words_of
+from iconotext.library.ranking import (
     GOOD,
     LEVELS,
-    Background,
     asked_words,
     deviations,
     has_every_word,
     in_cosines,
     match_of,
     with_every_word,
-    words_of,
 )
 from iconotext.library.search import NEAREST, Query, has_good_match, search
-from iconotext.library.settings import LibrarySettings
+from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library, open_library
 from tests.encoders import MadeUpEncoder
 from tests.library.library_fakes import paint, unit, update
@@ -150,7 +148,7 @@ def test_scores_by_hand():
     background = Background((0.1, 0.1), (0.2, 0.2))
     cosines, said = np.array([0.4, 0.4, 0.4], np.float32), np.array([np.nan, 0.6, 0.0], np.float32)
     whole, of_image, of_text = deviations(cosines, said, np.array([0, 4, 0], np.float32), background)
-    from iconotext.library.match import IMAGE, SILENT, TEXT, WORDS
+    from iconotext.library.ranking import IMAGE, SILENT, TEXT, WORDS
 
     assert of_image.tolist() == pytest.approx([3, 3, 3], abs=1e-5)
     assert of_text[1:].tolist() == pytest.approx([2, -1], abs=1e-5)
@@ -179,37 +177,12 @@ def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
     assert found(tmp_path / "lib", "a", filters=make_filters(None, "2001", "2001")) == ["plain"]  # the file's time
 
 
-def test_a_library_of_the_last_version_is_told_what_to_do_and_brought_up_to_date(tmp_path, lib):
-    outdated(lib)
-    with pytest.raises(LibraryError, match=r"earlier version.*bring it up to date with: iconotext library add"):
-        search(open_library(lib), Query("tram"), Words().encoder())
-    report = update(lib, colours=Words())
-    assert (report.added, report.encoded, report.unchanged, report.documents) == (0, 0, 0, len(SUBJECTS))
-    assert found(lib, "The old violin")[0] == "4"
-    assert update(lib, colours=Words()).unchanged == 2 * len(SUBJECTS) + len(SUBJECTS)
-
-
-def test_something_is_taken_out_of_a_library_of_the_last_version(tmp_path, lib):
-    from iconotext.library.update import remove_from_library
-
-    outdated(lib)
-    assert remove_from_library(lib, [tmp_path / "photos"]).removed == len(SUBJECTS)
-    update(lib, colours=Words())
-    assert sorted(found(lib, "the old lake")) == [str(number) for number in range(len(SUBJECTS))]
-
-
-def outdated(lib: Path) -> None:
-    """Make a library what the last version would have left."""
-    table = open_library(lib).table
-    table.drop_index("words_idx")
-    table.drop_columns(["words", "said", "taken"])
-    settings = json.loads((lib / "library.json").read_text()) | {"format": 1}
-    del settings["background"]
+def test_a_library_of_an_earlier_version_is_told_what_to_do(lib):
+    settings = json.loads((lib / "library.json").read_text()) | {"format": 2}
     (lib / "library.json").write_text(json.dumps(settings))
-    import sqlite3
-
-    with sqlite3.connect(lib / "ledger.sqlite") as ledger:  # what it was called how a file is looked at
-        ledger.execute("UPDATE files SET settings = replace(settings, '[2, ', '[')")
+    for work in (lambda: open_library(lib), lambda: update(lib, colours=Words())):
+        with pytest.raises(LibraryError, match=r"earlier version; delete this folder and add the pictures again"):
+            work()
 
 
 def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_path):

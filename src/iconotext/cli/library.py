@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +12,15 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import READING, Download, Json, Linking, settings_options
+from iconotext.cli.options import Download, Json, Linking, Reading, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
 from iconotext.read import ReadSettings
 
 if TYPE_CHECKING:
+    from iconotext.library.changes import Report
     from iconotext.library.files import Found
-    from iconotext.library.report import Report
 
 SHOWN = 20
 """Pictures left out, or folders, that are named on the terminal; ``--json`` names all."""
@@ -52,7 +52,7 @@ def add(
             show_default=False,
         ),
     ] = None,
-    reading: Annotated[ReadSettings, replace(READING, without=("include", "exclude"))] = ReadSettings(),
+    reading: Reading = ReadSettings(),
     linking: Linking = LinkSettings(),
     model: Annotated[
         str | None,
@@ -80,7 +80,7 @@ def add(
     - `iconotext library add lib`
     """
     with known_errors(download=download, goes_on=True):
-        from iconotext.library.add_paths import add_paths
+        from iconotext.library.update import add_paths
 
         def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
             return progress(files, total=total, label="Adding")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.library.match import LEAST_DEVIATION, Background
+from iconotext.library.ranking import LEAST_DEVIATION
+from iconotext.library.settings import Background
 from iconotext.library.store import Library
 
 if TYPE_CHECKING:

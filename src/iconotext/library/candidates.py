@@ -9,8 +9,8 @@ import numpy as np
 
 from iconotext.library.background import measure_background
 from iconotext.library.index import ABOVE
-from iconotext.library.items import Near
-from iconotext.library.match import (
+from iconotext.library.items import Near, words_of
+from iconotext.library.ranking import (
     LEVELS,
     Match,
     asked_words,
@@ -19,7 +19,6 @@ from iconotext.library.match import (
     in_cosines,
     match_of,
     with_every_word,
-    words_of,
 )
 from iconotext.library.store import Library, one_of
 from iconotext.links.words import stems

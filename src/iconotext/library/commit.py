@@ -1,22 +1,21 @@
-"""Bring what changed files hold into the library: encode what is new, write it, and note it in the ledger.
+"""Bring what files hold into the library: encode what is new, write it, and note it in the ledger.
 
-The ledger first notes what is about to change, then the library is written, then the ledger again. A run may end
-anywhere: the library is whole, and the next run finds in the ledger which files to look at again.
+The ledger forgets the files, then the library is written, then the ledger learns of them. A run may end anywhere: the
+library is whole, and the next run looks at those files again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.library.encode import Intake
-from iconotext.library.items import Arrival, Item, Place
+from iconotext.library.changes import Change, Report
+from iconotext.library.items import Arrival, Item, Place, said_of
 from iconotext.library.ledger import Entry, Ledger
-from iconotext.library.match import said_of
-from iconotext.library.report import Report
+from iconotext.library.models import Models
 from iconotext.library.store import Library
 from iconotext.report.embedded import embed
 from iconotext.types import Image
@@ -28,47 +27,51 @@ THUMBNAIL = 420
 """Pixels of the longer side of the small picture that is kept for one without a file of its own."""
 
 
-@dataclass(slots=True)
-class Change:
-    """A file that is new or has changed.
+def commit(
+    library: Library,
+    ledger: Ledger,
+    changes: Sequence[Change],
+    report: Report,
+    *,
+    brought: Set[str],
+    models: Models | None = None,
+) -> None:
+    """Bring changes into the library and the ledger.
 
-    Attributes:
-        path: The file.
-        old: What the ledger knows of it.
-        new: What it will know.
-        arrivals: The pictures it brings in.
-        kept: Addresses of pictures, as the document writes them, that cannot be had at present: what the library has
-            of them stays.
+    Args:
+        library: The library to write.
+        ledger: Its ledger, held by the caller.
+        changes: Of different files.
+        report: Counts what came of the files; changed here.
+        brought: The files that the library had pictures of when the run began.
+        models: Encode what is new; None where files only go.
+
+    Raises:
+        LibraryError: The library cannot be written.
     """
-
-    path: str
-    old: Entry | None
-    new: Entry
-    arrivals: list[Arrival] = field(default_factory=list)
-    kept: frozenset[str] = frozenset()
-
-
-def commit(library: Library, ledger: Ledger, changes: Sequence[Change], intake: Intake, report: Report) -> None:
-    """Bring changes into the library and the ledger."""
     if not changes:
         return
+    of_file = {change.path: change for change in changes}
     arrivals = _merged(arrival for change in changes for arrival in change.arrivals)
-    before = {digest for change in changes if change.old is not None for digest in change.old.digests}
-    # Should this run end before its last line, the next one must find what it may have left in the library.
-    ledger.put(Entry(change.path, "", "", _digests(change)) for change in changes)
-    stored = library.items(before | set(arrivals))
-    kept = {change.path: change.kept for change in changes}
-    problems = _write(library, stored, arrivals, kept, intake, report)
-    ledger.put(_settled(change, stored, problems) for change in changes)
-
-
-def _digests(change: Change) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(digest for entry in (change.old, change.new) if entry for digest in entry.digests))
-
-
-def _stays(place: Place, kept: Mapping[str, Set[str]]) -> bool:
-    """Whether a place that the library has stays, where the files of ``kept`` have changed."""
-    return place.owner not in kept or (place.source or "") in kept[place.owner]
+    ledger.forget(of_file)
+    stored = library.items(arrivals) | library.brought_by(of_file.keys() & brought)
+    items, problems = dict(stored), dict[str, str]()
+    if models is not None:
+        stale = {digest for digest in arrivals if digest in stored and not models.made(stored[digest])}
+        fresh, problems = models.encode(
+            [a for digest, a in arrivals.items() if digest in stale or digest not in stored]
+        )
+        report.encoded += len(fresh)
+        # A stale one that cannot be encoded at present stays as it is.
+        items = {digest: item for digest, item in stored.items() if digest not in stale} | fresh
+    for digest, problem in problems.items():
+        report.left_out += [(place.image, problem) for place in arrivals[digest].places]
+    for digest, item in items.items():
+        was = stored[digest].places if digest in stored else ()
+        staying = tuple(place for place in was if _stays(place, of_file.get(place.owner)))
+        items[digest] = _with_arrival(replace(item, places=staying), arrivals.get(digest), models)
+    _write(library, stored, list(items.values()), report, models)
+    ledger.put(_entries(changes, problems))
 
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
@@ -81,104 +84,38 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
         known = found.setdefault(arrival.digest, replace(arrival, places=[]))
         known.places += arrival.places
         known.date = min(filter(None, (known.date, arrival.date)), default=None)
-        known.inside = known.inside or arrival.inside
+        known.picture = arrival.picture if isinstance(arrival.picture, bytes) else known.picture
     return found
 
 
-def _settled(change: Change, stored: dict[str, Item], problems: dict[str, str]) -> Entry:
-    """The new entry of a file: with the pictures that it keeps, without those that turned out to be unreadable."""
-    entry, kept = change.new, {change.path: change.kept}
-    had = [digest for digest in (change.old.digests if change.old else ()) if digest in stored]
-    staying = [
-        digest
-        for digest in had
-        if any(place.owner == change.path and _stays(place, kept) for place in stored[digest].places)
-    ]
-    digests = tuple(
-        digest for digest in dict.fromkeys([*entry.digests, *staying]) if digest not in problems or digest in stored
+def _stays(place: Place, change: Change | None) -> bool:
+    """Whether a place that the library has stays, given what has changed about its file."""
+    return change is None or (place.source or "") in change.kept
+
+
+def _with_arrival(item: Item, arrival: Arrival | None, models: Models | None) -> Item:
+    """A picture with what a changed file says of it."""
+    if arrival is None or models is None:
+        return replace(item, places=_ordered(item.places))
+    return replace(
+        item,
+        places=_ordered([*item.places, *_related(arrival.places, item, models)]),
+        date=min(filter(None, (item.date, arrival.date)), default=None),
+        taken=arrival.taken,
+        thumbnail=item.thumbnail or _thumbnail(arrival),
     )
-    bad = [problems[digest] for digest in entry.digests if digest in problems]
-    return replace(entry, digests=digests, problem=entry.problem or next(iter(bad), None))
 
 
-def _write(
-    library: Library,
-    stored: dict[str, Item],
-    arrivals: dict[str, Arrival],
-    kept: Mapping[str, Set[str]],
-    intake: Intake,
-    report: Report,
-) -> dict[str, str]:
-    """Write what the changed files bring and take; returns the problems of pictures by digest.
-
-    Args:
-        library: The library to write.
-        stored: What it has of the pictures in question.
-        arrivals: What the files bring.
-        kept: The files: places that they brought in earlier are replaced, but not those with these addresses.
-        intake: How to encode.
-        report: Counts what came of the files; changed here.
-    """
-    stale = {digest for digest, item in stored.items() if item.relation_model != intake.relation_name}
-    # A stale one that cannot be encoded at present stays as it is: it is in neither ``items`` nor ``fresh``.
-    items = {digest: item for digest, item in stored.items() if digest not in arrivals or digest not in stale}
-    fresh, problems = intake.encode([a for digest, a in arrivals.items() if digest not in items])
-    report.encoded += len(fresh)
-    items |= fresh
-    for digest, problem in problems.items():
-        report.left_out += [(place.image, problem) for place in arrivals[digest].places]
-    insert, update, remove = [], [], []
-    for digest, item in items.items():
-        arrival = arrivals.get(digest)
-        was = stored[digest].places if digest in stored else ()
-        places = [place for place in was if _stays(place, kept)]
-        if arrival is not None:
-            places += _related(arrival.places, item, intake)
-        now = replace(item, places=tuple(sorted(places, key=_order)))
-        if arrival is not None:
-            now = replace(now, date=min(filter(None, (item.date, arrival.date)), default=None), taken=arrival.taken)
-            now = replace(now, thumbnail=now.thumbnail or _thumbnail(arrival))
-        if not places:
-            remove.append(digest)
-        elif digest not in stored:
-            insert.append(now)
-        elif digest in fresh or _kept(now) != (was, *_kept(item)[1:]):
-            update.append(now)
-    said = _said([*insert, *update], intake)
-    library.insert([replace(item, said=said[item.digest]) for item in insert])
-    library.update([replace(item, said=said[item.digest]) for item in update])
-    library.remove(remove)
-    report.added += len(insert)
-    report.removed += len(remove)
-    return problems
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(places, key=lambda place: (place.document or "", place.number or 0, place.file or "")))
 
 
-def with_places(item: Item, places: tuple[Place, ...]) -> Item:
-    """A picture that has fewer places than before: what is said of it there stays, and no more."""
-    had = dict(zip(said_of(item.places), () if item.said is None else item.said, strict=False))
-    left = [had[text] for text in said_of(places) if text in had]
-    return replace(item, places=places, said=np.stack(left) if left else None)
-
-
-def _kept(item: Item) -> tuple[object, ...]:
-    """What may change about a picture that stays the same."""
-    return item.places, item.date, item.taken, item.thumbnail
-
-
-def _said(items: Sequence[Item], intake: Intake) -> dict[str, FloatMatrix | None]:
-    """(texts, dim) vectors of what is said of pictures, by digest; None where nothing is."""
-    texts = {item.digest: said_of(item.places) for item in items}
-    several = list(dict.fromkeys(text for some in texts.values() for text in some))
-    vectors = dict(zip(several, intake.encoder.encode_sentences(several), strict=True)) if several else {}
-    return {digest: np.stack([vectors[t] for t in some]) if some else None for digest, some in texts.items()}
-
-
-def _related(places: Sequence[Place], item: Item, intake: Intake) -> list[Place]:
+def _related(places: Sequence[Place], item: Item, models: Models) -> list[Place]:
     """Places with the relations between the picture and what their documents say of it."""
     texts = sorted({text for place in places if (text := _english(place))})
-    if intake.relation_model is None or item.offsets is None or not texts:
+    if models.relation_model is None or item.offsets is None or not texts:
         return list(places)
-    odds = dict(zip(texts, intake.relation_model.text_logits(texts) + item.offsets, strict=True))
+    odds = dict(zip(texts, models.relation_model.text_logits(texts) + item.offsets, strict=True))
     return [
         replace(place, relations=tuple(round(float(x), 4) for x in odds[text])) if (text := _english(place)) else place
         for place in places
@@ -190,11 +127,57 @@ def _english(place: Place) -> str | None:
     return place.text if place.document is not None and place.language == "en" else None
 
 
-def _order(place: Place) -> tuple[str, int, str]:
-    return (place.document or "", place.number or 0, place.file or "")
-
-
 def _thumbnail(arrival: Arrival) -> str | None:
-    if arrival.inside is None:
+    if not isinstance(arrival.picture, bytes):
         return None
-    return embed([Image("", arrival.inside)], [0], longer_side=THUMBNAIL)[0].uri
+    return embed([Image("", arrival.picture)], [0], longer_side=THUMBNAIL)[0].uri
+
+
+def _write(
+    library: Library, stored: dict[str, Item], new: Sequence[Item], report: Report, models: Models | None
+) -> None:
+    """Write what differs from what is stored."""
+    insert = [item for item in new if item.places and item.digest not in stored]
+    update = [item for item in new if item.places and _differs(item, stored.get(item.digest))]
+    remove = [item.digest for item in new if not item.places]
+    library.insert(_with_said(insert, stored, models))
+    library.update(_with_said(update, stored, models))
+    library.remove(remove)
+    report.added += len(insert)
+    report.removed += len(remove)
+
+
+def _differs(item: Item, stored: Item | None) -> bool:
+    """Whether a picture that is stored must be written again; one that was encoded anew always."""
+    if stored is None:
+        return False
+    if item.vector is not stored.vector:
+        return True
+    names = ("places", "date", "taken", "thumbnail")
+    return any(getattr(item, name) != getattr(stored, name) for name in names)
+
+
+def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | None) -> list[Item]:
+    """Pictures with the vectors of what is said of them; texts that the library knows are not encoded again."""
+    texts = {item.digest: said_of(item.places) for item in items}
+    vectors: dict[str, FloatMatrix] = {}
+    for digest in texts.keys() & stored.keys():
+        known = stored[digest]
+        vectors |= zip(said_of(known.places), () if known.said is None else known.said, strict=True)
+    several = list(dict.fromkeys(text for some in texts.values() for text in some if text not in vectors))
+    if several and models is not None:
+        vectors |= zip(several, models.encoder.encode_sentences(several), strict=True)
+    return [
+        replace(item, said=np.stack([vectors[text] for text in texts[item.digest]]) if texts[item.digest] else None)
+        for item in items
+    ]
+
+
+def _entries(changes: Iterable[Change], problems: dict[str, str]) -> list[Entry]:
+    """What the ledger is to know of files that are there; why one brought in no picture, where that turned out now."""
+    found = []
+    for change in changes:
+        if change.entry is not None:
+            bad = (problems[arrival.digest] for arrival in change.arrivals if arrival.digest in problems)
+            found.append(replace(change.entry, problem=change.entry.problem or next(bad, None)))
+    return found

@@ -26,12 +26,13 @@ def describe(library: Library) -> dict[str, Any]:
     settings = library.settings
     singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
     several = [root for root in settings.roots if root not in singles]
-    documents = {document for batch in library.column("documents") for some in batch for document in some or ()}
+    owners = {owner for some in library.column("owners") for owner in some}
+    documents = {owner for owner in owners if file_kind(Path(owner)) == "document"}
     return {
         "library": str(library.path),
         "pictures": library.count(),
         "documents": len(documents),
-        "folders": [{"path": root, "pictures": _count(library, root, root in documents)} for root in several],
+        "folders": [{"path": root, "pictures": _count(library, root)} for root in several],
         "single_pictures": len(singles),
         "model": settings.model,
         "space": settings.space,
@@ -43,9 +44,8 @@ def describe(library: Library) -> dict[str, Any]:
     }
 
 
-def _count(library: Library, root: str, is_document: bool) -> int:
-    column, value = ("documents", root) if is_document else ("folders", Path(root).as_posix())
-    return library.count(f"array_has({column}, {quoted(value)})")
+def _count(library: Library, root: str) -> int:
+    return library.count(f"array_has(folders, {quoted(Path(root).as_posix())}) OR array_has(owners, {quoted(root)})")
 
 
 def _size(file: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,32 +12,11 @@ from typing import Literal
 
 from PIL import Image as Pillow
 
-from iconotext.errors import LibraryError
 from iconotext.images.file import FORMATS, pillow_silenced
 from iconotext.images.kind import RAW
-from iconotext.read import SUFFIXES
-from iconotext.read.find import reason_to_skip
+from iconotext.read import SUFFIXES, ReadSettings, find_documents
 
-IMAGES = frozenset(
-    {
-        ".jpg",
-        ".jpeg",
-        ".jpe",
-        ".png",
-        ".webp",
-        ".gif",
-        ".tif",
-        ".tiff",
-        ".bmp",
-        ".dib",
-        ".avif",
-        ".jp2",
-        ".j2k",
-        ".heic",
-        ".heif",
-        *RAW,
-    }
-)
+IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
 """Suffixes of the pictures that are looked for in folders; a camera's raw files only to say what to do with them."""
 
 _EXIF = 0x8769  # where the camera's own fields begin
@@ -60,50 +39,37 @@ class Found:
     kind: Literal["picture", "document"]
 
 
-def find_files(paths: Iterable[Path], *, leave_out: Path, unread: list[tuple[Path, str]]) -> Iterator[Found]:
-    """The pictures and documents meant by paths, each once, in order of name within each folder.
+def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]]) -> Iterator[Found]:
+    """The pictures and documents meant by paths, each once, as ``find_documents`` finds documents.
 
-    Hidden folders, ``node_modules``, HTML templates and the pages that this program made are left out. A file that is
-    named itself is a picture unless its suffix is that of a document.
+    Hidden files of folders are left out. A file that is named itself is a picture unless its suffix is that of a
+    document.
 
     Args:
-        paths: Files and folders.
-        leave_out: A folder that is not looked into: the library's own.
+        readings: Files and folders, absolute, with what was asked for each; ``include`` and ``exclude`` count.
         unread: Gets the folders that cannot be listed, and why: what is in them is not known.
-
-    Raises:
-        LibraryError: A path is not there.
     """
     seen: set[Path] = set()
-    for given in paths:
-        path = given.resolve()
-        if os.path.isfile(path):  # False, too, where it may not be looked at
-            found: Iterable[Found] = [Found(path, None, file_kind(path) or "picture")]
-        elif os.path.isdir(path):
-            found = _within(path, leave_out.resolve(), unread)
-        else:
-            raise LibraryError(f"{given}: no such file or folder")
-        for file in found:
-            if file.path not in seen:
-                seen.add(file.path)
-                yield file
+    for root, reading in readings.items():
+        for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys()):
+            if file in seen or (folder is not None and file.name.startswith(".")):
+                continue
+            seen.add(file)
+            if (why := _not_listed(file)) is not None:
+                unread.append((str(file), why))
+            else:
+                yield Found(file, folder, file_kind(file) or "picture")
 
 
-def _within(root: Path, leave_out: Path, unread: list[tuple[Path, str]]) -> Iterator[Found]:
-    def cannot(error: OSError) -> None:
-        unread.append((Path(error.filename), error.strerror or str(error)))
-
-    for top, folders, names in os.walk(root, onerror=cannot):
-        folder = Path(top)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and name != "node_modules" and folder / name != leave_out
-        )
-        for name in sorted(names):
-            kind = file_kind(Path(name))
-            if kind is not None and not name.startswith(".") and reason_to_skip(folder / name) is None:
-                yield Found(folder / name, root, kind)
+def _not_listed(file: Path) -> str | None:
+    """Why a folder cannot be listed; None for a file."""
+    try:
+        os.listdir(file)
+    except NotADirectoryError:
+        return None
+    except OSError as error:
+        return f"cannot be listed: {error.strerror}" if file.is_dir() else None
+    return None
 
 
 def file_kind(path: Path) -> Literal["picture", "document"] | None:

@@ -69,7 +69,8 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     library.create_index("vector", IvfRq(num_bits=4, **rounds) if by_bits else IvfFlat(**rounds))
     library.create_index("digest", BTree())
     library.create_index("date", BTree())
-    library.create_index("folders", LabelList())
+    for several in ("folders", "owners"):
+        library.create_index(several, LabelList())
     nearest = exact_nearest(library, queries, TOP)
     index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
     choosing, measuring = slice(0, None, 2), slice(1, None, 2)

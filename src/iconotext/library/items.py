@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from iconotext.links.words import stems
 from iconotext.plain_text import encodable
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
     from iconotext.types import FloatMatrix
+
+_NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
+"""In the name of a file: a time, or digits of a hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,8 @@ class Item:
         offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
         relation_model: Name of the model that the offsets come from; empty without one.
         thumbnail: A small picture as a data URI, kept for one that is no file of its own.
-        said: (texts, dim) vectors of what is said of it, in the order of ``match.said_of``; None where nothing is.
-        taken: Whether the date is the camera's; None for what an earlier version stored.
+        said: (texts, dim) vectors of what is said of it, in the order of ``said_of``; None where nothing is.
+        taken: Whether the date is the camera's.
     """
 
     digest: str
@@ -105,7 +109,7 @@ class Item:
     relation_model: str = ""
     thumbnail: str | None = None
     said: FloatMatrix | None = None
-    taken: bool | None = False
+    taken: bool = False
 
 
 class Near(NamedTuple):
@@ -131,11 +135,10 @@ class Arrival:
 
     Attributes:
         digest: Names its content.
-        picture: The encoded picture, or where it is.
+        picture: Its file, or its bytes where it came inside a document or from the network.
         places: Where it was found.
         date: When it was taken, local time, else the time of its file.
         taken: Whether the date is the camera's.
-        inside: Its bytes, where it came inside a document or from the network.
     """
 
     digest: str
@@ -143,7 +146,6 @@ class Arrival:
     places: list[Place] = field(default_factory=list)
     date: datetime | None = None
     taken: bool = False
-    inside: bytes | None = None
 
 
 def from_here(file: str) -> str:
@@ -157,28 +159,18 @@ def folders_of(places: Iterable[Place]) -> list[str]:
     return sorted({parent.as_posix() for file in files for parent in Path(file).parents})
 
 
-def documents_of(places: Iterable[Place]) -> list[str]:
-    """The documents among the places; sorted."""
-    return sorted({place.document for place in places if place.document is not None})
+def said_of(places: Iterable[Place]) -> list[str]:
+    """The texts that stand with a picture where it was found, each once: captions, alternative texts, sentences."""
+    texts = (t for place in places for t in (place.caption, place.alt, *(said.text for said in place.sentences)) if t)
+    return list(dict.fromkeys(texts))
 
 
-def places_text(places: Sequence[Place]) -> str:
-    """Places as JSON, as the library stores them; what is empty is left out."""
-    return json.dumps(
-        [{name: value for name, value in asdict(place).items() if value not in (None, ())} for place in places],
-        ensure_ascii=False,
-    )
-
-
-def places_from(text: str) -> tuple[Place, ...]:
-    """Places from what ``places_text`` wrote."""
-    found = []
-    for values in json.loads(text):
-        values["sentences"] = tuple(Said(**said) for said in values.get("sentences", ()))
-        if values.get("relations") is not None:
-            values["relations"] = tuple(values["relations"])
-        found.append(Place(**values))
-    return tuple(found)
+def words_of(places: Sequence[Place]) -> str:
+    """The stems that full-text search looks through: of what is said of a picture, and of its names as a file."""
+    files = [place.file or place.source or "" for place in places]
+    names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
+    apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
+    return " ".join(word for text in [*said_of(places), *apart] for word in sorted(stems(text)))
 
 
 def clean(text: str | None) -> str | None:

@@ -1,18 +1,17 @@
-"""What the writer of a library knows about the files: which were added, what they were like, what came of them.
+"""What the writer of a library knows about the files that it has looked at: what they were like then.
 
-It saves reading what has not changed, and finds what was deleted. It is written after the library, so what it says is
-in the library is there; a run that is killed between the two looks at a few files again and encodes none of them.
-Holding it open is the right to write: SQLite's lock, which ends with the process, however that ends.
+It saves reading what has not changed. A file is forgotten before what it brought in is changed, and remembered
+afterwards; so a run that is killed in between looks at a few files again and encodes none of them, and without the
+ledger nothing is lost. Holding it open is the right to write: SQLite's lock, which ends with the process, however that
+ends.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from iconotext.errors import LibraryError
@@ -23,8 +22,7 @@ CREATE TABLE IF NOT EXISTS files (
     path TEXT PRIMARY KEY,    -- absolute
     state TEXT NOT NULL,      -- size and time of the file, and of the pictures that a document shows
     settings TEXT NOT NULL,   -- how it was looked at
-    digests TEXT NOT NULL,    -- JSON: the pictures that it brought in
-    problem TEXT              -- why it brought none, NULL for a good one
+    problem TEXT              -- why it brought in none, or not all; NULL for a good one
 ) WITHOUT ROWID
 """
 
@@ -37,14 +35,12 @@ class Entry:
         path: The file, absolute.
         state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
         settings: How it was looked at; with other settings it must be looked at again.
-        digests: Names of the pictures that it brought in.
-        problem: Why it brought none.
+        problem: Why it brought in none, or not all.
     """
 
     path: str
     state: str
     settings: str
-    digests: tuple[str, ...]
     problem: str | None = None
 
 
@@ -56,18 +52,13 @@ class Ledger:
 
     def get(self, path: str) -> Entry | None:
         """What is known of a file."""
-        rows = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchall()
-        return _entry(rows[0]) if rows else None
-
-    def is_empty(self) -> bool:
-        """Whether it knows no file."""
-        return not self._connection.execute("SELECT EXISTS (SELECT 1 FROM files)").fetchone()[0]
+        row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+        return None if row is None else Entry(*row)
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Remember files; all of them or none."""
-        rows = [(e.path, e.state, e.settings, json.dumps(e.digests), e.problem) for e in entries]
         with self._connection:
-            self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", map(astuple, entries))
 
     def forget(self, paths: Iterable[str]) -> None:
         """Forget files; all of them or none."""
@@ -78,15 +69,6 @@ class Ledger:
         """Forget everything."""
         with self._connection:
             self._connection.execute("DELETE FROM files")
-
-    def below(self, root: str) -> list[str]:
-        """The files that are this path or lie below it."""
-        folder = root.rstrip(os.sep)
-        after = chr(ord(os.sep) + 1)  # the first name that sorts behind all in the folder
-        rows = self._connection.execute(
-            "SELECT path FROM files WHERE path = ? OR (path > ? AND path < ?)", (root, folder + os.sep, folder + after)
-        )
-        return [path for (path,) in rows]
 
 
 @contextmanager
@@ -140,8 +122,3 @@ def _drop_torn(folder: Path, ledger: Ledger) -> bool:
     except (OSError, sqlite3.Error):  # the next run tries again
         return True
     return bool(torn)
-
-
-def _entry(row: tuple[str, str, str, str, str | None]) -> Entry:
-    path, state, settings, digests, problem = row
-    return Entry(path, state, settings, tuple(json.loads(digests)), problem)

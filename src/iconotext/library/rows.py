@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from iconotext.library.items import Item, documents_of, folders_of, places_from, places_text
-from iconotext.library.match import words_of
+from iconotext.library.items import Item, Place, folders_of, words_of
 
 SHOWN = ("digest", "vector", "places", "date", "relation_model", "offsets", "said", "taken")
 """Columns that a search needs: all but the small picture, and those that only conditions look at."""
+
+PLACES = TypeAdapter(tuple[Place, ...])
 
 
 def schema(dim: int) -> Any:
@@ -24,8 +25,8 @@ def schema(dim: int) -> Any:
             pa.field("digest", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
             pa.field("places", pa.string(), nullable=False),  # JSON
+            pa.field("owners", pa.list_(pa.string())),  # the files that were added and brought it in
             pa.field("folders", pa.list_(pa.string())),
-            pa.field("documents", pa.list_(pa.string())),
             pa.field("date", pa.timestamp("s")),  # local time, as cameras write it
             pa.field("relation_model", pa.string()),
             pa.field("offsets", pa.list_(pa.float32())),
@@ -39,34 +40,29 @@ def schema(dim: int) -> Any:
 
 def items_of(table: Any, dim: int) -> list[Item]:
     """Pictures from their rows, a table of Arrow."""
-    vectors = [name for name in ("vector", "said") if name in table.column_names]  # as lists they take long
-    rows: list[dict[str, Any]] = table.drop_columns(vectors).to_pylist()
-    for name in vectors:
-        for row, value in zip(rows, table[name], strict=True):
-            known = value.values.to_numpy(zero_copy_only=False) if value.is_valid else None
-            row[name] = None if known is None else np.asarray(known, np.float32).reshape(-1, dim)
-    return [_item(row) for row in rows]
+    vectors = [_vectors(table[name], dim) for name in ("vector", "said")]  # as lists they take long
+    columns = [name for name in SHOWN if name not in ("vector", "said")]
+    rows = table.select([*columns, *(["thumbnail"] if "thumbnail" in table.column_names else [])]).to_pylist()
+    return [
+        Item(
+            row["digest"],
+            PLACES.validate_json(row["places"]),
+            row["date"],
+            vector[0],
+            None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
+            row["relation_model"],
+            row.get("thumbnail"),
+            said,
+            row["taken"],
+        )
+        for row, vector, said in zip(rows, *vectors, strict=True)
+    ]
 
 
-def _item(row: dict[str, Any]) -> Item:
-    return Item(
-        row["digest"],
-        places_from(row["places"]),
-        row["date"],
-        row["vector"][0],
-        None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
-        row["relation_model"],
-        row.get("thumbnail"),
-        row["said"],
-        row["taken"],
-    )
-
-
-def without_other_relations(item: Item, relation_model: str | None) -> Item:
-    """The picture, without relations where they are of another model: a run that renews them is not through yet."""
-    if item.relation_model == (relation_model or ""):
-        return item
-    return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
+def _vectors(column: Any, dim: int) -> list[Any]:
+    """(n, dim) vectors of each row; None for one without any."""
+    known = (value.values.to_numpy(zero_copy_only=False) if value.is_valid else None for value in column)
+    return [None if value is None else np.asarray(value, np.float32).reshape(-1, dim) for value in known]
 
 
 def table_of(items: Sequence[Item], dim: int) -> Any:
@@ -78,9 +74,9 @@ def table_of(items: Sequence[Item], dim: int) -> Any:
     columns = {
         "digest": [item.digest for item in items],
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
-        "places": [places_text(each) for each in places],
+        "places": [PLACES.dump_json(each, exclude_defaults=True).decode() for each in places],
+        "owners": [sorted({place.owner for place in each}) for each in places],
         "folders": [folders_of(each) for each in places],
-        "documents": [documents_of(each) for each in places],
         "date": [item.date for item in items],
         "relation_model": [item.relation_model for item in items],
         "offsets": [None if item.offsets is None else item.offsets.tolist() for item in items],

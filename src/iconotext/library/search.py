@@ -1,28 +1,33 @@
-"""Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence."""
+"""Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence.
+
+``find_images`` searches with the models that the library was made with, ``search`` with models that are given.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from iconotext.embed.folder import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
+from iconotext.features import FeatureCache
 from iconotext.library.candidates import find_candidates
 from iconotext.library.filters import Filters
 from iconotext.library.items import Item, Near, Place, Said
-from iconotext.library.match import Match
+from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.places import different_places, own_relations, shown_place
-from iconotext.library.refinement import Refinement, refine
+from iconotext.library.ranking import Match
+from iconotext.library.refinement import Refinement, read_refinement, refine
 from iconotext.library.relations import RelationModel, probabilities, refined
-from iconotext.library.rows import without_other_relations
-from iconotext.library.settings import FORMAT
-from iconotext.library.store import Library
+from iconotext.library.store import Library, open_library
 from iconotext.links.relations import LANGUAGE
 from iconotext.read.sentences import detect_language
+from iconotext.relations import find_relation, relation_name
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
@@ -115,6 +120,47 @@ class Result:
         }
 
 
+class Answer(NamedTuple):
+    """What came of a search.
+
+    Attributes:
+        library: That was searched.
+        query: With its relation by its name.
+        results: The best first.
+        note: Why something was not looked at; None: all was.
+    """
+
+    library: Library
+    query: Query
+    results: list[Result]
+    note: str | None
+
+
+def find_images(path: Path, query: Query) -> Answer:
+    """Search a library with the models that it was made with.
+
+    Args:
+        path: Its folder.
+        query: What to look for; its relation by any of its names.
+
+    Raises:
+        IconotextError: As ``open_library`` and ``search``; there is no such relation.
+    """
+    library = open_library(path)
+    settings = library.settings
+    relation_model = relation_model_of(settings.relations_from, FeatureCache())
+    encoder = library_encoder(settings.model)
+    refinement = read_refinement(init_folder(settings.model)) if encoder.coherence is not None else None
+    if query.relation is not None:
+        told = searchable_relations(library, encoder)  # without any, search says what is missing
+        name = relation_name(query.relation, told) if told else find_relation(query.relation).name
+        query = replace(query, relation=name)
+    results = search(library, query, encoder, relation_model, refinement)
+    unread = query.text and relation_model is not None and not is_english(query.text)
+    note = "the sentence is not English, so the relation model, which reads English, says nothing of it"
+    return Answer(library, query, results, note if unread else None)
+
+
 def search(
     library: Library,
     query: Query,
@@ -162,7 +208,7 @@ def search(
         where=query.filters.condition,
     )
     near, similarities = found.near, found.scores
-    items = [without_other_relations(each.item, library.settings.relation_model) for each in near]
+    items = [_of_relation_model(each.item, library.settings.relation_model) for each in near]
     coherence = _coherence(query, items, encoder)
     own = [own_relations(item.places, query.filters.folder, column) for item in items]
     known = [
@@ -209,11 +255,6 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
         SettingError: See ``search``.
     """
     settings = library.settings
-    if settings.format != FORMAT:
-        raise LibraryError(
-            f"{library.path}: made by an earlier version, which did not search words; bring it up to date with:"
-            f" iconotext library add {library.path}"
-        )
     if settings.space != encoder.fingerprint:
         raise LibraryError(
             f"{library.path}: made with the model {settings.space}, and this is {encoder.fingerprint}: use the one"
@@ -261,6 +302,13 @@ def _coherence(query: Query, items: Sequence[Item], encoder: Encoder) -> list[Fl
         return [None] * len(items)
     pictures = np.stack([item.vector for item in items])
     return list(encoder.coherence.probabilities(encoder.encode_sentences([query.text]), pictures)[0])
+
+
+def _of_relation_model(item: Item, relation_model: str | None) -> Item:
+    """The picture, without relations where they are of another model: a run that renews them is not through yet."""
+    if item.relation_model == (relation_model or ""):
+        return item
+    return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
 
 
 def _known(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from iconotext.library.commit import THUMBNAIL
 from iconotext.library.filters import Filters
@@ -25,26 +25,6 @@ LARGE = 50
 
 LONGEST = 240
 """Characters of a caption or a sentence that the page shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """A picture on the page."""
-
-    picture: Embedded
-    alt: str
-    name: str
-    place: str
-    link: str | None
-    level: str | None
-    why: str
-    relation: str | None
-    date: str | None
-    document: str | None
-    document_link: str | None
-    caption: str | None
-    sentences: tuple[str, ...]
-    places: int
 
 
 def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
@@ -94,27 +74,26 @@ def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     return [found[number] for number in range(len(results))]
 
 
-def _card(result: Result, picture: Embedded, query: Query) -> _Card:
+def _card(result: Result, picture: Embedded, query: Query) -> dict[str, Any]:
+    """What the page shows of a result."""
     chance = None if query.relation is None else result.relations.get(query.relation)
     name = readable(_name(result))
-    return _Card(
-        picture=picture,
-        alt=readable(result.alt or result.caption or name),
-        name=name,
-        place=readable(result.image),
-        link=_address(result.file) or (result.image if re.match("https?://", result.image) else None),
-        level=None if result.match is None else result.match.level,
-        why=f"likeness {result.similarity:.2f}" if result.match is None else readable(result.match.why),
-        relation=None
-        if chance is None or query.relation is None
-        else f"{short_name(query.relation)} {percent(chance)}",
-        date=None if result.date is None else f"{result.date:%Y-%m-%d}",
-        document=None if result.document is None else readable(_named(result.document)),
-        document_link=_address(result.document),
-        caption=None if result.caption is None else shortened(readable(result.caption), LONGEST),
-        sentences=tuple(shortened(readable(said.text), LONGEST) for said in result.sentences),
-        places=result.places,
-    )
+    return {
+        "picture": picture,
+        "alt": readable(result.alt or result.caption or name),
+        "name": name,
+        "place": readable(result.image),
+        "link": _address(result.file) or (result.image if re.match("https?://", result.image) else None),
+        "level": None if result.match is None else result.match.level,
+        "why": f"likeness {result.similarity:.2f}" if result.match is None else readable(result.match.why),
+        "relation": None if chance is None else f"{short_name(query.relation or '')} {percent(chance)}",
+        "date": None if result.date is None else f"{result.date:%Y-%m-%d}",
+        "document": None if result.document is None else readable(_named(result.document)),
+        "document_link": _address(result.document),
+        "caption": None if result.caption is None else shortened(readable(result.caption), LONGEST),
+        "sentences": [shortened(readable(said.text), LONGEST) for said in result.sentences],
+        "places": result.places,
+    }
 
 
 def _named(document: str) -> str:

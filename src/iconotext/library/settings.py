@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from iconotext.errors import LibraryError, OutputError
-from iconotext.library.match import Background
-from iconotext.write import write_text
+from iconotext.write import write_bytes
 
-FORMAT = 2
-"""Version of the files in the folder. Format 1 knew no words, and is brought up to date by the next run that adds."""
+FORMAT = 3
+"""Version of the files in the folder."""
 
 SETTINGS = "library.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Cosines with sentences that nobody asked: their means and standard deviations.
+
+    Attributes:
+        picture: Mean and deviation of the cosines with the pictures of a library.
+        text: Mean and deviation of the cosines with what is said of the pictures.
+    """
+
+    picture: tuple[float, float]
+    text: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +48,8 @@ class IndexSettings:
     partitions: int
     probes: int
     refine: int
-    recall: float
-    queries: int
+    recall: float = 0.0
+    queries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,8 @@ class LibrarySettings:
         format: Version of the files.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     model: str
     space: str
     dim: int
@@ -70,35 +85,36 @@ class LibrarySettings:
     format: int = field(default=FORMAT)
 
 
+_JSON = TypeAdapter(LibrarySettings)
+
+
 def read_settings(path: Path) -> LibrarySettings:
     """What the library in a folder is.
 
     Raises:
-        LibraryError: There is none, or one of a format that only a later iconotext knows.
+        LibraryError: There is none, or one of a format that another iconotext knows.
     """
     try:
-        text = (path / SETTINGS).read_text(encoding="utf-8")
+        settings = _JSON.validate_json((path / SETTINGS).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise LibraryError(
             f"{path}: not a library; make one with: iconotext library add {path} FOLDER-OF-PICTURES"
         ) from None
     except OSError as error:
         raise LibraryError(f"{path / SETTINGS}: cannot be read: {error.strerror or error}") from error
-    try:
-        values = json.loads(text)
-        if values["format"] not in range(1, FORMAT + 1):
-            raise LibraryError(
-                f"{path}: a library of format {values['format']}, and this iconotext knows {FORMAT}: upgrade iconotext"
-            )
-        index, known = values.pop("index"), values.pop("background", None)
-        values |= {name: tuple(values[name]) for name in ("relations", "roots")}
-        return LibrarySettings(
-            index=IndexSettings(**index) if index else None,
-            background=Background(tuple(known["picture"]), tuple(known["text"])) if known else None,
-            **values,
+    except ValidationError as error:
+        what = error.errors()[0]["msg"]
+        raise LibraryError(f"{path / SETTINGS}: damaged ({what}); make the library again") from error
+    if settings.format > FORMAT:
+        raise LibraryError(
+            f"{path}: a library of format {settings.format}, and this iconotext knows {FORMAT}: upgrade iconotext"
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LibraryError(f"{path / SETTINGS}: damaged ({error}); make the library again") from error
+    if settings.format < FORMAT:
+        raise LibraryError(
+            f"{path}: made by an earlier version; delete this folder and add the pictures again with:"
+            f" iconotext library add {path} PATH... ({SETTINGS} in it names the paths as roots)"
+        )
+    return settings
 
 
 def write_settings(path: Path, settings: LibrarySettings) -> None:
@@ -107,9 +123,8 @@ def write_settings(path: Path, settings: LibrarySettings) -> None:
     Raises:
         LibraryError: It cannot be written.
     """
-    text = json.dumps(asdict(settings), indent=1, ensure_ascii=False) + "\n"
     try:
-        write_text(path / SETTINGS, text, force=True)
+        write_bytes(path / SETTINGS, _JSON.dump_json(settings, indent=1) + b"\n", force=True)
     except OutputError as error:
         raise LibraryError(str(error)) from error
 

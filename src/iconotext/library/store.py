@@ -23,16 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
-from iconotext.library.items import Item, Near, Place, places_from
+from iconotext.library.items import Item, Near
 from iconotext.library.rows import SHOWN, items_of, schema, table_of
-from iconotext.library.settings import (
-    FORMAT,
-    SETTINGS,
-    IndexSettings,
-    LibrarySettings,
-    read_settings,
-    write_settings,
-)
+from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -82,32 +75,28 @@ class Library:
         self.settings = replace(self.settings, **changes)
         write_settings(self.path, self.settings)
 
-    def refresh(self) -> None:
-        """Read the newest version from now on."""
-        self._attempt(lambda: self.table.checkout_latest())
-
     def count(self, where: str | None = None) -> int:
         """How many pictures there are, or how many satisfy a condition."""
         return int(self._attempt(lambda: self.table.count_rows(where)))
 
     def items(self, digests: Iterable[str]) -> dict[str, Item]:
         """The pictures of these names that are in the library."""
-        wanted = sorted(set(digests))
-        found: dict[str, Item] = {}
-        for start in range(0, len(wanted), 1000):
-            some = wanted[start : start + 1000]
-            found |= {item.digest: item for item in self._where(one_of("digest", some), len(some))}
-        return found
+        return self._where(one_of("digest", some) for some in _some(digests))
+
+    def brought_by(self, files: Iterable[str]) -> dict[str, Item]:
+        """The pictures that some of the files that were added brought in, by their names."""
+        return self._where(f"array_has_any(owners, [{_listed(some)}])" for some in _some(files))
 
     def some(self, n: int) -> list[Item]:
         """All pictures of a library of not many more than n, else about n of them: names begin at random."""
         share = n / max(n, self.count())
-        return self._where("true" if share == 1 else f"digest < '{int(share * 16**8):08x}'", 2 * n)
+        return list(self._where(["true" if share == 1 else f"digest < '{int(share * 16**8):08x}'"]).values())
 
-    def _where(self, condition: str, limit: int) -> list[Item]:
-        """The pictures that satisfy a condition in SQL, at most so many."""
-        query = self.table.search().where(condition).limit(limit)
-        return items_of(self._attempt(query.to_arrow), self.settings.dim)
+    def _where(self, conditions: Iterable[str]) -> dict[str, Item]:
+        """The pictures that satisfy one of some conditions in SQL, by their names."""
+        queries = (self.table.search().where(condition) for condition in conditions)
+        tables = (self._attempt(query.to_arrow) for query in queries)
+        return {item.digest: item for table in tables for item in items_of(table, self.settings.dim)}
 
     def insert(self, items: Sequence[Item]) -> None:
         """Store pictures that the library does not have."""
@@ -122,9 +111,8 @@ class Library:
 
     def remove(self, digests: Iterable[str]) -> None:
         """Take pictures out."""
-        gone = sorted(set(digests))
-        for start in range(0, len(gone), 1000):
-            self._attempt(partial(self.table.delete, one_of("digest", gone[start : start + 1000])))
+        for some in _some(digests):
+            self._attempt(partial(self.table.delete, one_of("digest", some)))
 
     def tidy(self) -> None:
         """Join what many commits have left in small pieces, put new pictures into the index, drop old versions."""
@@ -134,41 +122,16 @@ class Library:
         """Make an index of LanceDB on a column, instead of one that is there."""
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
 
-    def index_words(self) -> None:
-        """Make the index of the words, which are stems already, for full-text search."""
-        from lancedb.index import FTS
-
-        stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
-        self.create_index("words", stems)
-
-    def upgrade(self) -> None:
-        """Make room for what an earlier version did not know; files that are looked at again fill it."""
-        if self.settings.format == FORMAT:
-            return
-        new = ("words", "said", "taken")
-        there = self.table.schema.names
-        missing = [field for field in schema(self.settings.dim) if field.name in new and field.name not in there]
-        if missing:
-            self._attempt(lambda: self.table.add_columns(missing))
-        self.index_words()
-        self.save(format=FORMAT)
-
-    def column(self, name: str, *, where: str | None = None) -> Iterator[list[Any]]:
-        """One column of all pictures, a batch at a time."""
-        for batch in self._batches([name], where):
-            yield batch.column(0).to_pylist()
+    def column(self, name: str) -> Iterator[Any]:
+        """One column of all pictures."""
+        for batch in self._batches([name]):
+            yield from batch.column(0).to_pylist()
 
     def vectors(self) -> Iterator[tuple[list[str], FloatMatrix]]:
         """Names and (n, dim) vectors of all pictures, a batch at a time."""
         for batch in self._batches(["digest", "vector"]):
             flat = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
             yield batch.column("digest").to_pylist(), flat.reshape(len(batch), self.settings.dim)
-
-    def places(self) -> Iterator[tuple[str, tuple[Place, ...]]]:
-        """Names of all pictures, and where each was found."""
-        for batch in self._batches(["digest", "places"]):
-            for row in batch.to_pylist():
-                yield row["digest"], places_from(row["places"])
 
     def nearest(
         self,
@@ -184,7 +147,7 @@ class Library:
         Args:
             vector: (dim,) of length 1.
             n: At most so many.
-            where: A condition in SQL, see ``search.condition``.
+            where: A condition in SQL, see ``Filters.condition``.
             exact: Compare with every picture, even where there is an index.
             index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
                 more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
@@ -218,7 +181,7 @@ class Library:
         """The n pictures whose words match best: names, and BM25.
 
         Args:
-            words: As ``match.asked_words`` makes them; without any, nothing matches.
+            words: As ``ranking.asked_words`` makes them; without any, nothing matches.
             n: At most so many.
             where: A condition in SQL.
         """
@@ -228,11 +191,8 @@ class Library:
         rows = self._attempt(query.limit(n).to_arrow).to_pylist() if words and n else []
         return {row["digest"]: row["_score"] for row in rows}
 
-    def _batches(self, columns: list[str], where: str | None = None) -> Iterator[Any]:
-        query = self.table.search().select(columns)
-        if where:
-            query = query.where(where)
-        batches = iter(self._attempt(lambda: query.to_batches(4096)))
+    def _batches(self, columns: list[str]) -> Iterator[Any]:
+        batches = iter(self._attempt(lambda: self.table.search().select(columns).to_batches(4096)))
         while (batch := self._attempt(lambda: next(batches, None))) is not None:
             yield batch
 
@@ -262,7 +222,10 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
     """
     library = Library(path, settings)
     library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
-    library.index_words()
+    from lancedb.index import FTS
+
+    stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
+    library.create_index("words", stems)
     write_settings(path, settings)  # last: from now on it is a library
     return library
 
@@ -318,9 +281,19 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def one_of(column: str, values: Sequence[str]) -> str:
+def one_of(column: str, values: Iterable[str]) -> str:
     """The condition in SQL that a column has one of some texts."""
-    return f"{column} IN ({', '.join(map(quoted, values))})"
+    return f"{column} IN ({_listed(values)})"
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(map(quoted, values))
+
+
+def _some(values: Iterable[str]) -> Iterator[list[str]]:
+    """Different values in order, not too many at a time for a condition in SQL."""
+    different = sorted(set(values))
+    return (different[start : start + 1000] for start in range(0, len(different), 1000))
 
 
 def _connect(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Bring a library up to date, or take something out: the whole walks of ``library add`` and ``library remove``."""
+"""Bring a library up to date, or take something out: what ``library add`` and ``library remove`` do."""
 
 from __future__ import annotations
 
@@ -9,92 +9,113 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import LibraryError
+from iconotext.features import FeatureCache, check_backbones, find_model
+from iconotext.features.model_folder import MODELS
 from iconotext.images import inspect
-from iconotext.library.add import add_files, remove_gone, restore_ledger, take_out
+from iconotext.library.add import add_files, brought_files, take_out
 from iconotext.library.background import measure_background
-from iconotext.library.encode import Intake, asked_of, default_pooled, library_encoder
+from iconotext.library.changes import Report
 from iconotext.library.files import Found, file_kind, find_files
 from iconotext.library.index import ABOVE, build_index, index_queries, needs_index
-from iconotext.library.ledger import held_ledger
-from iconotext.library.report import Report
+from iconotext.library.ledger import Ledger, held_ledger
+from iconotext.library.models import (
+    Models,
+    asked_of,
+    chosen,
+    default_pooled,
+    document_linker,
+    library_encoder,
+    relation_model_of,
+)
 from iconotext.library.settings import LibrarySettings, is_library
 from iconotext.library.store import Library, check_new, create_library, open_library
+from iconotext.links.settings import LinkSettings
+from iconotext.read import ReadSettings
+from iconotext.read.find import is_excluded
 from iconotext.read.web.page import is_address
 from iconotext.types import Image
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
-    from iconotext.features import FeatureCache
-    from iconotext.library.encode import Asked, Link
+    from iconotext.library.models import Asked, Link
     from iconotext.library.relations import RelationModel
 
     Watch = Callable[[Iterator[Found], int], Iterable[Found]]
 
 
-def update_library(
+def add_paths(
     path: Path,
-    paths: Sequence[Path],
-    link: Link,
+    paths: Sequence[Path] = (),
     *,
     model: str | None = None,
-    asked: Asked | None = None,
-    relation_model: RelationModel | None = None,
-    relations_from: str = "default",
-    cache: FeatureCache | None = None,
-    load: Callable[[str], Encoder] | None = None,
+    reading: ReadSettings | None = None,
+    linking: LinkSettings | None = None,
     watch: Watch | None = None,
     say: Callable[[str], None] | None = None,
+    load: Callable[[str], Encoder] = library_encoder,
+    load_relations: Callable[[str, FeatureCache], RelationModel | None] = relation_model_of,
+    link: Link | None = None,
 ) -> Report:
-    """Bring a library up to date with paths; make it if there is none.
+    """Bring a library up to date with paths, by default with those that were added before; make it if there is none.
 
     Args:
-        path: Folder of the library.
-        paths: Pictures, documents, folders of both; without any, those that were added before.
-        link: Reads and links a document; see ``Intake``.
-        model: The model of a new library, by default ``default``. A library that is there keeps its own; this
-            is then where that lies now.
-        asked: Settings of reading and linking for these paths, which JSON can say; remembered, and given to ``link``
-            in this run and in later ones.
-        relation_model: Tells the relations; None stores none.
-        relations_from: Where that model is, for those who search: ``default``, a folder, ``none``.
-        cache: Where features are kept.
-        load: Loads the encoder of a model, by default ``library_encoder``.
+        path: Its folder.
+        paths: Pictures, documents, folders of both.
+        model: Of a new library; None takes ``default``. A library that is there keeps its own; this is then where that
+            lies now.
+        reading: How documents are read, and which files of folders count. What was set is remembered for these paths.
+        linking: How they are linked. What was set is remembered, too.
         watch: Passes the files on as they are done, of so many; for a progress bar.
         say: Is told what takes long and is no file.
+        load: Loads the encoder of a model.
+        load_relations: Loads the relation model of a name.
+        link: Reads and links a document, see ``Models``; None: as the model does.
 
     Returns:
         What came of the files.
 
     Raises:
+        FeatureError: There is no such model.
         LibraryError: A path is not there, or neither picture nor document; the library was made with another model,
             another process is adding to it, or it cannot be written.
     """
-    unread: list[tuple[Path, str]] = []
-    if not is_library(path):
+    reading, linking = reading or ReadSettings(), linking or LinkSettings()
+    if model is not None:  # before a new library is begun
+        find_model(model, MODELS)
+    check_backbones(linking.text, linking.image)
+    there = open_library(path).settings if is_library(path) else None
+    if there is None:
         check_new(path)
         if not paths:
             raise LibraryError(f"{path}: no library yet; name the pictures, documents or folders to put into one")
     _check(paths)
-    roots = list(paths) or [Path(root) for root in open_library(path).settings.roots]
-    there = {root: None for root in roots if os.path.exists(root)}
-    files = list(find_files(there, leave_out=path, unread=unread))
+    cache = FeatureCache()
+    of_library = there is not None and "relations" not in linking.model_fields_set
+    relations_from = there.relations_from if there is not None and of_library else linking.relations
+    relation_model = load_relations(relations_from, cache)
+    link = link or document_linker(model or (there.model if there else "default"))
+    roots = [Path(root) for root in paths or (there.roots if there else ())]
+    report = Report()
     with held_ledger(path) as ledger:
-        library, encoder = _opened(path, model, relation_model, relations_from, load or library_encoder)
-        library.upgrade()
-        restore_ledger(library, ledger)
-        _remember(library, [root.resolve() for root in roots], asked or {})
-        pooled = default_pooled(encoder, cache) if relation_model is not None else None
-        intake = Intake(encoder, link, library.settings.asked, relation_model, pooled)
-        report = Report(failures=[(str(folder), f"cannot be listed: {why}") for folder, why in unread])
+        library, encoder = _opened(path, ledger, model, load)
+        _note_relations(library, relation_model, relations_from)
+        asked = _remember(library, [root.resolve() for root in roots], _asked(reading, linking))
+        readings = {
+            root.resolve(): chosen(ReadSettings, asked_of(asked, root.resolve())) for root in roots if root.exists()
+        }
+        files = list(find_files(readings, unread=report.failures))
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
-            if root not in there
+            if root.resolve() not in readings
         ]
-        done = add_files(library, ledger, files, intake, report)
+        pooled = default_pooled(encoder, cache) if relation_model is not None else None
+        brought = brought_files(library)
+        done = add_files(library, ledger, files, brought, Models(encoder, link, asked, relation_model, pooled), report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
-        remove_gone(library, ledger, [root.resolve() for root in there], report)
+        gone = (file for file in brought if _is_gone(Path(file), readings))
+        take_out(library, ledger, sorted(gone), brought, report)
         if report.added or report.removed or report.encoded:
             library.tidy()
         if library.count() and (report.added or report.encoded or library.settings.background is None):
@@ -105,6 +126,14 @@ def update_library(
                 say(f"making the index of {library.count():,} pictures, and trying it out")
             build_index(library, index_queries(library, encoder))
     return report
+
+
+def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
+    """What was set, in words that mean the same from another folder; relations are the library's, not a document's."""
+    given = reading.model_dump(mode="json", exclude_unset=True)
+    given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
+    folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
+    return given | {name: str(Path(value).resolve()) for name, value in folders.items() if Path(value).exists()}
 
 
 def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
@@ -125,33 +154,41 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     report = Report()
     with held_ledger(path) as ledger:
         library = open_library(path)
-        library.upgrade()
-        restore_ledger(library, ledger)
-        settings = library.settings
-        known: set[str] = set()
-        for given in paths:
-            place = given.resolve()
+        settings, brought = library.settings, brought_files(library)
+        places = [given.resolve() for given in paths]
+        for given, place in zip(paths, places, strict=True):
             around = [root for root in settings.roots if Path(root) in place.parents]
             if around:
                 raise LibraryError(
                     f"{given}: was added with {around[0]}, and would come back with it: move it away from there, or"
                     f" remove {around[0]}"
                 )
-            below = ledger.below(str(place))
-            if not below and not any(_is_in(root, [place]) for root in settings.roots):
+            if not any(_is_in(file, [place]) for file in (*settings.roots, *brought)):
                 raise LibraryError(
                     f"{given}: nothing was added from there; this lists what was: iconotext library list {path}"
                 )
-            known.update(below)
-        gone = [given.resolve() for given in paths]
-        take_out(library, ledger, sorted(known), report)
+        take_out(library, ledger, sorted(file for file in brought if _is_in(file, places)), brought, report)
         library.save(
-            roots=tuple(root for root in settings.roots if not _is_in(root, gone)),
-            asked={name: asked for name, asked in settings.asked.items() if not _is_in(name, gone)},
+            roots=tuple(root for root in settings.roots if not _is_in(root, places)),
+            asked={name: asked for name, asked in settings.asked.items() if not _is_in(name, places)},
         )
         library.tidy()
         _drop_index(library)
     return report
+
+
+def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
+    """Whether a file is below what is looked at, and does not exist any more, or is left out now."""
+    root = next((each for each in (file, *file.parents) if each in readings), None)
+    if root is None:
+        return False
+    try:
+        file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # it cannot be seen at present, which is no reason to forget it
+        return False
+    return is_excluded(file, root, readings[root])
 
 
 def _check(paths: Sequence[Path]) -> None:
@@ -183,37 +220,33 @@ def _drop_index(library: Library) -> None:
         library.save(index=None)
 
 
-def _opened(
-    path: Path,
-    model: str | None,
-    relation_model: RelationModel | None,
-    relations_from: str,
-    load: Callable[[str], Encoder],
-) -> tuple[Library, Encoder]:
+def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str], Encoder]) -> tuple[Library, Encoder]:
     """The library, made if need be, and its encoder."""
     named = None if model is None else _lasting(model)
     if not is_library(path):
         encoder = load(named or "default")
-        settings = LibrarySettings(named or "default", encoder.fingerprint, encoder.dim)
-        library = create_library(path, settings)
-    else:
-        library = open_library(path)
-        encoder = load(named or library.settings.model)
-        if encoder.fingerprint != library.settings.space:
-            raise LibraryError(
-                f"{path}: made with the model {library.settings.model} ({library.settings.space}), and"
-                f" {named or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
-                " compare: make a new library"
-            )
-        if named is not None and named != library.settings.model:
-            library.save(model=named)  # the same model in another place
+        ledger.clear()
+        return create_library(path, LibrarySettings(named or "default", encoder.fingerprint, encoder.dim)), encoder
+    library = open_library(path)
+    encoder = load(named or library.settings.model)
+    if encoder.fingerprint != library.settings.space:
+        raise LibraryError(
+            f"{path}: made with the model {library.settings.model} ({library.settings.space}), and"
+            f" {named or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
+            " compare: make a new library"
+        )
+    if named is not None and named != library.settings.model:
+        library.save(model=named)  # the same model in another place
+    return library, encoder
+
+
+def _note_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
+    """Remember where relations come from."""
+    settings, source = library.settings, _lasting(relations_from)
     name = None if relation_model is None else relation_model.name
     relations = () if relation_model is None else relation_model.relations
-    source = _lasting(relations_from)
-    settings = library.settings
     if (settings.relation_model, settings.relations, settings.relations_from) != (name, relations, source):
         library.save(relation_model=name, relations=relations, relations_from=source)
-    return library, encoder
 
 
 def _lasting(model: str) -> str:
@@ -221,8 +254,12 @@ def _lasting(model: str) -> str:
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
-def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> None:
-    """Remember what was added, and how; what lies in a folder that was added, too, needs no mention."""
+def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
+    """Remember what was added, and how; what lies in a folder that was added, too, needs no mention.
+
+    Returns:
+        What was ever asked for.
+    """
     known = {Path(root) for root in library.settings.roots} | set(roots)
     outer = tuple(sorted(str(root) for root in known if not known & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)
@@ -232,3 +269,4 @@ def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> None:
         settings |= {path: {**before, **asked} for path, before in (named | below).items()}
     if (outer, settings) != (library.settings.roots, library.settings.asked):
         library.save(roots=outer, asked=settings)
+    return settings

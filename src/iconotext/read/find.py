@@ -7,7 +7,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,17 +66,23 @@ _CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))",
 
 
 def find_documents(
-    paths: Iterable[Path | str], settings: ReadSettings | None = None, *, skipped: Counter[str] | None = None
+    paths: Iterable[Path | str],
+    settings: ReadSettings | None = None,
+    *,
+    suffixes: Container[str] = SUFFIXES,
+    skipped: Counter[str] | None = None,
 ) -> Iterator[tuple[Path, Path | None]]:
     """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
 
     In a folder every file with a suffix we know counts, in order of name, but for what ``LEFT_OUT``, ``BUILT``,
     ``settings.include`` and ``settings.exclude`` say, HTML templates with more tags than text, and pages that this
-    program made. A file that is named itself is always meant, whatever its suffix.
+    program made. A file that is named itself is always meant, whatever its suffix. A folder that cannot be listed
+    is given as if it were a file: reading it says why.
 
     Args:
         paths: Files and folders.
         settings: ``include`` and ``exclude`` count.
+        suffixes: Of the files of folders that count, in small letters: by default those of documents.
         skipped: Counts the files of folders that are skipped, by suffix or by one of the three reasons above, and the
             folders that are skipped, by their names with ``/`` at the end. The log names each (level INFO).
 
@@ -87,7 +93,7 @@ def find_documents(
     skipped = Counter() if skipped is None else skipped
     seen: set[bytes] = set()  # digests, since there may be millions
     for path in map(Path, paths):
-        for file, folder in _inside(path, settings, skipped) if path.is_dir() else [(path, None)]:
+        for file, folder in _inside(path, settings, suffixes, skipped) if path.is_dir() else [(path, None)]:
             key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
             if key not in seen:
                 seen.add(key)
@@ -111,7 +117,20 @@ def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: C
     return DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
 
 
-def _inside(root: Path, settings: ReadSettings, skipped: Counter[str]) -> Iterator[tuple[Path, Path]]:
+def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
+    """Whether ``settings.include`` and ``settings.exclude`` leave out a file below a folder that was given.
+
+    Raises:
+        SettingError: One has something that is no pattern.
+    """
+    name = file.relative_to(root).as_posix()
+    exclude, include = _patterns(settings.exclude), _patterns(settings.include)
+    return exclude.match_file(name) or bool(settings.include and not include.match_file(name))
+
+
+def _inside(
+    root: Path, settings: ReadSettings, suffixes: Container[str], skipped: Counter[str]
+) -> Iterator[tuple[Path, Path]]:
     exclude = _patterns((*LEFT_OUT, *settings.exclude))
     include = _patterns(settings.include) if settings.include else None
     unlisted: list[Path] = []
@@ -131,11 +150,11 @@ def _inside(root: Path, settings: ReadSettings, skipped: Counter[str]) -> Iterat
         folders.sort()
         for name in sorted(files):
             path, suffix = folder / name, os.path.splitext(name)[1].lower()
-            if suffix not in SUFFIXES:
+            if suffix not in suffixes:
                 skip(path, suffix)
             elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
                 skip(path, EXCLUDED)
-            elif (kind := reason_to_skip(path)) is not None:
+            elif (kind := _reason_to_skip(path)) is not None:
                 skip(path, kind)
             else:
                 yield path, root
@@ -152,7 +171,7 @@ def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
         raise SettingError(f"include, exclude: {error}; patterns are written as in a .gitignore") from error
 
 
-def reason_to_skip(path: Path) -> str | None:
+def _reason_to_skip(path: Path) -> str | None:
     """Why an HTML file of a folder is not a document, from its first bytes; None for one, and for any other file.
 
     Returns:

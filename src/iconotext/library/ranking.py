@@ -11,20 +11,18 @@ what it shows alone, and where something is said, what the words weigh was fitte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from iconotext.library.settings import Background
 from iconotext.links.words import stems
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.library.items import Place
     from iconotext.types import FloatMatrix
 
 IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
@@ -45,25 +43,9 @@ CLEAR = 2.0
 LEAST_DEVIATION = 0.01
 """No standard deviation of cosines counts as smaller: a library may have one picture."""
 
-_NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
-"""In the name of a file: a time, or digits of a hash."""
-
 Level = Literal["strong", "good", "weak"]
 LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
 """Best first, as results are sorted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """Cosines with sentences that nobody asked: their means and standard deviations.
-
-    Attributes:
-        picture: Mean and deviation of the cosines with the pictures of a library.
-        text: Mean and deviation of the cosines with what is said of the pictures.
-    """
-
-    picture: tuple[float, float]
-    text: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +73,6 @@ class Match:
         """The same in plain words."""
         seen = [name for name, named in (("picture", self.picture), ("text", self.text)) if named]
         return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "nothing clear"
-
-
-def said_of(places: Iterable[Place]) -> list[str]:
-    """The texts that stand with a picture where it was found, each once: captions, alternative texts, sentences."""
-    texts = (t for place in places for t in (place.caption, place.alt, *(said.text for said in place.sentences)) if t)
-    return list(dict.fromkeys(texts))
-
-
-def words_of(places: Sequence[Place]) -> str:
-    """The stems that full-text search looks through: of what is said of a picture, and of its names as a file."""
-    files = [place.file or place.source or "" for place in places]
-    names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
-    apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
-    return " ".join(word for text in [*said_of(places), *apart] for word in sorted(stems(text)))
 
 
 def asked_words(sentence: str) -> str:

@@ -1,23 +1,28 @@
-"""What turns pictures into what a library stores of them: vectors, and what they add to the relations' log-odds."""
+"""The models of a library: what turns files into what is stored of their pictures."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, IconotextError
 from iconotext.library.items import Arrival, Item
 from iconotext.library.settings import FORMAT
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
 from iconotext.plain_text import encodable
-from iconotext.read import Failure
+from iconotext.read import Failure, ReadSettings, read_documents
+from iconotext.recipe.wrong_value import make_settings
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
+    from iconotext.embed.relation_model import RelationModel as TrainedRelationModel
     from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
@@ -27,9 +32,14 @@ if TYPE_CHECKING:
     Asked = Mapping[str, Any]
     Link = Callable[[Path, Path | None, Asked], Iterable[LinkedDocument | Failure]]
 
+Settings = TypeVar("Settings", bound=BaseModel)
+
+OF_FOLDERS = ("include", "exclude")
+"""Settings that say which files are read, not how."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intake:
+class Models:
     """How files become what a library stores.
 
     Attributes:
@@ -59,8 +69,12 @@ class Intake:
 
     def looked_at(self, file: Found) -> str:
         """Names how a file is looked at: what was looked at in another way must be looked at again."""
-        asked = [dict(self.asked_of(file.path))] if file.kind == "document" else []
-        return json.dumps([FORMAT, self.relation_name, *asked], sort_keys=True)
+        asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
+        return json.dumps([FORMAT, self.relation_name, *([asked] if file.kind == "document" else [])], sort_keys=True)
+
+    def made(self, item: Item) -> bool:
+        """Whether what is stored of a picture comes from these models."""
+        return item.relation_model == self.relation_name
 
     def encode(self, arrivals: Sequence[Arrival]) -> tuple[dict[str, Item], dict[str, str]]:
         """Encode pictures: items without places by digest, and the problems of those that cannot be read."""
@@ -88,8 +102,13 @@ def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
     return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
 
 
+def chosen(kind: type[Settings], asked: Asked) -> Settings:
+    """Settings of one kind, out of all that were asked for."""
+    return make_settings(kind, {name: value for name, value in asked.items() if name in kind.model_fields})
+
+
 def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> ImageBackbone | None:
-    """What ``Intake.pooled`` must be: nothing where the encoder itself looks with the default backbone."""
+    """What ``Models.pooled`` must be: nothing where the encoder itself looks with the default backbone."""
     from iconotext.features import cached_image, load_image_backbone
 
     backbone = load_image_backbone()
@@ -119,3 +138,29 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     if encoder.image_source.looks_up:
         raise FeatureError(f"{model}: looks pictures up in a table of features; a library needs one that sees them")
     return encoder
+
+
+def relation_model_of(name: str, cache: FeatureCache) -> TrainedRelationModel | None:
+    """The relation model that a library uses; None for ``none``."""
+    from iconotext.embed.relation_model import load_relation_model, relations_folder
+
+    return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
+
+
+def document_linker(model: str) -> Link:
+    """What reads and links a document with given settings; the models are loaded when the first one comes."""
+    loaded: dict[LinkSettings, Linker] = {}
+
+    def link(file: Path, folder: Path | None, asked: Asked) -> Iterator[LinkedDocument | Failure]:
+        try:
+            # The library asks for relations itself, once for what a document says of a picture, not for each link.
+            linking = chosen(LinkSettings, {**asked, "relations": "none"})
+            documents = list(read_documents(file, chosen(ReadSettings, asked), within=folder, identifier=file.stem))
+        except IconotextError as error:
+            yield Failure(file, error)
+            return
+        if linking not in loaded:
+            loaded[linking] = Linker.load(model, linking)
+        yield from loaded[linking].link_all(documents)
+
+    return link

@@ -1,0 +1,181 @@
+"""What is new about a file that was added to a library: the pictures that it brings in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iconotext.images import inspect
+from iconotext.library.files import Found, digest_of, file_state, image_date
+from iconotext.library.items import Arrival, Place, Said, clean
+from iconotext.library.ledger import Entry
+from iconotext.library.models import Models
+from iconotext.plain_text import encodable
+from iconotext.read import Failure
+from iconotext.read.address import REMOTE
+from iconotext.types import Image, LinkedDocument
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of the files that were named.
+
+    Attributes:
+        added: Pictures that the library did not have.
+        encoded: Pictures that the encoder looked at.
+        unchanged: Files, pictures and documents, that are as they were.
+        documents: Documents that were read.
+        removed: Pictures that have no place any more.
+        left_out: Pictures that cannot be read or are too small: place and reason.
+        failures: Documents and folders that cannot be read: place and reason.
+    """
+
+    added: int = 0
+    encoded: int = 0
+    unchanged: int = 0
+    documents: int = 0
+    removed: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Change:
+    """A file that is new, has changed, or is gone.
+
+    Attributes:
+        path: The file.
+        entry: What the ledger will know of it; None for one that is gone.
+        arrivals: The pictures that it brings in.
+        kept: Addresses of pictures, as the document writes them, that cannot be had at present: what the library has
+            of them stays.
+    """
+
+    path: str
+    entry: Entry | None = None
+    arrivals: list[Arrival] = field(default_factory=list)
+    kept: frozenset[str] = frozenset()
+
+
+def image_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
+    """What has changed about a picture's file; None if nothing has.
+
+    Args:
+        file: The file.
+        old: What is known of it.
+        brought: The files that the library has pictures of.
+        models: How it is looked at.
+        report: Changed here.
+    """
+    path, settings = str(file.path), models.looked_at(file)
+    state = file_state(file.path) or ""
+    if old == Entry(path, state, settings):
+        report.unchanged += 1
+        return None
+    try:
+        digest = digest_of(file.path)
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        report.left_out.append((path, problem))
+        # What it brought in stays until it can be read again, or is gone.
+        return None if path in brought else Change(path, Entry(path, state, settings, problem))
+    (image,) = inspect([Image(path, file.path)])
+    if image.problem is not None:
+        problem = image.problem.removeprefix(f"{path}: ")
+        report.left_out.append((path, problem))
+        return Change(path, Entry(path, state, settings, problem))
+    arrival = Arrival(digest, file.path, [Place(file=path)], *image_date(file.path, otherwise=file.path))
+    return Change(path, Entry(path, state, settings), [arrival])
+
+
+def document_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
+    """What has changed about a document; None if neither it nor a picture that it shows has. See ``image_change``."""
+    path, settings, asked = str(file.path), models.looked_at(file), models.asked_of(file.path)
+    if old is not None and old == Entry(path, old.state, settings) and _is_current(file.path, old.state):
+        report.unchanged += 1
+        return None
+    own_state = file_state(file.path)
+    arrivals: list[Arrival] = []
+    pictures: dict[str, str | None] = {}
+    kept: set[str] = set()
+    missing, number, problem = False, 0, None
+    for linked in models.link(file.path, file.folder, asked):
+        if isinstance(linked, Failure):
+            problem = encodable(str(linked.error).removeprefix(f"{path}: "))
+            report.failures.append((path, problem))
+            continue
+        arrivals += _arrivals(linked, file.path, number, report)
+        number += len(linked.document.images)
+        for image in linked.document.images:
+            if isinstance(image.file, Path):
+                pictures[encodable(str(image.file.resolve()))] = file_state(image.file)
+            unfetched = image.file is None and bool(REMOTE.match(image.source))
+            closed = _cannot_be_opened(image.file)
+            if unfetched or closed:
+                kept.add(clean(image.source) or "")
+            missing = missing or (bool(asked.get("fetch")) if unfetched else closed or image.file is None)
+    if problem is not None and path in brought:
+        return None  # what it brought in stays until it can be read again, or is gone
+    report.documents += problem is None
+    state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
+    there = {arrival.places[0].source for arrival in arrivals}
+    return Change(path, Entry(path, state, settings, problem), arrivals, frozenset(kept - there))
+
+
+def _cannot_be_opened(picture: Path | bytes | None) -> bool:
+    """Whether a picture's file is there and cannot be read: for now, perhaps."""
+    if not isinstance(picture, Path):
+        return False
+    try:
+        with picture.open("rb"):
+            return False
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+
+
+def _is_current(document: Path, state: str) -> bool:
+    """Whether a document and the pictures that it shows are as they were; never where it lacks some."""
+    known = json.loads(state)
+    if known["missing"] or known["document"] != file_state(document):
+        return False
+    return all(file_state(Path(path)) == before for path, before in known["pictures"].items())
+
+
+def _arrivals(linked: LinkedDocument, path: Path, first: int, report: Report) -> Iterator[Arrival]:
+    """The pictures of a linked document; its first image has the number ``first`` in the file."""
+    for number, image in enumerate(linked.document.images):
+        name = f"{path}: {clean(image.source) or number}"
+        if image.file is None or image.problem is not None:
+            file = f"{image.file}: " if isinstance(image.file, Path) else ""
+            problem = encodable((image.problem or "file not found").removeprefix(file))
+            if not problem.startswith("the same picture as"):
+                report.left_out.append((name, problem))
+            continue
+        try:
+            digest = digest_of(image.file)
+        except OSError as error:
+            report.left_out.append((name, f"cannot be read: {error.strerror or error}"))
+            continue
+        date = image_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
+        yield Arrival(digest, image.file, [_place(linked, number, path, first)], *date)
+
+
+def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place:
+    image = linked.document.images[number]
+    links = sorted((link for link in linked.links if link.image == number), key=lambda link: -link.confidence)
+    texts = linked.document.sentences
+    file = encodable(str(image.file.resolve())) if isinstance(image.file, Path) else None
+    return Place(
+        file=file,
+        document=str(path),
+        number=first + number,
+        source=clean(image.source),
+        caption=clean(image.caption),
+        alt=clean(image.alt),
+        sentences=tuple(Said(encodable(texts[link.sentence].text), round(link.confidence, 6)) for link in links),
+        language=linked.document.language,
+    )
