@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 
@@ -8,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus import check, json_lines, table
+from iconotext.corpus import check
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.jsonl import jsonl_parts
+from iconotext.corpus.check_columns import digest_of
+from iconotext.corpus.formats import json_lines, table
+from iconotext.corpus.formats.jsonl import jsonl_parts
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
 
@@ -263,11 +266,16 @@ def test_damage_in_an_archive_keeps_what_was_found_before(tmp_path):
 def test_progress_is_shown(tmp_path, picture):
     seen = []
 
-    def watch(done, total, label):
-        for number in done:
+    def watch(items, *, total, label):
+        for number, item in enumerate(items, 1):
             seen.append((number, total, label))
-            yield number
+            yield item
 
     picture("a.png")
     check_corpus(corpus(tmp_path, row("a", "a.png"), "{", row("b", "a.png")), watch=watch)
-    assert seen == [(3, None, "Checking"), (1, 1, "Looking at images")]
+    assert seen == [*((number, 0, "Checking") for number in (1, 2, 3)), (1, 1, "Looking at images")]
+
+
+def test_digests_are_the_same_in_every_process():
+    assert digest_of("img/a.jpg") == int.from_bytes(hashlib.blake2b(b"img/a.jpg", digest_size=8).digest(), "little")
+    assert len({digest_of(text) for text in ("", "a", "b", "\ud800", "\udfff")}) == 5

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from iconotext.corpus.mmc4 import looks_like_mmc4
-from iconotext.corpus.released import documents_file
+from iconotext.corpus.formats.mmc4 import looks_like_mmc4
+from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.corpus.unique_id import UniqueIds
 

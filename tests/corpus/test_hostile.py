@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus import json_lines
-from iconotext.corpus.json_stream import elements
+from iconotext.corpus.formats import json_lines
+from iconotext.corpus.formats.json_stream import elements
 from iconotext.corpus.store import format_of, read_corpus, read_records
 from iconotext.errors import CorpusError
 from tests.corpus.strategies import JSON

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.obelics import NEXT_DOCUMENT
+from iconotext.corpus.formats.obelics import NEXT_DOCUMENT
 from iconotext.corpus.store import count_documents, format_of, left_out, read_corpus, write_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence

@@ -3,7 +3,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.row import Row
@@ -75,3 +75,10 @@ def test_histograms_and_different_images():
     found = row_stats(rows)
     assert found.as_json()["histograms"] == {"sentences": {"2": 2}, "images": {"1": 1, "3": 1}}
     assert (found.splits, found.unique_images, found.links, found.unknown) == ({"train": 1, "none": 1}, 3, 1, 1)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.text(max_size=2), max_size=20), max_size=10))
+def test_different_images_are_counted(batches):
+    found = row_stats(Row(id="a", sentences=[], images=batch) for batch in batches)
+    assert found.unique_images == len({source for batch in batches for source in batch})

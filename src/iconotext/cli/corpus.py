@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -22,6 +21,7 @@ from iconotext.plain_text import counted
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
     from iconotext.corpus.store import FormatName
+    from iconotext.corpus.watch import Watch
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
@@ -95,8 +95,8 @@ def check(
 
         wrong = False
         for path in paths:
-            watch = partial(_watched, documents=total(path))
-            checked = check_corpus(path, decode_images=pictures, workers=workers or os.cpu_count() or 1, watch=watch)
+            number = workers or os.cpu_count() or 1
+            checked = check_corpus(path, decode_images=pictures, workers=number, watch=_watched(path))
             if json:
                 values = asdict(checked)
                 say_json({"corpus": str(values.pop("path")), **values})
@@ -107,10 +107,14 @@ def check(
             sys.exit(1)
 
 
-def _watched(done: Iterable[int], total: int | None, label: str, *, documents: int) -> Iterator[None]:
-    """Show how many documents or images have come."""
-    one_by_one = (None for number in done for _ in range(number))
-    return progress(one_by_one, total=documents if total is None else total, label=label)
+def _watched(path: Path) -> Watch:
+    """Shows progress; where it is not known how many things will come, they are the documents of a corpus."""
+    documents = total(path)
+
+    def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
+        return progress(items, total=total or documents, label=label)
+
+    return watch
 
 
 def _show_checked(checked: CheckedCorpus) -> None:
@@ -162,10 +166,7 @@ def convert(
 
         kind = cast("FormatName | None", to and to.value)
 
-        def watch(items: Iterable[Any], label: str) -> Iterable[Any]:
-            return progress(items, total=0 if label == "Features" else total(source), label=label)
-
-        done = convert_corpus(source, target, to=kind, features=features, force=force, watch=watch)
+        done = convert_corpus(source, target, to=kind, features=features, force=force, watch=_watched(source))
         say(f"{done.file}: {counted(done.documents, 'document')}", err=True)
         if done.left_out:
             say(f"{done.format} has no place for {', '.join(done.left_out)}: left out", err=True)

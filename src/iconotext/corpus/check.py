@@ -1,31 +1,30 @@
 """Everything that is wrong with a corpus, not only the first thing.
 
-Workers read parts of the corpus and make columns of them (``check_part``). Here the columns of all parts are put
-together: numbers and digests in memory, texts on disk. Then NumPy groups them: ids that come twice, the first place of
-each image, images in two splits.
+``check_columns`` makes columns of it. NumPy groups them: ids that come twice, the first place of each image, images in
+two splits.
 """
 
 from __future__ import annotations
 
 import heapq
 import secrets
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.corpus.check_columns import Columns
-from iconotext.corpus.check_part import CODES, summarise
+from iconotext.corpus.check_columns import CODES, Columns, summarise
 from iconotext.corpus.image_files import ImageFiles, Whereabouts
 from iconotext.corpus.image_keys import content_key
 from iconotext.corpus.in_order import in_order
 from iconotext.corpus.row import Problem
 from iconotext.corpus.store import FORMATS, Format, FormatName, corpus_folder, format_of, repeated_id
+from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
@@ -41,10 +40,6 @@ FEW = 8
 """So many parts are read in this process."""
 
 SPLIT_NAMES = {code: split for split, code in CODES.items() if split is not None}
-
-Watch = Callable[[Iterable[int], int | None, str], Iterable[object]]
-"""Passes on numbers of things that were done one after the other, and may show progress. It also gets how many there
-are in all (None: as many as documents), and what is being done."""
 
 Found = tuple[tuple[int, int, int], Problem]
 """A problem behind what it is sorted by: document, kind of problem, number among those of the document."""
@@ -76,7 +71,7 @@ def check_corpus(
     *,
     decode_images: bool = True,
     workers: int = 1,
-    watch: Watch = lambda done, total, label: done,
+    watch: Watch = unwatched,
 ) -> CheckedCorpus:
     """Check rows, images, features and splits.
 
@@ -99,10 +94,10 @@ def check_corpus(
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
     table = load_feature_table(folder / TABLE_FILE) if there else None
     broken: list[Problem] = []
-    with ExitStack() as stack:
-        columns = Columns(stack, keep=LISTED)
+    with TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True) as tables:
+        columns = Columns(Path(tables), keep=LISTED)
         try:
-            for _ in watch(_read(path, FORMATS[name], workers, columns), None, "Checking"):
+            for _ in watch(_read(path, FORMATS[name], workers, columns), total=0, label="Checking"):
                 pass
         except CorpusError as error:
             if not columns.documents:
@@ -122,12 +117,12 @@ def check_corpus(
     return CheckedCorpus(path, name, columns.documents, problems, notes, total - len(problems))
 
 
-def _read(path: Path, format_: Format, workers: int, columns: Columns) -> Iterator[int]:
-    """Fill the columns; the numbers of documents of the parts."""
+def _read(path: Path, format_: Format, workers: int, columns: Columns) -> Iterator[None]:
+    """Fill the columns; something for each document."""
     work = partial(summarise, corpus_folder(path), format_.files, secrets.token_hex(8))
     for _, summary in in_order(format_.parts(path), work, workers, few=FEW):
         columns.add(summary)
-        yield summary.documents
+        yield from [None] * summary.documents
         if summary.broken is not None:
             raise CorpusError(summary.broken)
 
@@ -147,15 +142,10 @@ def _notes(columns: Columns, elsewhere: int, shared: int, no_features: bool) -> 
         yield f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features"
 
 
-def _first_places(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+def _first_places(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     """(n,) for each of n keys, the number of the first that is equal; itself, if none is before it."""
-    order = np.argsort(keys, kind="stable").astype(np.int32)
-    in_order = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])) if len(keys) else order
-    del in_order
-    first = np.empty_like(order)
-    first[order] = np.repeat(order[starts], np.diff(starts, append=len(order)))
-    return first
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return first[group]
 
 
 Pairs = list[tuple[int, int]]
@@ -171,7 +161,7 @@ def _repeated(columns: Columns) -> Pairs:
 
 def _repeated_problems(columns: Columns, again: Pairs) -> Iterator[Found]:
     for row, earlier in again:
-        problem = repeated_id(columns.places[row], columns.ids[row], columns.places[earlier])
+        problem = repeated_id(columns.place(row), columns.id(row), columns.place(earlier))
         yield (int(columns.numbers[row]), 1, 0), problem
 
 
@@ -205,8 +195,8 @@ class _Images:
         images = self._different[wanted].tolist()
         keys = self._columns.source_digests.copy()
 
-        def each() -> Iterator[int]:
-            sources = (self._columns.sources[image] for image in images)
+        def each() -> Iterator[None]:
+            sources = (self._columns.source(image) for image in images)
             results = in_threads(partial(self._seen, decode_images), sources)
             for image, (content, problem) in zip(images, results, strict=True):
                 keys[image] = content or keys[image]
@@ -214,9 +204,9 @@ class _Images:
                     self.bad_count += 1
                     if len(self._bad) < LISTED:
                         self._bad[image] = problem
-                yield 1
+                yield
 
-        for _ in watch(each(), len(images), "Looking at images"):
+        for _ in watch(each(), total=len(images), label="Looking at images"):
             pass
         self.keys = keys[self._first]
 
@@ -238,14 +228,14 @@ class _Images:
         """Images that are not there, or broken."""
         for image in heapq.merge(self._lost.tolist(), self._bad):
             row, number = self._columns.place_of_image(image)
-            message = self._bad.get(image) or self._files.not_found(self._columns.sources[image])
-            problem = Problem(self._columns.places[row], f"images.{number}", message)
+            message = self._bad.get(image) or self._files.not_found(self._columns.source(image))
+            problem = Problem(self._columns.place(row), f"images.{number}", message)
             yield (int(self._columns.numbers[row]), 2, number), problem
 
 
 def _leaks(columns: Columns, keys: NDArray[np.uint64]) -> tuple[Pairs, int]:
     """Images in two splits, once for each further split; and how many are in two only among pairs with relations."""
-    images = np.flatnonzero(columns.splits[columns.owner]).astype(np.int32)
+    images = np.flatnonzero(columns.splits[columns.owner])
     first = _first_places(keys[images])
     owner = columns.owner[images]
     splits, pairs = columns.splits[owner], columns.pairs[owner]
@@ -253,7 +243,7 @@ def _leaks(columns: Columns, keys: NDArray[np.uint64]) -> tuple[Pairs, int]:
     both_pairs = pairs & pairs[first]
     shared = len(np.unique(first[differs & both_pairs]))
     leaking = np.flatnonzero(differs & ~both_pairs)
-    _, once = np.unique(first[leaking].astype(np.int64) * len(CODES) + splits[leaking], return_index=True)
+    _, once = np.unique(first[leaking] * len(CODES) + splits[leaking], return_index=True)
     leaking = np.sort(leaking[once])
     return list(zip(images[leaking].tolist(), owner[first[leaking]].tolist(), strict=True)), shared
 
@@ -262,5 +252,5 @@ def _leak_problems(columns: Columns, leaks: Pairs) -> Iterator[Found]:
     for image, earlier in leaks:
         row, number = columns.place_of_image(image)
         here, there = (SPLIT_NAMES[int(columns.splits[each])] for each in (row, earlier))
-        message = f"{columns.sources[image]} is in {here} here and in {there} at {columns.places[earlier]}"
-        yield (int(columns.numbers[row]), 3, number), Problem(columns.places[row], f"images.{number}", message)
+        message = f"{columns.source(image)} is in {here} here and in {there} at {columns.place(earlier)}"
+        yield (int(columns.numbers[row]), 3, number), Problem(columns.place(row), f"images.{number}", message)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.document_row import written_source
-from iconotext.corpus.released import documents_file
+from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.store import (
     corpus_folder,
     format_of,
@@ -18,6 +18,7 @@ from iconotext.corpus.store import (
     target_format,
     write_corpus,
 )
+from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError
 from iconotext.features import feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 256
 """Pictures that are encoded before their features are used."""
-
-Watch = Callable[[Iterable[Any], str], Iterable[Any]]
-"""Passes on what it gets, and shows somebody that it comes; the text says what is being done."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def convert_corpus(
     to: FormatName | None = None,
     features: str | None = None,
     force: bool = False,
-    watch: Watch = lambda items, _: items,
+    watch: Watch = unwatched,
 ) -> Converted:
     """Write a corpus in another format; features of its images that lie beside it are copied along.
 
@@ -99,7 +97,7 @@ def convert_corpus(
     files: dict[str, Path] = {}  # of images, by their names in the target
 
     def noted() -> Iterator[Document]:
-        for document in watch(read_corpus(source), "Converting"):
+        for document in watch(read_corpus(source), total=0, label="Converting"):
             lost.update(left_out(document, kind))
             for image in document.images:
                 name = names[image.source] = written_source(image, folder)
@@ -127,7 +125,8 @@ def pooled_features(encoder: ImageBackbone, files: list[Path], watch: Watch) -> 
     Raises:
         CorpusError: A picture cannot be read.
     """
-    for start in watch(range(0, len(files), AT_ONCE), "Features"):
+    starts = range(0, len(files), AT_ONCE)
+    for start in watch(starts, total=len(starts), label="Features"):
         some = files[start : start + AT_ONCE]
         features = encoder.encode(some)
         for file, problem in zip(some, features.problems, strict=True):
@@ -142,7 +141,7 @@ def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
     if not file.is_file():
         return False
     known = feature_table.read_rows(file)
-    rows = watch(read_rows(source), "Looking for images with features")
+    rows = watch(read_rows(source), total=0, label="Looking for images with features")
     return any(image in known for row in rows for image in row.images)
 
 

@@ -37,41 +37,36 @@ def in_order(
     Raises:
         IconotextError: A worker died.
     """
-    iterator = iter(items)
-    first: list[Item] = []
-    error: Exception | None = None
-    try:
-        first.extend(islice(iterator, few + 1))
-    except Exception as failed:  # it comes again below, after the results of what was before it
-        error = failed
+    errors: list[Exception] = []
+
+    def made() -> Iterator[Item]:
+        try:
+            yield from items
+        except Exception as error:  # it comes again below, after the results of what was before it
+            errors.append(error)
+
+    iterator = made()
+    first = list(islice(iterator, few + 1))
+    every = chain(first, iterator)
     if workers > 1 and len(first) > few:
-        yield from _in_processes(chain(first, iterator), work, workers)
+        yield from _in_processes(every, work, workers)
     else:
-        for item in chain(first, iterator):
-            yield item, work(item)
-    if error is not None:
-        raise error
+        yield from ((item, work(item)) for item in every)
+    if errors:
+        raise errors[0]
 
 
 def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers: int) -> Iterator[tuple[Item, Result]]:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
     waiting: deque[tuple[Item, Future[Result]]] = deque()
-    error: Exception | None = None
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
         try:
-            while True:
-                while error is None and len(waiting) < AHEAD * workers:
-                    try:
-                        item = next(items)
-                    except StopIteration:
-                        break
-                    except Exception as failed:
-                        error = failed
-                        break
-                    waiting.append((item, pool.submit(work, item)))
-                if not waiting:
-                    break
-                item, future = waiting.popleft()
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) == AHEAD * workers:
+                    item, future = waiting.popleft()
+                    yield item, future.result()
+            for item, future in waiting:
                 yield item, future.result()
         except BrokenProcessPool as broken:
             raise IconotextError(
@@ -79,8 +74,6 @@ def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers
             ) from broken
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-    if error is not None:
-        raise error
 
 
 def _end_with_parent() -> None:

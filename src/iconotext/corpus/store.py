@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from iconotext.corpus.document_row import document_of, row_of
+from iconotext.corpus.formats.json_lines import count_lines, json_lines, lines_of
+from iconotext.corpus.formats.jsonl import jsonl_parts, write_jsonl
+from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
+from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts, write_obelics
+from iconotext.corpus.formats.parquet import parquet_parts, write_parquet
+from iconotext.corpus.formats.released import (
+    DOCUMENTS_FILE,
+    count_released,
+    documents_file,
+    released_parts,
+    write_released,
+)
+from iconotext.corpus.formats.table import count_rows, table_columns
 from iconotext.corpus.image_files import ImageFiles
-from iconotext.corpus.json_lines import count_lines, json_lines, lines_of
-from iconotext.corpus.jsonl import jsonl_parts, write_jsonl
-from iconotext.corpus.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
-from iconotext.corpus.obelics import has_obelics_columns, obelics_parts, write_obelics
-from iconotext.corpus.parquet import parquet_parts, write_parquet
-from iconotext.corpus.released import DOCUMENTS_FILE, count_released, documents_file, released_parts, write_released
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row
-from iconotext.corpus.table import count_rows, table_columns
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document

@@ -288,7 +288,7 @@ def test_links_are_those_of_the_rule(tmp_path, picture):
 def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypatch):
     fetched: list[str] = []
 
-    def fetch_images(addresses, folder, *, politeness):
+    def fetch_images(addresses, folder, *, interval):
         for address in addresses:
             fetched.append(address)
             file = folder / f"{name_of(address)}.png"

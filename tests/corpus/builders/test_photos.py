@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.builders.captioned.annotations import Annotations
-from iconotext.corpus.builders.captioned.photo_store import Captions, PhotoStore
 from iconotext.corpus.builders.captioned.photos import Photo, clean, read_photos
+from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
 from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.report import BuildReport
 from iconotext.corpus.builders.run import Build
@@ -103,14 +103,11 @@ def test_what_is_stored_comes_back_without_repeats(tmp_path_factory, photos, dat
     images = [photo.image for photo in photos]
     good = [photo for i, photo in enumerate(photos) if photo.image not in images[:i]]
     with closing(build):
-        store = PhotoStore(build, photos, verify=False)
-        assert (store.read, len(store)) == (len(photos), len(good))
-        assert [(photo.image, photo.captions) for photo in store] == [(photo.image, photo.captions) for photo in good]
-        assert store.splits == [photo.split for photo in good]
-        assert list(store.captions) == [len(photo.captions) for photo in good]
+        found, read = usable_photos(build, photos, verify=False)
+        assert (read, len(found), list(found)) == (len(photos), len(good), good)
         assert report.dropped["photographs that come twice"] == len(photos) - len(good)
         some = sorted(data.draw(st.sets(st.integers(0, len(good) - 1)))) if good else []
-        pool = Captions(store, some)
+        pool = captions_of(build, found, some, "train")
         wanted = [text for i in some for text in good[i].captions]
         assert (list(pool), len(pool), pool[1:3]) == (wanted, len(wanted), wanted[1:3])
         for bad in (-1, len(pool)):

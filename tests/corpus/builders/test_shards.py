@@ -151,8 +151,8 @@ def test_missing_pictures_are_fetched(tmp_path, monkeypatch):
         gone = web.address("a.example/gone.png")
         made = Time()
 
-        def make(politeness, sleep):
-            return PoliteFetcher(politeness, lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
+        def make(sleep):
+            return PoliteFetcher(lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
         monkeypatch.setattr(shards, "fetch_images", partial(fetch_images, make_fetcher=make))
         source = table(tmp_path / "a.parquet", page("A.", entry(address), entry(gone)), page(entry(gone), "B."))

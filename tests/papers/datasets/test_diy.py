@@ -326,7 +326,7 @@ class Imgur:
         self.pictures = pictures
         self.asked = []
 
-    def __call__(self, addresses, folder, *, politeness):
+    def __call__(self, addresses, folder, *, interval):
         from iconotext.corpus.builders.fetched import fetch_images
 
         def fetch(address):
@@ -335,7 +335,7 @@ class Imgur:
                 raise ImageError("not fetched: i.imgur.com answered 404")
             return self.pictures[address]
 
-        return fetch_images(addresses, folder, politeness=politeness, make_fetcher=lambda *_: fetch)
+        return fetch_images(addresses, folder, interval=interval, make_fetcher=lambda *_: fetch)
 
 
 def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):

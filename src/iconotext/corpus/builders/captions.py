@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, documents_of
-from iconotext.corpus.builders.captioned.photo_store import Captions, PhotoStore
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo
 from iconotext.corpus.builders.captioned.sources import caption_photos
+from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import SPLITS, Split
@@ -113,20 +113,20 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         find_model(settings.backbone, IMAGE_BACKBONES)  # rather now than after everything was read
     format_ = None if settings.format == "auto" else settings.format
     found = caption_photos(build, settings.source, format_, settings.images)
-    photos = PhotoStore(build, found, verify=settings.verify)
-    _check_there(build, settings, photos)
+    photos, read = usable_photos(build, found, verify=settings.verify)
+    _check_there(build, settings, photos, read)
     members = _divided(photos, settings, shares)
     for split, some in members.items():
         build.report.count(f"photographs for {split}", len(some))
     vectors = _vectors(build, photos, settings) if settings.topical else None
     groups = deal(members, settings, seed=settings.seed, vectors=vectors)
-    pools = {split: Captions(photos, some) for split, some in members.items()}
+    pools = {split: captions_of(build, photos, some, split) for split, some in members.items()}
     total = sum(settings.shuffles_of(split) * (len(some) // settings.size) for split, some in members.items())
     watched = build.watch(groups, total=total, label="Making documents")
     yield from documents_of(photos, watched, pools, settings)
 
 
-def _check_there(build: Build, settings: Settings, photos: PhotoStore) -> None:
+def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
     """Report how many photographs there are.
 
     Raises:
@@ -134,19 +134,19 @@ def _check_there(build: Build, settings: Settings, photos: PhotoStore) -> None:
     """
     report = build.report
     missing = report.dropped[NO_IMAGE]
-    if missing and not photos.read:
+    if missing and not read:
         where = "images=... names their folder" if settings.images is None else f"is {settings.images} their folder?"
         raise CorpusError(
             f"{settings.source}: none of the pictures of {missing:,} captioned photographs is there: {where}"
         )
-    report.count("photographs that are there and have captions", photos.read)
+    report.count("photographs that are there and have captions", read)
     report.count("photographs that are used", len(photos))
-    report.count("captions of them", sum(photos.captions))
+    report.count("captions of them", sum(len(photo.captions) for photo in photos))
 
 
-def _divided(photos: PhotoStore, settings: Settings, shares: Shares) -> dict[Split, array[int]]:
+def _divided(photos: Sequence[Photo], settings: Settings, shares: Shares) -> dict[Split, array[int]]:
     """The numbers of the photographs of each split, in their order."""
-    splits = photos.splits
+    splits = [photo.split for photo in photos]
     if settings.test_on_validation:
         splits = validation_as_test(splits)
     if settings.validation or settings.test:
@@ -174,7 +174,7 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
     return ["test" if split == "validation" else None for split in splits]
 
 
-def _vectors(build: Build, photos: PhotoStore, settings: Settings) -> FloatMatrix:
+def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> FloatMatrix:
     """(photographs, d) how the images look.
 
     Raises:

@@ -21,7 +21,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from iconotext.corpus.builders.saved import SUFFIXES, suffix_of
-from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.errors import ImageError, OutputError, UnreachableError
 from iconotext.images import inspect
 from iconotext.read.web.polite import PoliteFetcher, Politeness
@@ -69,9 +69,8 @@ def fetch_images(
     addresses: Iterable[str],
     folder: Path,
     *,
-    politeness: Politeness | None = None,
-    retry: bool = False,
-    make_fetcher: Callable[[Politeness, Callable[[float], object]], Callable[[str], bytes]] | None = None,
+    interval: float = 1.0,
+    make_fetcher: Callable[[Callable[[float], object]], Callable[[str], bytes]] | None = None,
     workers: int = WORKERS,
 ) -> Generator[Fetched, None, None]:
     """Fetch what is not in the folder yet, and say of every address what became of it, as soon as it is known.
@@ -82,22 +81,20 @@ def fetch_images(
     Args:
         addresses: ``http`` and ``https``; each is fetched once however often it comes.
         folder: Made if need be.
-        politeness: How to behave towards servers.
-        retry: Ask again for what an earlier run found to be gone for good.
-        make_fetcher: From politeness, and what waits for some seconds, to what fetches an address or raises
+        interval: Seconds between two requests to one server.
+        make_fetcher: From what waits for some seconds to what fetches an address or raises
             ``ImageError``; for tests. None: ``PoliteFetcher``.
         workers: Hosts that are asked at once.
 
     Raises:
         OutputError: The folder cannot be written to.
     """
-    politeness = politeness or Politeness()
     wanted = list(dict.fromkeys(addresses))
     known = _known(folder)
     of_host: dict[str, list[str]] = defaultdict(list)
     for address in wanted:
         before = known(address)
-        if before is not None and (before.file is not None or (before.final and not retry)):
+        if before is not None and (before.file is not None or before.final):
             yield before
         else:
             of_host[_host(address)].append(address)
@@ -109,7 +106,8 @@ def fetch_images(
         if stop.wait(seconds):
             raise UnreachableError("not fetched: stopped")
 
-    fetch = make_fetcher(politeness, sleep) if make_fetcher else PoliteFetcher(politeness, sleep=sleep).fetch
+    polite = PoliteFetcher(Politeness(interval=interval), sleep=sleep)
+    fetch = make_fetcher(sleep) if make_fetcher else polite.fetch
     hosts: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
     for members in sorted(of_host.values(), key=len, reverse=True):  # the longest begins first
         hosts.put(members)

@@ -23,8 +23,8 @@ from iconotext.corpus.builders.saved import saved_image
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.connected import connected
 from iconotext.corpus.document_row import row_of, written_source
+from iconotext.corpus.formats.jsonl import line_of
 from iconotext.corpus.image_keys import ImageKeys
-from iconotext.corpus.jsonl import line_of
 from iconotext.corpus.split import Shares, at_least_two, grouped_splits
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, DocumentError, IconotextError
@@ -32,7 +32,6 @@ from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
-from iconotext.read.web.polite import Politeness
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[s
     look = partial(_addresses, settings=settings)
     found = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
     addresses = list(dict.fromkeys(address for some in found for address in some))
-    results = fetch_images(addresses, folder, politeness=Politeness(interval=settings.interval))
+    results = fetch_images(addresses, folder, interval=settings.interval)
     problems = {
         one.address: one.problem or "not fetched"
         for one in build.watch(results, total=len(addresses), label="Fetching")

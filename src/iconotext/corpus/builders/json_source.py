@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.json_stream import elements
+from iconotext.corpus.formats.json_stream import elements
 from iconotext.errors import CorpusError
 
 

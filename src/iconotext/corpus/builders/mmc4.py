@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from iconotext.corpus.builders.shards import Picture, ShardedSet, ShardSettings, shard_documents
-from iconotext.corpus.mmc4 import mmc4_parts
+from iconotext.corpus.formats.mmc4 import mmc4_parts
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values

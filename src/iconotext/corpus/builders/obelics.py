@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.builders.shards import Picture, ShardedSet, ShardSettings, shard_documents
-from iconotext.corpus.obelics import obelics_parts
+from iconotext.corpus.formats.obelics import obelics_parts
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values

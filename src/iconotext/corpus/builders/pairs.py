@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from iconotext.corpus.builders.captioned.photos import Drop, read_photos
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.document_row import row_of
-from iconotext.corpus.json_lines import json_lines
+from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence

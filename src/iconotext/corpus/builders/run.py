@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.corpus.builders.image_checks import ImageChecks
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
@@ -28,6 +28,7 @@ from iconotext.corpus.row import parse_row
 from iconotext.corpus.split import share_out
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
+from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
 from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
@@ -49,18 +50,6 @@ CHUNK = 64
 
 FOLDERS = 1024
 """Folders whose path from the corpus is remembered."""
-
-
-class Watch(Protocol):
-    """Passes items on, and shows how many of ``total`` have come; 0 where that is unknown."""
-
-    def __call__(self, items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-        """Pass them on."""
-
-
-def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass items on, and show nothing."""
-    yield from items
 
 
 @dataclass(slots=True)
@@ -129,9 +118,9 @@ class Build:
             results = self.mapped(items, partial(checks.look, look), total=total, label=label)
             yield from map(checks.keep, results)
 
-    def spool(self, name: str, values: Iterable[Any]) -> Spool:
-        """Write values to a file, from which they can be read while the build runs."""
-        self._spools.append(Spool(self.work / f"{name}.jsonl", values))
+    def spool(self, name: str, values: Iterable[Any], parse: Callable[[Any], Any] = lambda value: value) -> Spool:
+        """Write values to a file, from which they can be read while the build runs; see ``Spool``."""
+        self._spools.append(Spool(self.work / f"{name}.jsonl", values, parse))
         return self._spools[-1]
 
     def close(self) -> None:

@@ -20,7 +20,6 @@ from iconotext.corpus.builders.image_files import FoundImages
 from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
-from iconotext.read.web.polite import Politeness
 from iconotext.strict_json import dump_json
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def _fetch(
     wanted = dict.fromkeys(address for address in missing if address is not None)
     problems: dict[str, str] = {}
     new = 0
-    fetched = fetch_images(wanted, folder, politeness=Politeness(interval=interval))
+    fetched = fetch_images(wanted, folder, interval=interval)
     for each in build.watch(fetched, total=len(wanted), label="Fetching"):
         if each.file is None:
             problems[each.address] = each.problem or "not fetched"

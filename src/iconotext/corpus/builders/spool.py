@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from iconotext.errors import CorpusError
 from iconotext.strict_json import dump_json
@@ -18,14 +18,15 @@ class Spool(Sequence[Any]):
     Args:
         path: The file; replaced.
         values: What JSON can hold, read once.
+        parse: What is made of a value that is read again.
 
     Raises:
         CorpusError: JSON cannot hold a value.
         OSError: The file cannot be written.
     """
 
-    def __init__(self, path: Path, values: Iterable[Any]) -> None:
-        self._path = path
+    def __init__(self, path: Path, values: Iterable[Any], parse: Callable[[Any], Any] = lambda value: value) -> None:
+        self._path, self._parse = path, parse
         self._starts = array("q", [0])
         with path.open("wb") as file:
             for value in values:
@@ -39,21 +40,15 @@ class Spool(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         with self._path.open("rb") as lines:
             for line in lines:
-                yield json.loads(line)
+                yield self._parse(json.loads(line))
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if not 0 <= index < len(self):
             raise IndexError(index)
         self._file.seek(self._starts[index])
-        return json.loads(self._file.read(self._starts[index + 1] - self._starts[index]))
+        return self._parse(json.loads(self._file.read(self._starts[index + 1] - self._starts[index])))
 
     def close(self) -> None:
         """Let go of the file, which then can be removed on any system."""

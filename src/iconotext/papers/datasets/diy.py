@@ -26,7 +26,6 @@ from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.imgur_album import FILM, Album, album_id, album_page, image_hash, saved_albums
 from iconotext.papers.datasets.near_duplicates import lookalikes
 from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
-from iconotext.read.web.polite import Politeness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -248,7 +247,7 @@ def _fetch_missing(build: Build, albums: Albums, settings: Settings) -> dict[str
     """Fetch the pictures that are not in the folders; for those that cannot be had, why."""
     files = ImageFiles(settings)
     addresses = {_address(name): name for _, name, moving in albums.pictures() if not moving and not files.of(name)}
-    results = fetch_images(addresses, _target(settings), politeness=Politeness(interval=settings.interval))
+    results = fetch_images(addresses, _target(settings), interval=settings.interval)
     watched = build.watch(results, total=len(addresses), label="Fetching pictures")
     return {addresses[each.address]: each.problem or "not fetched" for each in watched if each.file is None}
 

@@ -20,7 +20,6 @@ from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.datasets.annotation_table import Table, TableRow, open_table, table_rows
 from iconotext.papers.datasets.pair_splits import Keys, leaks, split_pairs
-from iconotext.read.web.polite import Politeness
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
@@ -274,7 +273,7 @@ def _files(
     missing = dict.fromkeys((name for name in names if name not in files), f"not found in {images.name}")
     if fetch_interval is not None:
         new = 0
-        results = fetch_images(list(missing), images, politeness=Politeness(interval=fetch_interval))
+        results = fetch_images(list(missing), images, interval=fetch_interval)
         for result in build.watch(results, total=len(missing), label="Fetching"):
             if result.file is not None:
                 files[result.address] = result.file

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.captioned.coco import COCO, coco_photos, read_annotations
 from iconotext.corpus.builders.captioned.documents import DocumentShape, Group, documents_of
-from iconotext.corpus.builders.captioned.photo_store import Captions, PhotoStore
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo
+from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
 from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED
@@ -83,11 +83,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     report.count("images in them", annotations.count_images())
     listed = annotations.count_images(source=only)
     report.count("images that are used if they are there", listed, IMAGES_2014)
-    photos = PhotoStore(build, coco_photos(build, annotations, folders, source=only), verify=settings.verify)
+    found = coco_photos(build, annotations, folders, source=only)
+    photos, _ = usable_photos(build, found, verify=settings.verify)
     missing = report.dropped[NO_IMAGE]
     report.count("images that are not there", missing)
     report.count("images that are there and can be read", len(photos))
-    report.count("captions of them", sum(photos.captions))
+    report.count("captions of them", sum(len(photo.captions) for photo in photos))
     report.count("captions that two annotation files have", annotations.repeated_captions)
     if listed and missing == listed:
         raise _none_there(settings, listed)
@@ -159,7 +160,7 @@ def _none_there(settings: Settings, listed: int) -> CorpusError:
     )
 
 
-def _documents(build: Build, photos: PhotoStore, settings: Settings) -> Iterator[Values]:
+def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Iterator[Values]:
     """Draw true and fake images, put them into groups, and those into splits; and report the numbers."""
     report = build.report
     order = array("q", range(len(photos)))
@@ -180,10 +181,10 @@ def _documents(build: Build, photos: PhotoStore, settings: Settings) -> Iterator
     for split, size in sizes.items():
         report.count(f"documents for {split}, before versions", size, SIZES[split])
     groups = list(_groups(order, half, sizes, settings))
-    pools = {
-        split: Captions(photos, sorted(i for group in groups if group.split == split for i in group.photos))
-        for split in sizes
-    }
+    pools: dict[Split, Sequence[str]] = {}
+    for split in sizes:
+        members = sorted(i for group in groups if group.split == split for i in group.photos)
+        pools[split] = captions_of(build, photos, members, split)
     made: Counter[Split] = Counter()
     watched = build.watch(groups, total=count, label="Making documents")
     for values in documents_of(photos, watched, pools, settings):

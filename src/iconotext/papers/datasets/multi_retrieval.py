@@ -14,8 +14,8 @@ from iconotext.corpus.builders.image_files import FoundImages
 from iconotext.corpus.builders.json_source import source_file
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.builders.shards import kept_images, with_images
+from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.corpus.released import DOCUMENTS_FILE
 from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table

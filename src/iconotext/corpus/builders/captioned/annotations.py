@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from iconotext.corpus.builders.captioned.photos import NO_CAPTION, NO_IMAGE, Photo, is_text
+from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
 
 Key = int | str
@@ -75,3 +78,26 @@ class Annotations:
             else:
                 yield text
             last = number
+
+
+def found_photos(
+    build: Build,
+    described: Iterable[Captioned],
+    images: ImageFolders,
+    names_of: Callable[[Captioned], Iterable[str]] = lambda each: [each.name],
+) -> Iterator[Photo]:
+    """Photographs of described images; those without a caption or a file are dropped and reported.
+
+    Args:
+        build: Has the report.
+        described: In any order.
+        images: Where the files are looked for.
+        names_of: Names that the file of an image may have.
+    """
+    for each in described:
+        if not each.captions:
+            build.report.drop(NO_CAPTION, each.name)
+        elif (file := images.find(names_of(each))) is None or not is_text(str(file)):
+            build.report.drop(NO_IMAGE, each.name)
+        else:
+            yield Photo(str(file), each.captions, each.split)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.builders.captioned.annotations import Annotations, Key
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.annotations import Annotations, Captioned, Key, found_photos
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, Photo, clean, is_text
 from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.json_source import source_entries
 from iconotext.corpus.builders.run import Build
@@ -72,21 +72,15 @@ def coco_photos(
     """
     for key, number in annotations.unlisted():
         build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
-    for each in annotations.captioned(source=source):
-        if not each.captions:
-            build.report.drop(NO_CAPTION, each.name)
-        elif (file := images.find(_names(each.key, each.name))) is None or not is_text(str(file)):
-            build.report.drop(NO_IMAGE, each.name)
-        else:
-            yield Photo(str(file), each.captions, each.split)
+    yield from found_photos(build, annotations.captioned(source=source), images, _names)
 
 
-def _names(key: Key, name: str) -> Iterator[str]:
+def _names(each: Captioned) -> Iterator[str]:
     """Names of the file of an image."""
-    yield name
-    if isinstance(key, int):
+    yield each.name
+    if isinstance(each.key, int):
         for before in ("", "COCO_train2014_", "COCO_val2014_"):
-            yield f"{before}{key:012}.jpg"
+            yield f"{before}{each.key:012}.jpg"
 
 
 def _key(value: Any, name: str) -> Key | None:

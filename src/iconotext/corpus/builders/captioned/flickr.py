@@ -11,10 +11,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from iconotext.corpus.builders.captioned.annotations import Annotations
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, NO_IMAGE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.annotations import Annotations, Captioned, found_photos
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, Photo, clean, is_text
 from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
@@ -51,7 +52,7 @@ def flickr_photos(build: Build, file: Path, images: ImageFolders) -> Iterator[Ph
     Raises:
         CorpusError: The file cannot be read, or is in none of the formats.
     """
-    splits, annotations = _listed(file), Annotations()
+    annotations = Annotations()
     for line, image, number, text in build.watch(_captions(build, file), label=f"Reading {file.name}"):
         caption = clean(text)
         if not is_text(image):
@@ -61,16 +62,19 @@ def flickr_photos(build: Build, file: Path, images: ImageFolders) -> Iterator[Ph
         else:
             annotations.add_image(image, image)
             annotations.add_caption(image, number, caption)
+    yield from found_photos(build, _with_splits(build, annotations, _listed(file)), images)
+    if repeated := annotations.repeated_captions:
+        build.report.note(f"{file.name}: {repeated:,} lines repeat the number of a caption; the first counts")
+
+
+def _with_splits(build: Build, annotations: Annotations, splits: dict[str, Split]) -> Iterator[Captioned]:
+    """Images with the splits that lists say; where there are lists, what is in none of them is dropped."""
     for each in annotations.captioned():
         split = splits.get(each.name)
         if splits and split is None:
             build.report.drop(UNLISTED, each.name)
-        elif (found := images.find([each.name])) is None or not is_text(str(found)):
-            build.report.drop(NO_IMAGE, each.name)
         else:
-            yield Photo(str(found), each.captions, split)
-    if repeated := annotations.repeated_captions:
-        build.report.note(f"{file.name}: {repeated:,} lines repeat the number of a caption; the first counts")
+            yield replace(each, split=split)
 
 
 def is_flickr(file: Path) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, NO_CAPTION, NO_IMAGE, Photo, clean, is_text
+from iconotext.corpus.builders.captioned.annotations import Captioned, found_photos
+from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, Photo, clean
 from iconotext.corpus.builders.image_files import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
@@ -41,22 +42,25 @@ def pascal_photos(build: Build, source: Path, images: ImageFolders) -> Iterator[
     """
     page = source if source.is_file() else pascal_page(source)
     described = _of_page(page) if page is not None else _of_texts(source)
-    for name, texts in build.watch(described, label="Reading sentences"):
-        captions = []
-        for number, text in enumerate(texts):
-            caption = clean(text)
-            if caption is not None:
-                captions.append(caption)
-            elif text.strip():
-                build.report.drop(BAD_CAPTIONS, f"{name}, sentence {number}")
-        stem = name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
-        file = images.find([name, *(stem + suffix for suffix in SUFFIXES)])
-        if not captions:
-            build.report.drop(NO_CAPTION, name)
-        elif file is None or not is_text(str(file)):
-            build.report.drop(NO_IMAGE, name)
-        else:
-            yield Photo(str(file), tuple(captions))
+    watched = build.watch(described, label="Reading sentences")
+    yield from found_photos(build, (_captioned(build, *each) for each in watched), images, _names)
+
+
+def _captioned(build: Build, name: str, texts: list[str]) -> Captioned:
+    """An image with the texts that have words; others are reported."""
+    captions = []
+    for number, text in enumerate(texts):
+        if (caption := clean(text)) is not None:
+            captions.append(caption)
+        elif text.strip():
+            build.report.drop(BAD_CAPTIONS, f"{name}, sentence {number}")
+    return Captioned(name, name, None, tuple(captions))
+
+
+def _names(each: Captioned) -> list[str]:
+    """Names of the file of an image."""
+    stem = each.name.rpartition(".")[0] if each.name.endswith(SUFFIXES) else each.name
+    return [each.name, *(stem + suffix for suffix in SUFFIXES)]
 
 
 def pascal_page(folder: Path) -> Path | None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
+from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.corpus.image_files import named_by_address
-from iconotext.corpus.json_lines import json_lines
 from iconotext.corpus.row import Problem, Split, problems_of
 from iconotext.errors import CorpusError
 

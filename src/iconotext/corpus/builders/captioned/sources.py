@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from iconotext.corpus.builders.captioned.coco import coco_photos, read_annotations
 from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
@@ -25,13 +25,31 @@ EXPECTED = (
     "sentence/CLASS/NAME.txt of the Pascal sentences"
 )
 
-PATTERNS: dict[CaptionFormat, tuple[str, ...]] = {
-    "jsonl": ("captions.jsonl",),
-    "flickr": ("*.token.txt", "*.token", "captions.txt", "captions.csv", "results.csv"),
-    "coco": ("captions_*.json", "*_captions.json", "captions.json"),
-    "pascal": (),
+
+class Kind(NamedTuple):
+    """How the files of captions of a format are known.
+
+    Attributes:
+        suffixes: Of one that is named itself.
+        patterns: Their names in a folder; as soon as a pattern fits, those of the rest are skipped.
+        looks: Whether a file looks like one.
+    """
+
+    suffixes: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+    looks: Callable[[Path], bool] = lambda file: True
+
+
+KINDS: dict[CaptionFormat, Kind] = {
+    "jsonl": Kind((".jsonl", ".ndjson"), ("captions.jsonl",)),
+    "flickr": Kind(
+        (".txt", ".csv", ".token", ".tsv"),
+        ("*.token.txt", "*.token", "captions.txt", "captions.csv", "results.csv"),
+        is_flickr,
+    ),
+    "coco": Kind((".json",), ("captions_*.json", "*_captions.json", "captions.json")),
+    "pascal": Kind((".html", ".htm")),
 }
-"""Names of the files of captions in a folder, as soon as a pattern fits those of the rest are skipped."""
 
 SUFFIXES = (".jsonl", ".json", ".txt", ".csv", ".token")
 
@@ -87,7 +105,7 @@ def recognised(source: Path) -> CaptionFormat:
     """
     if not source.exists():
         raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
-    found = [name for name in PATTERNS if (_is(source, name) if source.is_file() else _has(source, name))]
+    found = [name for name in KINDS if (_is(source, name) if source.is_file() else _has(source, name))]
     if not found:
         raise CorpusError(f"{source}: no captions are recognised; expected: {EXPECTED}")
     if len(found) > 1:
@@ -109,7 +127,7 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
         return [source]
     found = _files(source, format_)
     if not found and format_ != "pascal":
-        raise CorpusError(f"{source}: no {', '.join(PATTERNS[format_])} in it; name the file, or its folder")
+        raise CorpusError(f"{source}: no {', '.join(KINDS[format_].patterns)} in it; name the file, or its folder")
     return found
 
 
@@ -128,16 +146,7 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
 
 def _is(file: Path, format_: CaptionFormat) -> bool:
     """Whether a file looks like captions in a format."""
-    suffix = file.suffix.lower()
-    match format_:
-        case "jsonl":
-            return suffix in (".jsonl", ".ndjson")
-        case "coco":
-            return suffix == ".json"
-        case "pascal":
-            return suffix in (".html", ".htm")
-        case "flickr":
-            return suffix in (".txt", ".csv", ".token", ".tsv") and is_flickr(file)
+    return file.suffix.lower() in KINDS[format_].suffixes and KINDS[format_].looks(file)
 
 
 def _has(folder: Path, format_: CaptionFormat) -> bool:
@@ -154,10 +163,8 @@ def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
         depth = len(Path(place).relative_to(folder).parts)
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < DEPTH else []
         there += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
-    for pattern in PATTERNS[format_]:
-        found = [path for path in there if fnmatch(path.name.lower(), pattern) and "lemma" not in path.name.lower()]
-        if format_ == "flickr":
-            found = [path for path in found if is_flickr(path)]
-        if found:
+    for pattern in KINDS[format_].patterns:
+        named = [path for path in there if fnmatch(path.name.lower(), pattern) and "lemma" not in path.name.lower()]
+        if found := [path for path in named if KINDS[format_].looks(path)]:
             return found
     return []

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from iconotext.corpus.formats.table import table_columns, table_parts, write_table
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row
-from iconotext.corpus.table import table_columns, table_parts, write_table
 from iconotext.errors import CorpusError
 from iconotext.strict_json import parse_json
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
+from iconotext.corpus.formats.json_lines import line_blocks, parse_lines, write_lines
 from iconotext.corpus.image_files import named_by_address
-from iconotext.corpus.json_lines import line_blocks, parse_lines, write_lines
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 

@@ -19,8 +19,8 @@ from typing import IO, Annotated, Any
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from iconotext.corpus.ends import labels_of
-from iconotext.corpus.json_stream import elements
+from iconotext.corpus.formats.ends import labels_of
+from iconotext.corpus.formats.json_stream import elements
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 from iconotext.write import check_overwrite, open_atomic

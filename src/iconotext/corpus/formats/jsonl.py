@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from iconotext.corpus.json_lines import line_blocks, parse_lines, write_lines
+from iconotext.corpus.formats.json_lines import line_blocks, parse_lines, write_lines
 from iconotext.corpus.row import Part, Record, Row, json_of, parse_json_row, parse_row
 
 

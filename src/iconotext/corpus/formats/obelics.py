@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, StrictStr, ValidationError
 
+from iconotext.corpus.formats.table import table_columns, table_parts, write_table
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
-from iconotext.corpus.table import table_columns, table_parts, write_table
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
 from iconotext.strict_json import parse_json

@@ -1,0 +1,1 @@
+"""Formats of corpora on disk."""
