@@ -16,12 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.formats import json_lines
-from iconotext.corpus.formats.json_stream import elements
+from iconotext.corpus.formats.json_stream import lists
 from iconotext.corpus.store import format_of, read_corpus, read_records
 from iconotext.errors import CorpusError
 from tests.corpus.strategies import JSON
 
 GOOD = {"id": "a", "sentences": ["A.", "B."], "images": ["x.png"]}
+
+
+def elements(stream, **options):
+    """Key, index and value of every element."""
+    return [(key, index, value) for key, values in lists(stream, **options) for index, value in enumerate(values)]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +280,7 @@ def test_streaming_reads_what_json_reads(value, piece, indent):
             return super().read(min(size, piece))
 
     wanted = [(key, index, item) for key, items in value.items() for index, item in enumerate(items)]
-    assert list(elements(Small(json.dumps(value, indent=indent)))) == wanted
+    assert (elements(Small(json.dumps(value, indent=indent)))) == wanted
 
 
 @pytest.mark.slow
@@ -292,10 +297,10 @@ def test_streaming_passes_over_what_is_no_array_only_if_it_may(value, piece):
         if isinstance(items, list)
         for index, item in enumerate(items)
     ]
-    assert list(elements(Small(json.dumps(value)), others=True)) == wanted
+    assert (elements(Small(json.dumps(value)), others=True)) == wanted
     if not all(isinstance(items, list) for items in value.values()):
         with pytest.raises(ValueError, match=r"'\[' is needed"):
-            list(elements(Small(json.dumps(value))))
+            (elements(Small(json.dumps(value))))
 
 
 def test_streaming_does_not_read_on_where_a_number_is_broken():
@@ -310,7 +315,7 @@ def test_streaming_does_not_read_on_where_a_number_is_broken():
             return '{"a": [' if self.asked == 1 else "1-, " * (size // 4)
 
     with pytest.raises(ValueError, match="is needed"):
-        list(elements(Endless()))
+        (elements(Endless()))
 
 
 def test_streaming_does_not_read_on_where_an_element_is_broken():
@@ -323,7 +328,7 @@ def test_streaming_does_not_read_on_where_an_element_is_broken():
             return '{"a": [{"id" 1}, ' if self.asked == 1 else '{"id": 2}, ' * (size // 11)
 
     with pytest.raises(ValueError, match=r"Expecting ':' delimiter \(after 13 characters"):
-        list(elements(Endless()))
+        (elements(Endless()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -338,7 +343,7 @@ def test_streaming_tells_no_place_beyond_the_end_of_a_file_that_was_cut_off(item
     text = json.dumps({"a": items, "b": [{"c": "d"}]})
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     with pytest.raises(ValueError, match=r"after (\d+) characters") as told:
-        list(elements(Small(cut)))
+        (elements(Small(cut)))
     place = int(re.search(r"after (\d+) characters", str(told.value))[1])
     assert place <= len(cut)
     assert len(cut) - place < 12  # where the last token begins, or behind it

@@ -1,37 +1,32 @@
 """Everything that is wrong with a corpus, not only the first thing.
 
-``check_columns`` makes columns of it. NumPy groups them: ids that come twice, the first place of each image, images in
-two splits.
+Workers read its parts and look where images are. Here the parts come together, one after the other: ids that come
+twice, images that are broken, images in two splits. What is remembered of documents and images are numbers and hashes
+of 64 bits, which two of ten million have in common with a probability of 3 in a million.
 """
 
 from __future__ import annotations
 
-import heapq
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from iconotext.corpus.check_columns import CODES, Columns, summarise
 from iconotext.corpus.image_files import ImageFiles, Whereabouts
 from iconotext.corpus.image_keys import content_key
 from iconotext.corpus.in_order import in_order
-from iconotext.corpus.row import Problem
-from iconotext.corpus.store import FORMATS, Format, FormatName, corpus_folder, format_of, repeated_id
+from iconotext.corpus.row import Part, Problem, Split
+from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
 from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
-from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, load_feature_table
 from iconotext.images import decode
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from iconotext.features.feature_table import FeatureTable
 
 LISTED = 100_000
 """Problems that are listed; more are only counted, since a list of millions helps nobody and fills the memory."""
@@ -39,10 +34,8 @@ LISTED = 100_000
 FEW = 8
 """So many parts are read in this process."""
 
-SPLIT_NAMES = {code: split for split, code in CODES.items() if split is not None}
-
-Found = tuple[tuple[int, int, int], Problem]
-"""A problem behind what it is sorted by: document, kind of problem, number among those of the document."""
+KNOWN = 200_000
+"""Images whose whereabouts a worker remembers, about 30 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,164 +86,211 @@ def check_corpus(
     name, folder = format_of(path), corpus_folder(path)
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
     table = load_feature_table(folder / TABLE_FILE) if there else None
-    broken: list[Problem] = []
-    with TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True) as tables:
-        columns = Columns(Path(tables), keep=LISTED)
-        try:
-            for _ in watch(_read(path, FORMATS[name], workers, columns), total=0, label="Checking"):
-                pass
-        except CorpusError as error:
-            if not columns.documents:
-                raise
-            broken = [Problem("what follows", None, str(error))]
-        columns.complete()
-        images = _Images(columns, folder, FORMATS[name], table)
-        images.look(decode_images, watch)
-        leaks, shared = _leaks(columns, images.keys)
-        rows = (((number, 0, i), problem) for i, (number, problem) in enumerate(columns.problems))
-        again = _repeated(columns) if FORMATS[name].has_ids else []
-        found = heapq.merge(rows, _repeated_problems(columns, again), images.problems(), _leak_problems(columns, leaks))
-        total = columns.problem_count + len(again) + images.bad_count + len(leaks) + len(broken)
-        problems = tuple(problem for _, problem in islice(found, LISTED)) + tuple(broken)
-    problems = problems[:LISTED]
-    notes = tuple(_notes(columns, images.elsewhere, shared, table is None and not FORMATS[name].files))
-    return CheckedCorpus(path, name, columns.documents, problems, notes, total - len(problems))
+    files = FORMATS[name].files
+    check = _Check(ImageFiles(folder, files=files), folder, table, decode_images, FORMATS[name].has_ids)
+    read = partial(_read, folder, files, secrets.token_hex(8))
+    parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
+    try:
+        for _ in watch((None for part in parts for _ in check.part(part)), total=0, label="Checking"):
+            pass
+    except CorpusError as error:
+        if not check.documents:
+            raise
+        check.add(Problem("what follows", None, str(error)))
+    notes = tuple(check.notes(no_features=table is None and not files))
+    return CheckedCorpus(path, name, check.documents, tuple(check.problems), notes, check.unlisted)
 
 
-def _read(path: Path, format_: Format, workers: int, columns: Columns) -> Iterator[None]:
-    """Fill the columns; something for each document."""
-    work = partial(summarise, corpus_folder(path), format_.files, secrets.token_hex(8))
-    for _, summary in in_order(format_.parts(path), work, workers, few=FEW):
-        columns.add(summary)
-        yield from [None] * summary.documents
-        if summary.broken is not None:
-            raise CorpusError(summary.broken)
-
-
-def _notes(columns: Columns, elsewhere: int, shared: int, no_features: bool) -> Iterator[str]:
-    for number, what in ((columns.no_images, "images"), (columns.no_sentences, "sentences")):
-        if number:
-            yield f"{number} documents without {what}: they take no part in training"
-    if elsewhere:
-        yield f"{elsewhere} images are named by an address and are not at hand"
-    if shared:
-        yield (
-            f"{shared} pictures of pairs with relations are in two splits, as in the published splits; "
-            "`iconotext corpus split`, or building with group=True, keeps them together"
-        )
-    if no_features:
-        yield f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features"
-
-
-def _first_places(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """(n,) for each of n keys, the number of the first that is equal; itself, if none is before it."""
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    return first[group]
-
-
-Pairs = list[tuple[int, int]]
-"""Something that is wrong, and the row of an earlier document without which it would not be."""
-
-
-def _repeated(columns: Columns) -> Pairs:
-    """Rows with the id of an earlier one."""
-    first = _first_places(columns.id_digests)
-    again = np.flatnonzero(first != np.arange(len(first)))
-    return list(zip(again.tolist(), first[again].tolist(), strict=True))
-
-
-def _repeated_problems(columns: Columns, again: Pairs) -> Iterator[Found]:
-    for row, earlier in again:
-        problem = repeated_id(columns.place(row), columns.id(row), columns.place(earlier))
-        yield (int(columns.numbers[row]), 1, 0), problem
-
-
-class _Images:
-    """The different images of a corpus, each at its first place; an image is a number among those of all documents.
+class Checked(NamedTuple):
+    """What is known of a document without the others.
 
     Attributes:
-        keys: (images,) uint64, equal for images with equal bytes, or where there is no file with equal names.
-        elsewhere: Number of those that are named by an address.
-        bad_count: Number of those that are not there, or broken.
+        place: Where it stands in the file.
+        problems: What is wrong with it alone.
+        id: None for one that cannot be read.
+        split: Part of the corpus.
+        pair: Whether it has relations.
+        images: What the corpus calls them, and where they are.
+        sentences: How many.
     """
 
-    def __init__(self, columns: Columns, folder: Path, format_: Format, table: FeatureTable | None) -> None:
-        self._columns, self._folder, self._table = columns, folder, table
-        self._files = ImageFiles(folder, files=format_.files)
-        self._first = _first_places(columns.source_digests)
-        self._different = np.flatnonzero(self._first == np.arange(len(self._first)))
-        self._where = columns.whereabouts[self._different]
-        self._lost = self._different[self._where == Whereabouts.LOST]
-        self._bad: dict[int, str] = {}
-        self.keys = columns.source_digests
-        self.elsewhere = int((self._where == Whereabouts.WEB).sum())
-        self.bad_count = len(self._lost)
+    place: str
+    problems: tuple[Problem, ...]
+    id: str | None = None
+    split: Split | None = None
+    pair: bool = False
+    images: tuple[tuple[str, Whereabouts], ...] = ()
+    sentences: int = 0
 
-    def look(self, decode_images: bool, watch: Watch) -> None:
-        """Open files and rows of features, each once."""
-        open_files = decode_images or bool(self._columns.splits.any())
-        wanted = (self._where == Whereabouts.FILE) & open_files
-        if self._table is not None:
-            wanted |= self._where == Whereabouts.NOWHERE
-        images = self._different[wanted].tolist()
-        keys = self._columns.source_digests.copy()
 
-        def each() -> Iterator[None]:
-            sources = (self._columns.source(image) for image in images)
-            results = in_threads(partial(self._seen, decode_images), sources)
-            for image, (content, problem) in zip(images, results, strict=True):
-                keys[image] = content or keys[image]
-                if problem is not None:
-                    self.bad_count += 1
-                    if len(self._bad) < LISTED:
-                        self._bad[image] = problem
-                yield
+class PartRead(NamedTuple):
+    """Documents of a part; and why nothing after them can be read, None where all is well."""
 
-        for _ in watch(each(), total=len(images), label="Looking at images"):
-            pass
-        self.keys = keys[self._first]
+    documents: list[Checked]
+    broken: str | None
 
-    def _seen(self, decode_images: bool, source: str) -> tuple[int, str | None]:
+
+def _read(folder: Path, files: bool, run: str, part: Part) -> PartRead:
+    """Read a part and look where its images are; in a worker.
+
+    Args:
+        folder: That paths of images start from.
+        files: Whether images are files at all.
+        run: Name of the check; what one saw of the images does not count for the next.
+        part: Of the corpus.
+    """
+    look, documents = _look(folder, files, run), []
+    try:
+        for record in part():
+            if (row := record.row) is None:
+                documents.append(Checked(record.place, record.problems))
+                continue
+            images = tuple((source, look(source)) for source in row.images)
+            about = (row.id, row.split, row.relations is not None, images, len(row.sentences))
+            documents.append(Checked(record.place, record.problems, *about))
+    except CorpusError as error:
+        return PartRead(documents, str(error))
+    return PartRead(documents, None)
+
+
+@lru_cache(maxsize=1)
+def _look(folder: Path, files: bool, run: str) -> Callable[[str], Whereabouts]:
+    """Where an image is, as far as this worker has seen it in this run."""
+    return lru_cache(KNOWN)(ImageFiles(folder, files=files).whereabouts)
+
+
+@dataclass(slots=True)
+class _Check:
+    """What is known of all documents so far."""
+
+    files: ImageFiles
+    folder: Path
+    table: FeatureTable | None
+    decode_images: bool
+    has_ids: bool
+    documents: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    unlisted: int = 0
+    _no_images: int = 0
+    _no_sentences: int = 0
+    _elsewhere: int = 0
+    _rows: list[tuple[str, Split | None, bool]] = field(default_factory=list)  # place, split, pair
+    _row_of_id: dict[int, int] = field(default_factory=dict)  # by hash
+    _keys: dict[int, int] = field(default_factory=dict)  # by hash of what an image is called; equal for equal bytes
+    _looked_at: set[int] = field(default_factory=set)  # by the same hash
+    _row_of_key: dict[int, int] = field(default_factory=dict)  # the first in a split
+    _leaked: set[tuple[int, Split]] = field(default_factory=set)
+    _shared: set[int] = field(default_factory=set)
+
+    def add(self, problem: Problem) -> None:
+        """One more problem."""
+        if len(self.problems) < LISTED:
+            self.problems.append(problem)
+        else:
+            self.unlisted += 1
+
+    def part(self, part: PartRead) -> Iterator[None]:
+        """The next part; gives something for each document.
+
+        Raises:
+            CorpusError: Nothing that follows can be read.
+        """
+        looked = in_threads(self._seen, list(self._unseen(part.documents)))
+        for document in part.documents:
+            self.documents += 1
+            for problem in document.problems:
+                self.add(problem)
+            if document.id is not None:
+                self._document(document, document.id, looked)
+            yield
+        if part.broken is not None:
+            raise CorpusError(part.broken)
+
+    def _document(self, document: Checked, name: str, looked: Iterator[tuple[int, str | None]]) -> None:
+        row = len(self._rows)
+        self._rows.append((document.place, document.split, document.pair))
+        self._no_images += not document.images
+        self._no_sentences += not document.sentences
+        if self.has_ids and (first := self._row_of_id.setdefault(hash(name), row)) != row:
+            self.add(repeated_id(document.place, name, self._rows[first][0]))
+        for number, (source, where) in enumerate(document.images):
+            if (problem := self._image(source, where, document.split, looked)) is not None:
+                self.add(Problem(document.place, f"images.{number}", problem))
+        if document.split is not None:
+            for number, (source, _) in enumerate(document.images):
+                if (problem := self._leak(source, document.split, row)) is not None:
+                    self.add(Problem(document.place, f"images.{number}", problem))
+
+    def _image(
+        self, source: str, where: Whereabouts, split: Split | None, looked: Iterator[tuple[int, str | None]]
+    ) -> str | None:
+        """What is wrong with an image, where it occurs first."""
+        name = hash(source)
+        is_new = name not in self._keys
+        content, problem = 0, None
+        if self._must_look(name, where, split):
+            content, problem = next(looked)
+            self._looked_at.add(name)
+        self._keys[name] = content or self._keys.get(name, name)
+        self._elsewhere += is_new and where == Whereabouts.WEB
+        return self.files.not_found(source) if is_new and where == Whereabouts.LOST else problem
+
+    def _must_look(self, name: int, where: Whereabouts, split: Split | None) -> bool:
+        """Whether an image must be opened, or its features; without decoding, only files that splits may share."""
+        if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.NOWHERE):
+            return False
+        return self.table is not None if where == Whereabouts.NOWHERE else self.decode_images or split is not None
+
+    def _unseen(self, documents: list[Checked]) -> Iterator[tuple[str, Whereabouts]]:
+        """The images that ``_image`` will want to be looked at, in that order."""
+        seen: set[int] = set()
+        for document in documents:
+            for source, where in document.images:
+                name = hash(source)
+                if name not in seen and self._must_look(name, where, document.split):
+                    seen.add(name)
+                    yield source, where
+
+    def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
         """Digest of the bytes of an image, 0 for none, and what is wrong with it."""
-        file, content = self._folder / source, 0
+        source, where = image
+        file, content = self.folder / source, 0
         try:
-            if self._files.whereabouts(source) == Whereabouts.FILE:
+            if where == Whereabouts.FILE:
                 content = int.from_bytes((content_key(file) or b"")[:8], "little")
-                if decode_images:
+                if self.decode_images:
                     decode(file, at_least=1)
-            elif self._table is not None:
-                self._table.rows([source])
+            elif self.table is not None:
+                self.table.rows([source])
         except (CorpusError, ImageError) as error:
             return content, str(error)
         return content, None
 
-    def problems(self) -> Iterator[Found]:
-        """Images that are not there, or broken."""
-        for image in heapq.merge(self._lost.tolist(), self._bad):
-            row, number = self._columns.place_of_image(image)
-            message = self._bad.get(image) or self._files.not_found(self._columns.source(image))
-            problem = Problem(self._columns.place(row), f"images.{number}", message)
-            yield (int(self._columns.numbers[row]), 2, number), problem
+    def _leak(self, source: str, split: Split, row: int) -> str | None:
+        """That an image of a document is in another split, too; once for each further split."""
+        key = self._keys[hash(source)]
+        place, first, pair = self._rows[self._row_of_key.setdefault(key, row)]
+        if first == split:
+            return None
+        if pair and self._rows[row][2]:
+            self._shared.add(key)
+            return None
+        if (key, split) in self._leaked:
+            return None
+        self._leaked.add((key, split))
+        return f"{source} is in {split} here and in {first} at {place}"
 
-
-def _leaks(columns: Columns, keys: NDArray[np.uint64]) -> tuple[Pairs, int]:
-    """Images in two splits, once for each further split; and how many are in two only among pairs with relations."""
-    images = np.flatnonzero(columns.splits[columns.owner])
-    first = _first_places(keys[images])
-    owner = columns.owner[images]
-    splits, pairs = columns.splits[owner], columns.pairs[owner]
-    differs = splits != splits[first]
-    both_pairs = pairs & pairs[first]
-    shared = len(np.unique(first[differs & both_pairs]))
-    leaking = np.flatnonzero(differs & ~both_pairs)
-    _, once = np.unique(first[leaking] * len(CODES) + splits[leaking], return_index=True)
-    leaking = np.sort(leaking[once])
-    return list(zip(images[leaking].tolist(), owner[first[leaking]].tolist(), strict=True)), shared
-
-
-def _leak_problems(columns: Columns, leaks: Pairs) -> Iterator[Found]:
-    for image, earlier in leaks:
-        row, number = columns.place_of_image(image)
-        here, there = (SPLIT_NAMES[int(columns.splits[each])] for each in (row, earlier))
-        message = f"{columns.source(image)} is in {here} here and in {there} at {columns.place(earlier)}"
-        yield (int(columns.numbers[row]), 3, number), Problem(columns.place(row), f"images.{number}", message)
+    def notes(self, *, no_features: bool) -> Iterator[str]:
+        """What is no error and may still be a mistake."""
+        for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
+            if number:
+                yield f"{number} documents without {what}: they take no part in training"
+        if self._elsewhere:
+            yield f"{self._elsewhere} images are named by an address and are not at hand"
+        if self._shared:
+            yield (
+                f"{len(self._shared)} pictures of pairs with relations are in two splits, as in the published splits; "
+                "`iconotext corpus split`, or building with group=True, keeps them together"
+            )
+        if no_features:
+            yield f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features"

@@ -119,14 +119,16 @@ def convert_corpus(
     return Converted(file, written, kind, tuple(sorted(lost)), len(files), became)
 
 
-def pooled_features(encoder: ImageBackbone, files: list[Path], watch: Watch) -> Iterator[FloatMatrix]:
+def pooled_features(
+    encoder: ImageBackbone, files: list[Path], watch: Watch, label: str = "Features"
+) -> Iterator[FloatMatrix]:
     """(pictures, dim) features of pictures, ``AT_ONCE`` of them at a time.
 
     Raises:
         CorpusError: A picture cannot be read.
     """
     starts = range(0, len(files), AT_ONCE)
-    for start in watch(starts, total=len(starts), label="Features"):
+    for start in watch(starts, total=len(starts), label=label):
         some = files[start : start + AT_ONCE]
         features = encoder.encode(some)
         for file, problem in zip(some, features.problems, strict=True):

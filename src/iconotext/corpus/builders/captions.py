@@ -16,6 +16,7 @@ from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo
 from iconotext.corpus.builders.captioned.sources import caption_photos
 from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
 from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.convert import pooled_features
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out
@@ -33,9 +34,6 @@ RULES: dict[str, dict[str, Any]] = {
     "dii-stress": {"distractor_images": 0, "distractor_captions": 45, "topical": True},
 }
 """Settings that differ from the default, for documents like those of a data set of the paper."""
-
-TOGETHER = 256
-"""Images that are encoded together."""
 
 
 class Settings(CaptionSettings, BuilderSettings):
@@ -188,13 +186,5 @@ def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> Float
         files.append(build.folder / photo.image)
     with downloads() if settings.download else nullcontext():
         backbone = cached_image(load_image_backbone(settings.backbone), FeatureCache())
-    parts: list[FloatMatrix] = []
-    starts = range(0, len(files), TOGETHER)
-    for start in build.watch(starts, total=len(starts), label="Looking at photographs"):
-        some = files[start : start + TOGETHER]
-        features = backbone.encode(some)
-        for file, problem in zip(some, features.problems, strict=True):
-            if problem is not None:
-                raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
-        parts.append(features.pooled)
+    parts = list(pooled_features(backbone, files, build.watcher, "Looking at photographs"))
     return np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, 0), np.float32)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.formats.json_stream import elements
+from iconotext.corpus.formats.json_stream import lists
 from iconotext.errors import CorpusError
 
 
@@ -24,10 +24,11 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
     needed, seen = next(iter(keys)), False
     try:
         with path.open(encoding="utf-8-sig") as stream:
-            for key, index, value in elements(stream, others=True):
+            for key, values in lists(stream, others=True):
                 seen = seen or key == needed
-                if key in keys:
-                    yield key, index, value
+                for index, value in enumerate(values):
+                    if key in keys:
+                        yield key, index, value
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}; it should be {about}") from error
     except UnicodeDecodeError as error:
@@ -36,19 +37,8 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
         raise CorpusError(
             f"{path}: cut off, or not the JSON that is expected: {error}; it should be {about}"
         ) from error
-    if not seen and not _mentions(path, f'"{needed}"'):
+    if not seen:
         raise CorpusError(f'{path}: has no list "{needed}"; it should be {about}')
-
-
-def _mentions(path: Path, words: str) -> bool:
-    """Whether a text stands somewhere in a file, of which a small part at a time is in memory."""
-    tail = ""
-    with path.open(encoding="utf-8-sig") as stream:
-        while piece := stream.read(1 << 20):
-            if words in tail + piece:
-                return True
-            tail = piece[-len(words) :]
-    return False
 
 
 def source_file(folder: Path, names: Collection[str], about: str) -> Path:

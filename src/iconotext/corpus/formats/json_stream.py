@@ -13,8 +13,8 @@ LONGEST_TOKEN = 16
 """Characters of the longest number or word: so near to the end of what was read, more may belong to it."""
 
 
-def elements(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, int, Any]]:
-    """Key, index (from 0) and value of every element of ``{"key": [value, value, ...], ...}``, as they come.
+def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:
+    """Keys of ``{"key": [value, value, ...], ...}``, as they come, each with its values, to be read before the next.
 
     Args:
         stream: What to read.
@@ -31,9 +31,8 @@ def elements(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, int
         text.take(":")
         if others and text.peek() != "[":
             text.value()
-            continue
-        for index, _ in enumerate(text.items("[", "]")):
-            yield key, index, text.value()
+        else:
+            yield key, (text.value() for _ in text.items("[", "]"))
     if text.peek():
         text.fail("nothing may follow the object")
 

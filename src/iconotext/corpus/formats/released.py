@@ -20,7 +20,7 @@ from typing import IO, Annotated, Any
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from iconotext.corpus.formats.ends import labels_of
-from iconotext.corpus.formats.json_stream import elements
+from iconotext.corpus.formats.json_stream import lists
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 from iconotext.write import check_overwrite, open_atomic
@@ -120,7 +120,8 @@ def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 def _elements(file: Path) -> Iterator[tuple[str, int, Any]]:
     try:
         with file.open(encoding="utf-8-sig") as stream:
-            yield from elements(stream)
+            for key, values in lists(stream):
+                yield from ((key, index, value) for index, value in enumerate(values))
     except OSError as error:
         raise CorpusError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -148,6 +148,9 @@ def documents_of(
 ) -> Iterator[Values]:
     """The documents of groups of photographs.
 
+    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
+    only if no image of the document has the same words.
+
     Args:
         photos: All of them.
         groups: Those that are together.
@@ -158,24 +161,11 @@ def documents_of(
         CorpusError: A split has too few captions for its distractors.
     """
     for group in groups:
-        yield from versions_of(group, [photos[i] for i in group.photos], pools[group.split], shape)
+        yield from _versions(group, [photos[i] for i in group.photos], pools[group.split], shape)
 
 
-def versions_of(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
-    """The documents of one group of photographs.
-
-    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
-    only if no image of the document has the same words.
-
-    Args:
-        group: Which it is; its photographs are not looked up here.
-        photos: Its photographs.
-        pool: All captions of its split.
-        shape: What the documents are to have.
-
-    Raises:
-        CorpusError: The pool has too few captions that no photograph of the group has.
-    """
+def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
+    """The documents of one group, given its photographs and all captions of its split."""
     name = group.name
     rng = random.Random(name)
     drawn = list(photos)

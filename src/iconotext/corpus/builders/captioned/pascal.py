@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 
 from iconotext.corpus.builders.captioned.annotations import Captioned, found_photos
@@ -96,44 +95,17 @@ def _of_texts(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _of_page(page: Path) -> Iterator[tuple[str, list[str]]]:
-    reader = _Page()
-    reader.feed(page.read_text("utf-8-sig", errors="replace"))
-    reader.close()
-    if not reader.described:
+    """Each image with the texts of the cells that follow it."""
+    from lxml import html
+
+    described: dict[str, list[str]] = {}
+    texts: list[str] | None = None
+    tree = html.document_fromstring(page.read_text("utf-8-sig", errors="replace") or "<p>")
+    for element in tree.iter("img", "td"):
+        if element.tag == "img" and NAME.search(source := element.get("src", "")):
+            texts = described.setdefault("/".join(source.split("/")[-2:]), [])
+        elif element.tag == "td" and texts is not None and not element.xpath(".//td | .//img"):
+            texts += [text for text in [element.text_content()] if text.strip()]
+    if not described:
         raise CorpusError(f'{page}: not the page of the Pascal sentences: no <img src="aeroplane/2008_000716.jpg">')
-    yield from reader.described.items()
-
-
-class _Page(HTMLParser):
-    """Collects, for each image, the texts of the cells that follow it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.described: dict[str, list[str]] = {}
-        self._texts: list[str] | None = None
-        self._cell: list[str] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "img":
-            source = dict(attrs).get("src") or ""
-            if NAME.search(source):
-                self._texts = self.described.setdefault("/".join(source.split("/")[-2:]), [])
-                self._cell = None
-        elif tag in ("td", "tr", "table"):
-            self._end()
-            if tag == "td":
-                self._cell = []
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "tr", "table"):
-            self._end()
-
-    def handle_data(self, data: str) -> None:
-        if self._cell is not None:
-            self._cell.append(data)
-
-    def _end(self) -> None:
-        """A cell is over."""
-        if self._cell is not None and self._texts is not None and "".join(self._cell).strip():
-            self._texts.append("".join(self._cell))
-        self._cell = None
+    yield from described.items()
