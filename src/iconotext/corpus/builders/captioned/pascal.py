@@ -105,7 +105,7 @@ def _of_page(page: Path) -> Iterator[tuple[str, list[str]]]:
         if element.tag == "img" and NAME.search(source := element.get("src", "")):
             texts = described.setdefault("/".join(source.split("/")[-2:]), [])
         elif element.tag == "td" and texts is not None and not element.xpath(".//td | .//img"):
-            texts += [text for text in ["".join(element.itertext())] if text.strip()]
+            texts += [text for text in ["".join(map(str, element.itertext()))] if text.strip()]
     if not described:
         raise CorpusError(f'{page}: not the page of the Pascal sentences: no <img src="aeroplane/2008_000716.jpg">')
     yield from described.items()
