@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
-from iconotext.read.find import SUFFIXES, find_documents, unique_names
-from iconotext.read.format import file_format, reader_of
+from iconotext.read.find import find_documents, unique_names
+from iconotext.read.format import SUFFIXES, file_format, reader_of
 from iconotext.read.settings import ReadSettings
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.worker import LimitError, run_isolated

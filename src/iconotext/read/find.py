@@ -12,27 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
+from iconotext.read.format import SUFFIXES
 from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 logger = logging.getLogger(__name__)
-
-SUFFIXES = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdown": "markdown",
-    ".mkd": "markdown",
-    ".qmd": "markdown",
-    ".rmd": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".docx": "docx",
-    ".epub": "epub",
-    ".pdf": "pdf",
-}
 
 LEFT_OUT = (
     ".*/",

@@ -8,13 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
-from iconotext.read.find import SUFFIXES
 from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
 
     Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
+
+SUFFIXES = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdown": "markdown",
+    ".mkd": "markdown",
+    ".qmd": "markdown",
+    ".rmd": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".docx": "docx",
+    ".epub": "epub",
+    ".pdf": "pdf",
+}
+"""The formats and how their files end."""
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from iconotext.read.blocks import Flow
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
-from iconotext.read.templates import expand_templates
+from iconotext.read.site_tags import expand_site_tags
 from iconotext.read.text_file import decode_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
     """A Markdown file, as one flow."""
     del settings  # nothing of it concerns Markdown
     text, front = split_front_matter(decode_text(path))
-    tree = parse_html(f"<article>{_parser().render(expand_templates(text))}</article>")
+    tree = parse_html(f"<article>{_parser().render(expand_site_tags(text))}</article>")
     language = next((front[key] for key in ("lang", "language", "locale") if key in front), "")
     return [Flow(html_blocks(tree), front.get("title"), language_code(language))]
 

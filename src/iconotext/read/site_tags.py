@@ -36,7 +36,7 @@ ANCHOR = re.compile(r"#([\w:.-]+)")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
 
-def expand_templates(text: str) -> str:
+def expand_site_tags(text: str) -> str:
     """Replace the tags of site generators: image tags by HTML figures, addresses by plain ones, the rest by nothing.
 
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
