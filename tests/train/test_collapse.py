@@ -21,8 +21,9 @@ from tests.train.synthetic import small_recipe, write_synthetic
 from tests.train.test_run import Stop, StopAt
 
 
-def row(loss, nothing=0.4, still=0.0, positive=0.5):
-    return {"validation_loss": loss, "no_information": nothing, "still": still, "positive": positive}
+def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45):
+    losses = {"train_loss": train, "validation_loss": loss, "no_information": nothing}
+    return losses | {"still": still, "positive": positive}
 
 
 def after(*rows):
@@ -63,10 +64,12 @@ def test_what_is_said_of_a_run():
     late = collapse_of(after(row(0.3), row(0.4, still=0.7)), AP)
     assert (late["epoch"], late["learned"]) == (2, True)
     assert "; the model is that of an earlier epoch" in late["why"]
-    assert collapse_of(after(row(0.3), row(0.41)), AP)["why"].startswith("training fell back to a validation loss of")
+    assert collapse_of(after(row(0.3), row(0.41)), AP)["why"].startswith("training fell back: no loss")
     flat = collapse_of(after(row(0.41), row(0.399)), AP)
     assert (flat["epoch"], flat["learned"]) == (None, False)
-    assert "never was 1 % below 0.4, that of" in flat["why"]
+    assert "neither on its documents nor in validation was the loss 1 % below 0.4, that of" in flat["why"]
+    # Against the mean of the negatives, or by heart, more is learned than the hardest negatives of validation show.
+    assert collapse_of(after(row(0.55, train=0.3), row(0.44, train=0.2)), AP) is None
     assert collapse_of(after(row(3.0, nothing=None)), AP) is None
 
 

@@ -26,10 +26,10 @@ SAME = 1e-5
 """Share by which two losses may differ and count as equal."""
 
 
-def informed(row: Row, *, by: float = SAME) -> bool:
+def informed(row: Row) -> bool:
     """Whether the validation loss of an epoch is below that of a model to which everything is alike."""
     loss, nothing = row["validation_loss"], row["no_information"]
-    return loss is None or nothing is None or loss < nothing * (1 - by)
+    return loss is None or nothing is None or loss < nothing * (1 - SAME)
 
 
 def died(row: Row) -> bool:
@@ -57,7 +57,7 @@ def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
     if not history or history[-1]["no_information"] is None:
         return None
     last, learned = history[-1], _learned(history)
-    if learned and informed(last):
+    if learned and _learned([last]) and not died(last):
         return None
     epoch = progress.epoch if died(last) else None
     return {"epoch": epoch, "learned": learned, "why": _why(last, epoch, learned) + _advice(recipe, epoch)}
@@ -75,7 +75,16 @@ def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
 
 
 def _learned(history: Sequence[Row]) -> bool:
-    return any(informed(row, by=LEAST_GAIN) for row in history)
+    """Whether any epoch was better than knowing nothing, on either documents.
+
+    On those for training alone that is no success, but no collapse either: one learned by heart, or against the mean of
+    the negatives while the hardest ones validate.
+    """
+    return any(
+        loss is None or nothing is None or loss < nothing * (1 - LEAST_GAIN)
+        for row in history
+        for loss, nothing in [(row[name], row["no_information"]) for name in ("train_loss", "validation_loss")]
+    )
 
 
 def _why(last: Row, epoch: int | None, learned: bool) -> str:
@@ -86,8 +95,8 @@ def _why(last: Row, epoch: int | None, learned: bool) -> str:
         kept = "; the model is that of an earlier epoch" if learned else ""
         return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {still}{kept}"
     if learned:
-        return f"training fell back to a validation loss of {nothing}; the model is that of an earlier epoch"
-    return f"training never left its start: the validation loss never was 1 % below {nothing}"
+        return f"training fell back: no loss of the last epoch is 1 % below {nothing}"
+    return f"training never left its start: neither on its documents nor in validation was the loss 1 % below {nothing}"
 
 
 def _advice(recipe: Recipe, epoch: int | None) -> str:
