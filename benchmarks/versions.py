@@ -34,7 +34,7 @@ from iconotext.read import ReadSettings, read
 from iconotext.read.address import open_address
 from iconotext.read.html import image_sources
 from iconotext.read.markdown import split_front_matter
-from iconotext.read.templates import expand_templates
+from iconotext.read.site_tags import expand_site_tags
 from iconotext.types import Document, Image
 
 SECONDS = 180
@@ -133,7 +133,7 @@ def as_page(path: Path, root: Path, target: Path) -> str:
         body = path.read_text(encoding="utf-8")
     else:
         text, _ = split_front_matter(path.read_text(encoding="utf-8"))
-        source = expand_templates(text)  # pandoc does not know the tags of site generators
+        source = expand_site_tags(text)  # pandoc does not know the tags of site generators
         done = subprocess.run(
             ["pandoc", "-f", "gfm", "-t", "html"], input=source, capture_output=True, text=True, check=True
         )
