@@ -88,7 +88,7 @@ COMMANDS = {
     """,
     "train-relations": """
         corpus build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
-        train relations -c clue.jsonl -o model --set relations.epochs=2
+        train relations -c clue.jsonl -o model --set relations.folds=2
     """,
     "corpus": """
         corpus stats {in}/linked/corpus.jsonl {in}/related/pairs.jsonl --json

@@ -12,7 +12,7 @@ import torch
 from iconotext.embed import folder as model_folder
 from iconotext.embed.folder import load_model
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
-from iconotext.recipe.relations import is_relation_recipe
+from iconotext.recipe.relation_recipe import is_relation_recipe
 from iconotext.train import train
 from tests.features.conftest import models
 

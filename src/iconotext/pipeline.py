@@ -74,7 +74,7 @@ class Linker:
         """
         from iconotext.links.explanation import explained
         from iconotext.links.link_document import link_document
-        from iconotext.links.relations import with_relations
+        from iconotext.links.link_relations import with_relations
 
         document = given_document(document)
         encoded = self.encoder.read(document) if "picture" in self.settings.evidence else None

@@ -22,7 +22,7 @@ def corpus(tmp_path):
 
 
 def run(*arguments):
-    small = [f"--set=relations.{each}" for each in ("members=1", "epochs=1", "hidden=4", "folds=2", "buckets=256")]
+    small = [f"--set=relations.{each}" for each in ("folds=2", "buckets=256")]
     return CliRunner().invoke(app, ["train", "relations", *map(str, arguments), *small], env={"COLUMNS": "200"})
 
 
@@ -89,9 +89,9 @@ def test_it_starts_from_no_other_model(tmp_path, corpus):
 
 
 def test_what_is_wrong_is_told_in_one_line(tmp_path, corpus):
-    result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.layers=3")
+    result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.members=3")
     assert result.exit_code == 1
-    assert "relations.layers: no such key; there are seed" in result.stderr
+    assert "relations.members: no such key; there are seed" in result.stderr
     corpus.write_text(json.dumps({"id": "d", "sentences": ["a"], "images": []}) + "\n")
     result = run("--corpus", corpus, "--output", tmp_path / "model")
     assert result.exit_code == 1

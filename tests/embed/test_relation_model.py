@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from iconotext.embed.layer_means import TEXTS
-from iconotext.embed.relation_model import LIMIT, RelationModel, load_relation_model, relations_folder
-from iconotext.embed.relation_weights import RelationWeights, save_relation_model
+from iconotext.embed.relation_model import (
+    LIMIT,
+    RelationModel,
+    RelationWeights,
+    load_relation_model,
+    relations_folder,
+    save_relation_model,
+)
 from iconotext.embed.word_hashes import hashed_runs
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache
@@ -26,31 +32,24 @@ class TwoNumbers:
         return np.array([[len(text), 1] for text in texts], np.float32)
 
 
-def weights(dim: int = 2, pictures: int = 3) -> RelationWeights:
-    """One network of one hidden unit, two relations."""
+def weights(dim: int = 2, images: int = 3) -> RelationWeights:
+    """Two relations."""
     arrays = {
-        "mean": np.full(dim, 1.0),
-        "scale": np.full(dim, 2.0),
-        "hidden": np.ones((1, dim, 1)),
-        "hidden_bias": np.array([[0.5]]),
-        "output": np.array([[[1.0, -1.0]]]),
-        "output_bias": np.array([[0.25, 0.0]]),
+        "layers": np.tile([[0.5, -1.0]], (dim, 1)),
         "rarity": np.ones(BUCKETS),
-        "words": np.tile([2.0, 0.0], (BUCKETS, 1)),
-        "words_bias": np.array([0.0, 1.0]),
-        "slope": np.array([1.0, 2.0]),
-        "shift": np.array([0.0, -1.0]),
-        "picture": np.arange(2.0 * pictures).reshape(pictures, 2),
-        "picture_bias": np.array([1.0, 0.0]),
+        "words": np.tile([1.0, 0.0], (BUCKETS, 1)),
+        "bias": np.array([0.25, -1.0]),
+        "image": np.arange(2.0 * images).reshape(images, 2),
+        "image_bias": np.array([1.0, 0.0]),
     }
     made = {name: array.astype(np.float32) for name, array in arrays.items()}
-    return RelationWeights(("Visible", "Story"), made, 0.5, {"text": "all-MiniLM-L6-v2", "image": "efficientnet-lite0"})
+    return RelationWeights(("Visible", "Story"), made, {"text": "all-MiniLM-L6-v2", "image": "efficientnet-lite0"})
 
 
 def test_log_odds_by_hand():
-    # "abcd": ((4 - 1) / 2 + (1 - 1) / 2 + 0.5) = 2 out of the hidden unit; n words of 1/sqrt(n) each.
+    # "abcd" is 4 and 1 to the reader; n words of 1/sqrt(n) each.
     runs = len(hashed_runs("abcd", BUCKETS))
-    expected = [(2 + 0.25) + 0.5 * 2 * runs**0.5, 2 * (-2 + 0.5 * 1) - 1]
+    expected = [0.5 * (4 + 1) + runs**0.5 + 0.25, -(4 + 1) - 1]
     model = RelationModel("m", weights(), TwoNumbers())
     np.testing.assert_allclose(model.text_logits(["abcd"])[0], expected, rtol=1e-6)
     assert model.text_logits([]).shape == (0, 2)
@@ -87,11 +86,11 @@ def test_pictures_add_by_hand():
 
 def test_arrays_that_do_not_fit_are_refused():
     broken = weights()
-    with pytest.raises(ShapeError, match="slope"):
-        RelationModel("m", replace(broken, arrays={**broken.arrays, "slope": np.ones(3, np.float32)}), TwoNumbers())
+    with pytest.raises(ShapeError, match="words"):
+        replace(broken, arrays={**broken.arrays, "words": np.ones((BUCKETS, 3), np.float32)})
     nan = np.array([np.nan, 1], np.float32)
-    with pytest.raises(ShapeError, match="numbers that are not finite"):
-        RelationModel("m", replace(broken, arrays={**broken.arrays, "shift": nan}), TwoNumbers())
+    with pytest.raises(ShapeError, match="bias of the relation model has numbers that are not finite"):
+        replace(broken, arrays={**broken.arrays, "bias": nan})
     with pytest.raises(ShapeError, match="reads 3 numbers"):
         RelationModel("m", weights(dim=3), TwoNumbers())
 
@@ -107,7 +106,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     first = (tmp_path / "mine/weights.safetensors").read_bytes()
     save_relation_model(tmp_path / "mine", made)
     assert (tmp_path / "mine/weights.safetensors").read_bytes() == first
-    save_relation_model(tmp_path / "mine", replace(made, word_weight=0.75))
+    save_relation_model(tmp_path / "mine", replace(made, relations=("Visible", "Meta")))
     assert load_relation_model(tmp_path / "mine").name != model.name
 
 
@@ -134,7 +133,7 @@ def shipped(tmp_path_factory) -> RelationModel:
 
 def test_the_model_that_ships_is_small_and_knows_all_relations(shipped):
     assert shipped.relations == (*CLUE, *CITE)
-    assert sum(file.stat().st_size for file in relations_folder().iterdir()) < 6_000_000
+    assert sum(file.stat().st_size for file in relations_folder().iterdir()) < 1_500_000
 
 
 def test_the_model_that_ships_tells_texts_apart(shipped):

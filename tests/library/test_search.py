@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.filters import Filters, make_filters
 from iconotext.library.items import Item, Place
-from iconotext.library.relations import LEAST, WEIGHT, probabilities, refined, relation_scale
+from iconotext.library.relation_ranking import LEAST, WEIGHT, probabilities, refined, relation_scale
 from iconotext.library.search import Query, search
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library, open_library
@@ -88,7 +88,7 @@ def test_dates_are_whole_years_months_and_days(tmp_path, lib):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", "24", "2024-13", "2023-02-29", "yesterday", "2024-1-1-1", "0000", "2024-05-31 OR 1"]
+    "wrong", ["", "24", "2024-13", "2024-00", "2023-02-29", "yesterday", "2024-1-1-1", "0000", "2024-05-31 OR 1"]
 )
 def test_what_is_no_date_is_told(wrong):
     with pytest.raises(SettingError, match="not a date; write a year"):

@@ -9,16 +9,16 @@ from iconotext.embed.relation_model import load_relation_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.recipe import dump_recipe, load_recipe
-from iconotext.recipe.relations import RelationSettings, is_relation_recipe, load_relation_recipe
-from iconotext.train.relations import training
+from iconotext.recipe.relation_recipe import RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.train.relations import train as training
 from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
+from iconotext.train.relations.fit import calibration, calibration_error, cross_calibrated
 from iconotext.train.relations.folder import is_trained
 from iconotext.train.relations.images import from_labels, from_texts
-from iconotext.train.relations.text import calibration, calibration_error, cross_calibrated
-from iconotext.train.relations.training import train_relations
+from iconotext.train.relations.train import train_relations
 from iconotext.types import Image
 
-SMALL = [f"relations.{each}" for each in ("members=1", "hidden=4", "epochs=3", "batch=8", "folds=2", "buckets=256")]
+SMALL = [f"relations.{each}" for each in ("folds=2", "buckets=256", "layer_strength=0.1")]
 
 
 def write(path, rows):
@@ -37,18 +37,16 @@ def labelled(tmp_path, count=40, name="labelled.jsonl"):
         for n in range(count)
     ]
     rows[0]["relations"]["Visible"] = None
-    rows[1]["meta"] = {"Where": True, "line": 3}
     return write(tmp_path / name, rows)
 
 
 def test_reading_keeps_answers_and_puts_relations_first(tmp_path):
     data = read_relation_data([labelled(tmp_path, 4)])
-    assert data.labels == ("Visible", "Subjective", "Where")
-    assert data.relations == 2
-    np.testing.assert_array_equal(data.answers[:2], [[np.nan, 0, np.nan], [0, 1, 1]])
+    assert data.relations == ("Visible", "Subjective")
+    np.testing.assert_array_equal(data.answers[:2], [[np.nan, 0], [0, 1]])
     assert data.texts[1] == "a lovely thing 1"
     assert data.images[1].source == "1.png"
-    assert data.pictures == []
+    assert data.described == []
 
 
 def test_pictures_without_labels_come_with_what_is_written_about_them(tmp_path, picture):
@@ -64,8 +62,8 @@ def test_pictures_without_labels_come_with_what_is_written_about_them(tmp_path, 
         }
     ]
     data = read_relation_data([labelled(tmp_path, 2), write(tmp_path / "d.jsonl", rows)])
-    assert [(image.source, texts) for image, texts in data.pictures] == [("a.png", ("It sleeps.", "A cat"))]
-    assert data.sources == [1]
+    found = [(each.image.source, each.texts, each.source) for each in data.described]
+    assert found == [("a.png", ("It sleeps.", "A cat"), 1)]
 
 
 def test_what_no_model_can_be_trained_on_is_refused(tmp_path):
@@ -138,7 +136,7 @@ def test_a_shift_is_a_number_whatever_the_answers():
 
 @pytest.mark.training
 def test_training_twice_gives_the_same_model_that_has_learned(tmp_path):
-    recipe = load_relation_recipe("relations", [*SMALL, "relations.epochs=30"])
+    recipe = load_relation_recipe("relations", SMALL)
     corpus = labelled(tmp_path)
     for name in ("one", "two"):
         train_relations(recipe, [corpus], tmp_path / name)
@@ -165,8 +163,8 @@ def test_a_folder_with_another_model_is_left_as_it_is(tmp_path):
     train_relations(recipe, [corpus], model)
     before = contents(model)
     train_relations(recipe, [corpus], model)  # trained already
-    other = load_relation_recipe("relations", [*SMALL, "relations.hidden=5"])
-    with pytest.raises(SettingError, match=r"m: holds a model of another recipe, which differs in relations\.hidden"):
+    other = load_relation_recipe("relations", [*SMALL, "relations.buckets=257"])
+    with pytest.raises(SettingError, match=r"m: holds a model of another recipe, which differs in relations\.buckets"):
         train_relations(other, [corpus], model)
     assert contents(model) == before
     # A model that is older than a setting is one of its default.
@@ -253,15 +251,14 @@ def test_splits_are_all_read_unless_some_are_named(tmp_path):
 
 def test_relations_of_other_names_are_relations_too(tmp_path):
     rows = [
-        pair(0, "a", "a.png", Irony=True, Visible=None) | {"meta": {"Where": True, "Irony": False, "Story": True}},
-        pair(1, "b", "b.png", Visible=False, Allusion=None) | {"meta": {"Irony": True}},
+        pair(0, "a", "a.png", Irony=True, Visible=None),
+        pair(1, "b", "b.png", Visible=False, Allusion=None),
         pair(2, "c", "c.png", Metaphor=True),
     ]
     data = read_relation_data([write(tmp_path / "own.jsonl", rows)])
-    assert data.labels == ("Visible", "Irony", "Metaphor", "Story", "Where")
-    assert data.relations == 3  # nobody answered Allusion, and Story and Where are in no pair's relations
+    assert data.relations == ("Visible", "Irony", "Metaphor")  # nobody answered Allusion
     nan = np.nan
-    np.testing.assert_array_equal(data.answers, [[nan, 1, nan, 1, 1], [0, nan, nan, nan, nan], [nan, nan, 1, nan, nan]])
+    np.testing.assert_array_equal(data.answers, [[nan, 1, nan], [0, nan, nan], [nan, nan, 1]])
 
 
 def test_a_model_of_other_relations_tells_them(tmp_path):
@@ -303,7 +300,7 @@ def test_pictures_with_texts_are_learned_from_where_labels_lack(tmp_path, pictur
         picture(f"u{number}.png", seed=number % 2, size=(40, 40))
         text = f"a {'lovely' if number % 2 else 'plain'} hat {number}"
         rows.append({"id": f"u{number}", "sentences": [text], "images": [f"u{number}.png"], "links": [[0, 0]]})
-    recipe = load_relation_recipe("relations", [*SMALL, "relations.epochs=30"])
+    recipe = load_relation_recipe("relations", SMALL)
     train_relations(recipe, [labelled(tmp_path), write(tmp_path / "u.jsonl", rows)], tmp_path / "m")
     told = json.loads((tmp_path / "m/metrics.json").read_text())["pictures"]
     assert (told["learned_from"], told["count"]) == ("texts", 60)
@@ -317,10 +314,10 @@ def test_offsets_from_labels_find_what_the_text_does_not_say():
     text = chance.normal(size=(2000, 1)).astype(np.float32)
     true = text[:, 0] + 2 * pooled[:, 3] - 1
     answers = (chance.random(2000) < 1 / (1 + np.exp(-true))).astype(np.float32)[:, None]
-    side = from_labels(pooled, answers, text, np.arange(2000) % 4, RelationSettings(picture_strength=1.0))
-    assert side.kept == (True,)
-    assert side.held_out[0].pairs == 2000
-    assert side.held_out[0].text_and_image > side.held_out[0].text + 0.1
+    side = from_labels(pooled, answers, text, np.arange(2000) % 4, 1.0)
+    assert side.figures["kept"] == [True]
+    assert side.figures["held_out"][0]["pairs"] == 2000
+    assert side.figures["held_out"][0]["text_and_image"] > side.figures["held_out"][0]["text"] + 0.1
     np.testing.assert_allclose(side.weight[:, 0], [0, 0, 0, 2, 0], atol=0.25)
     assert side.bias[0] == pytest.approx(-1, abs=0.2)
 
@@ -335,11 +332,11 @@ def test_offsets_that_make_unseen_pictures_worse_are_dropped():
     answers[:, 1] = pooled[:, 0] > 0  # the picture says it all
     answers[:, 2] = np.nan
     answers[:9, 2] = 0  # nobody can know
-    side = from_labels(pooled, answers, text, np.arange(60) % 3, RelationSettings(picture_strength=10.0))
-    assert side.kept == (False, True, False)
-    assert side.held_out[0].text == 1
-    assert side.held_out[0].text_and_image < 1
-    assert side.held_out[2] == (9, None, None)
+    side = from_labels(pooled, answers, text, np.arange(60) % 3, 10.0)
+    assert side.figures["kept"] == [False, True, False]
+    assert side.figures["held_out"][0]["text"] == 1
+    assert side.figures["held_out"][0]["text_and_image"] < 1
+    assert side.figures["held_out"][2] == {"pairs": 9, "text": None, "text_and_image": None}
     assert not side.weight[:, [0, 2]].any()
     assert not side.bias[[0, 2]].any()
     assert side.weight[:, 1].any()
@@ -351,11 +348,15 @@ def test_held_out_pictures_are_judged_by_what_other_parts_say():
     parts = np.repeat([0, 1], 40)
     answers = ((pooled[:, 0] > 0) == (parts == 0)).astype(np.float32)[:, None]
     text = answers / 10
-    side = from_labels(pooled, answers, text, parts, RelationSettings(picture_strength=10.0))
-    assert tuple(side.held_out[0]) == pytest.approx((80, 1, 0.5))  # with the picture every no stands before every yes
-    assert list(side.kept) == [False]
-    alone = from_labels(pooled, answers, np.zeros((80, 1), np.float32), np.zeros(80, np.int64), RelationSettings())
-    assert alone.held_out[0].text == alone.held_out[0].text_and_image  # nothing to learn from
+    side = from_labels(pooled, answers, text, parts, 10.0)
+    assert side.figures["held_out"][0] == pytest.approx(
+        {"pairs": 80, "text": 1, "text_and_image": 0.5}
+    )  # with the picture every no stands before every yes
+    assert side.figures["kept"] == [False]
+    alone = from_labels(pooled, answers, np.zeros((80, 1), np.float32), np.zeros(80, np.int64), 1e-3)
+    assert (
+        alone.figures["held_out"][0]["text"] == alone.figures["held_out"][0]["text_and_image"]
+    )  # nothing to learn from
 
 
 def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there_is_nothing():
@@ -365,25 +366,25 @@ def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there
         np.stack([3 * row[0] + chance.normal(size=4), chance.normal(size=4), 3 * row[0] + np.zeros(4)], 1)
         for row in pooled
     ]
-    sources = [0] * 500 + [1] * 500
+    sources = np.repeat([0, 1], 500)
     for k in range(500, 1000):
         texts[k] = texts[k] + 50  # what tells corpora apart is not learned
-    side = from_texts(pooled, texts, sources, ("Story", "Meta", "Irrelevant"), RelationSettings())
-    assert side.kept == (True, False, False)
+    side = from_texts(pooled, texts, sources, ("Story", "Meta", "Irrelevant"), RelationSettings(picture_strength=1))
+    assert side.figures["kept"] == [True, False, False]
     assert side.weight[0, 0] == pytest.approx(0.5 * 3 * 4 / 5, abs=0.15)
     assert not side.weight[:, 1:].any()
     assert abs(side.bias[0]) < 0.2
-    assert side.correlation[0] > 0.9
-    assert side.correlation[1] < 0.2
+    assert side.figures["correlation"][0] > 0.9
+    assert side.figures["correlation"][1] < 0.2
 
 
 def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
     assert is_relation_recipe("relations")
     assert not is_relation_recipe("default")
     assert not is_relation_recipe(tmp_path / "none.toml")
-    assert load_relation_recipe("relations", ["relations.members=7", "name=mine"]).relations.members == 7
-    with pytest.raises(SettingError, match=r"relations\.members: must be greater"):
-        load_relation_recipe("relations", ["relations.members=0"])
+    assert load_relation_recipe("relations", ["relations.folds=7", "name=mine"]).relations.folds == 7
+    with pytest.raises(SettingError, match=r"relations\.folds: must be greater"):
+        load_relation_recipe("relations", ["relations.folds=0"])
     with pytest.raises(SettingError, match=r"other\.key=1"):
         load_relation_recipe("relations", ["other.key=1"])
     some = load_relation_recipe("relations", ['relations.splits=["train", "test"]'])
@@ -399,8 +400,8 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
     (tmp_path / "three.toml").write_text("relations = 3\n")
     with pytest.raises(SettingError, match=r"three\.toml: relations: a table is needed, not 3"):
         load_relation_recipe(tmp_path / "three.toml")
-    with pytest.raises(SettingError, match=r"members=7: relations is a value, not a table"):
-        load_relation_recipe(tmp_path / "three.toml", ["relations.members=7"])
+    with pytest.raises(SettingError, match=r"folds=7: relations is a value, not a table"):
+        load_relation_recipe(tmp_path / "three.toml", ["relations.folds=7"])
     with pytest.raises(SettingError, match="cannot be read"):
         load_relation_recipe(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("[relations\n")

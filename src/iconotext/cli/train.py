@@ -69,7 +69,7 @@ def train(
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.recipe import load_recipe, shipped_recipes
-        from iconotext.recipe.relations import is_relation_recipe
+        from iconotext.recipe.relation_recipe import is_relation_recipe
 
         if list_:
             _show_recipes(shipped_recipes())
@@ -108,9 +108,9 @@ def train_relation_model(
 ) -> None:
     """Train a relation model, and print how well it foretells each relation."""
     from iconotext.features import FeatureCache
-    from iconotext.recipe.relations import load_relation_recipe
+    from iconotext.recipe.relation_recipe import load_relation_recipe
     from iconotext.train.relations.folder import is_trained
-    from iconotext.train.relations.training import train_relations
+    from iconotext.train.relations.train import train_relations
     from iconotext.train.summary import relation_summary
 
     if init:

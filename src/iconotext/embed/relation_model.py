@@ -1,47 +1,87 @@
-"""How a text and a picture relate: the log-odds of each coherence relation, from the text and from the picture.
+"""How a text and an image relate: the log-odds of each coherence relation, from the text and from the image.
 
-Two experts read the text: a small network over the means of every layer of the sentence encoder (several, trained from
-different starts, averaged), and a linear one over words and runs of words. Their weighted sum is calibrated for each
-relation. What the picture adds is linear in its pooled features. The relations of the model that ships are those of
-Alikhani 2021.
+One logistic regression for each relation, on vectors that stay as they are: the means of every layer of the sentence
+encoder, the words and runs of words of the text, and the pooled features of the image. So, as in the coherence module
+of a joint model, the log-odds of a pair are what its text says plus what its image adds. The relations of the model
+that ships are those of Alikhani 2021.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.embed.folder import ABOUT, WEIGHTS
 from iconotext.embed.layer_means import TEXTS, LayerMeans
-from iconotext.embed.relation_weights import (
-    WEIGHTS,
-    RelationWeights,
-    check_relation_weights,
-    raw_logits,
-    read_relation_weights,
-)
+from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features.model_folder import no_such_model
+from iconotext.write import write_bytes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.features.cache import FeatureCache
     from iconotext.types import FloatMatrix
 
 LIMIT = 12.0
 """Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
 
+ARRAYS = {"layers": "DR", "rarity": "B", "words": "BR", "bias": "R", "image": "PR", "image_bias": "R"}
+"""The arrays and their shapes: D numbers of a text's layers, B buckets of word runs, P features of an image, R
+relations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelationWeights:
+    """What training finds.
+
+    Attributes:
+        relations: The R relations.
+        arrays: float32; see ``ARRAYS`` for names and shapes.
+        backbones: Names of the ``text`` and the ``image`` backbone whose features are read.
+
+    Raises:
+        ShapeError: An array has another shape, or a number in it is not finite.
+    """
+
+    relations: tuple[str, ...]
+    arrays: Mapping[str, NDArray[np.float32]]
+    backbones: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        sizes = {"R": len(self.relations)}
+        for name, letters in ARRAYS.items():
+            shape = self.arrays[name].shape
+            if len(shape) != len(letters) or any(
+                sizes.setdefault(letter, size) != size for letter, size in zip(letters, shape, strict=True)
+            ):
+                raise ShapeError(f"{name} of the relation model is {shape}, not {letters} with {sizes}")
+            if not np.isfinite(self.arrays[name]).all():
+                raise ShapeError(f"{name} of the relation model has numbers that are not finite")
+
+
+def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
+    """(N, R) log-odds of N texts, whose layers are (N, D)."""
+    words = weighted_rows(hashed_texts(texts, len(arrays["words"])), arrays["rarity"]) @ arrays["words"]
+    return np.asarray(layers @ arrays["layers"] + words + arrays["bias"], np.float32)
+
 
 class RelationModel:
-    """Says how probable each relation is between texts and pictures.
+    """Says how probable each relation is between texts and images.
 
-    P(relation | text, picture) is the logistic function of ``text_logits`` + ``image_offsets``.
+    P(relation | text, image) is the logistic function of ``text_logits`` + ``image_offsets``.
 
     Attributes:
         name: Equal for equal weights: what the folder is called, and a digest of its weights.
-        relations: Names of the R relations: of those of ``corpus.relations`` the ones that were trained, then others
+        relations: Names of the R relations: of those of ``iconotext.relations`` the ones that were trained, then others
             that a corpus had.
         backbones: Names of the ``text`` and the ``image`` backbone; offsets mean something only for pooled features of
             that image backbone.
@@ -52,34 +92,31 @@ class RelationModel:
         layers: Reads the layers of the text backbone.
 
     Raises:
-        ShapeError: The arrays do not fit each other.
+        ShapeError: The weights are for layers of another size.
     """
 
     def __init__(self, name: str, weights: RelationWeights, layers: LayerMeans) -> None:
-        check_relation_weights(weights)
-        if layers.dim != len(weights.arrays["mean"]):
+        if layers.dim != len(weights.arrays["layers"]):
             raise ShapeError(
-                f"the relation model reads {len(weights.arrays['mean'])} numbers of a text, {layers.name} "
+                f"the relation model reads {len(weights.arrays['layers'])} numbers of a text, {layers.name} "
                 f"gives {layers.dim}"
             )
         self.name = name
         self.relations = weights.relations
-        self.backbones = dict(weights.backbones)
-        self._weights = weights
+        self.backbones = weights.backbones
+        self._arrays = weights.arrays
         self._layers = layers
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
-        """(N, R) calibrated log-odds of each relation for N texts, whatever picture stands beside them."""
-        slope, shift = (self._weights.arrays[name] for name in ("slope", "shift"))
+        """(N, R) calibrated log-odds of each relation for N texts, whatever image stands beside them."""
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
-        for start in range(0, len(texts), TEXTS):  # a text's layers are a thousand times as many numbers as come out
+        for start in range(0, len(texts), TEXTS):  # a text's layers are hundreds of times as many numbers
             some = texts[start : start + TEXTS]
-            calibrated = raw_logits(self._weights, self._layers.encode(some), some) * slope + shift
-            logits[start : start + len(some)] = np.clip(calibrated, -LIMIT, LIMIT)
-        return logits
+            logits[start : start + TEXTS] = text_logits(self._arrays, self._layers.encode(some), some)
+        return np.clip(logits, -LIMIT, LIMIT)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
-        """(M, R) what M pictures add to the log-odds; 0 for a relation on which pictures have no say.
+        """(M, R) what M images add to the log-odds; 0 for a relation on which images have no say.
 
         Args:
             pooled: (M, P) pooled features of the image backbone.
@@ -87,11 +124,10 @@ class RelationModel:
         Raises:
             ShapeError: They have another length.
         """
-        weight = self._weights.arrays["picture"]
+        weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
             raise ShapeError(f"pooled features are {pooled.shape}, the relation model reads (pictures, {len(weight)})")
-        offsets = pooled @ weight + self._weights.arrays["picture_bias"]
-        return np.asarray(np.clip(offsets, -LIMIT, LIMIT), np.float32)
+        return np.asarray(np.clip(pooled @ weight + self._arrays["image_bias"], -LIMIT, LIMIT), np.float32)
 
 
 def relations_folder(name: str = "default") -> Path:
@@ -107,6 +143,18 @@ def relations_folder(name: str = "default") -> Path:
     return Path(name)
 
 
+def save_relation_model(folder: Path, weights: RelationWeights) -> None:
+    """Write the weights in 16 bits, biases in 32; the file appears whole or not at all."""
+    from safetensors.numpy import save
+
+    stored = {
+        name: np.ascontiguousarray(array, np.float32 if name.endswith("bias") else np.float16)
+        for name, array in weights.arrays.items()
+    }
+    about = {"relations": list(weights.relations), "backbones": dict(weights.backbones)}
+    write_bytes(folder / WEIGHTS, save(stored, {ABOUT: json.dumps(about)}), force=True)
+
+
 def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | None = None) -> RelationModel:
     """A relation model.
 
@@ -117,13 +165,20 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
     Raises:
         FeatureError: There is none in the folder, it is damaged, or it reads other encoders than the program has.
     """
+    from safetensors import SafetensorError, safe_open
+
     folder = folder or relations_folder()
-    weights, layers = read_relation_weights(folder), LayerMeans(cache)
-    path = folder / WEIGHTS
-    if weights.backbones.get("text") != layers.name:
-        raise FeatureError(f"{path}: reads the layers of {weights.backbones.get('text')}, there is only {layers.name}")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+    path, layers = folder / WEIGHTS, LayerMeans(cache)
+    if not path.is_file():
+        raise FeatureError(f"{folder}: there is no relation model in this folder: {WEIGHTS} is missing")
     try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            about: dict[str, Any] = json.loads((file.metadata() or {})[ABOUT])
+            arrays = {name: file.get_tensor(name).astype(np.float32) for name in ARRAYS}
+        weights = RelationWeights(tuple(map(str, about["relations"])), arrays, dict(about["backbones"]))
+        if weights.backbones["text"] != layers.name:
+            raise FeatureError(f"{path}: reads the layers of {weights.backbones['text']}, there is only {layers.name}")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
         return RelationModel(f"{folder.name}-{digest}", weights, layers)
-    except ShapeError as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, ShapeError) as error:
         raise FeatureError(f"{path}: damaged, or not a relation model: {error}") from error

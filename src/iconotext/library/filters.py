@@ -64,9 +64,8 @@ def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
     try:
         if found is None:
             raise ValueError
-        year = int(found[1])
-        month, day = (int(part) if part else None for part in found.groups()[1:])
-        begin = datetime(year, month or 1, day or 1)
+        year, month, day = int(found[1]), found[2], found[3]
+        begin = datetime(year, int(month or 1), int(day or 1))
     except ValueError:
         raise SettingError(
             f"{option}={text}: not a date; write a year, month or day: 2024, 2024-05, 2024-05-31"
@@ -74,6 +73,8 @@ def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
     try:
         if day:
             return begin, begin + timedelta(days=1)
-        return begin, datetime(year + (month in (None, 12)), (month or 12) % 12 + 1, 1)
+        if month and begin.month < 12:
+            return begin, datetime(year, begin.month + 1, 1)
+        return begin, datetime(year + 1, 1, 1)
     except (ValueError, OverflowError):
         return begin, None

@@ -22,12 +22,11 @@ from iconotext.recipe.wrong_value import make_settings
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.embed.relation_model import RelationModel as TrainedRelationModel
+    from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
     from iconotext.library.files import Found
-    from iconotext.library.relations import RelationModel
 
     Asked = Mapping[str, Any]
     Link = Callable[[Path, Path | None, Asked], Iterable[LinkedDocument | Failure]]
@@ -140,7 +139,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     return encoder
 
 
-def relation_model_of(name: str, cache: FeatureCache) -> TrainedRelationModel | None:
+def relation_model_of(name: str, cache: FeatureCache) -> RelationModel | None:
     """The relation model that a library uses; None for ``none``."""
     from iconotext.embed.relation_model import load_relation_model, relations_folder
 

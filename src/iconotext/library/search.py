@@ -23,13 +23,14 @@ from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.places import different_places, own_relations, shown_place
 from iconotext.library.ranking import Match
 from iconotext.library.refinement import Refinement, read_refinement, refine
-from iconotext.library.relations import RelationModel, probabilities, refined
+from iconotext.library.relation_ranking import probabilities, refined
 from iconotext.library.store import Library, open_library
-from iconotext.links.relations import LANGUAGE
+from iconotext.links.link_relations import LANGUAGE
 from iconotext.read.sentences import detect_language
 from iconotext.relations import find_relation, relation_name
 
 if TYPE_CHECKING:
+    from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
 

@@ -36,9 +36,9 @@ from iconotext.read.web.page import is_address
 from iconotext.types import Image
 
 if TYPE_CHECKING:
+    from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.library.models import Asked, Link
-    from iconotext.library.relations import RelationModel
 
     Watch = Callable[[Iterator[Found], int], Iterable[Found]]
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.explanation import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.relations import LABELS, shown_relations
+from iconotext.report.shown_relations import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}

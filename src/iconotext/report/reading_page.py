@@ -19,8 +19,8 @@ from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import PACKAGE, filled
-from iconotext.report.relations import relation_data
 from iconotext.report.seal import sealed
+from iconotext.report.shown_relations import relation_data
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
 

@@ -1,12 +1,12 @@
-"""Labelled text–image pairs for a relation model, and pictures with texts that nobody labelled."""
+"""Labelled text–image pairs for a relation model, and images with texts that nobody labelled."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,22 @@ from iconotext.types import Document, Image
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.types import FloatMatrix
+
+
+class DescribedImage(NamedTuple):
+    """An image without labels.
+
+    Attributes:
+        image: Its file is there.
+        texts: What is written about it.
+        source: Number of the corpus that it comes from.
+    """
+
+    image: Image
+    texts: tuple[str, ...]
+    source: int
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationData:
@@ -27,35 +43,30 @@ class RelationData:
 
     Attributes:
         texts: N labelled texts.
-        images: The picture of each; its file may be missing.
-        labels: Names of the K things that were judged: the relations first, then what else there are answers to.
-        relations: How many of the labels are relations.
-        answers: (N, K) float32: 1 yes, 0 no, NaN not answered.
-        pictures: Pictures without labels that are there, and the texts written about each.
-        sources: Number of the corpus that each of these came from.
+        images: The image of each; its file may be missing.
+        relations: Names of the R relations that were judged.
+        answers: (N, R) float32: 1 yes, 0 no, NaN not answered.
+        described: Images without labels.
         splits: How many of the labelled pairs are of each split; ``none`` are those of no split.
     """
 
     texts: list[str]
     images: list[Image]
-    labels: tuple[str, ...]
-    relations: int
-    answers: NDArray[np.float32]
-    pictures: list[tuple[Image, tuple[str, ...]]] = field(default_factory=list)
-    sources: list[int] = field(default_factory=list)
-    splits: dict[str, int] = field(default_factory=dict)
+    relations: tuple[str, ...]
+    answers: FloatMatrix
+    described: list[DescribedImage]
+    splits: dict[str, int]
 
 
 def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) -> RelationData:
-    """Read corpora; documents with ``relations`` are labelled pairs, the pictures of the others have no labels.
+    """Read corpora; documents with ``relations`` are labelled pairs, the images of the others have no labels.
 
     All splits are read unless some are named, those for validation and test too: published labels are few, and what is
     trained on them is judged on folds it has not seen.
 
-    The relations are those of the papers in their order, then others that a corpus has, by name. What else was answered
-    with yes or no about a pair, in its ``meta``, are labels too, but no relations.
+    The relations are those of the papers in their order, then others that a corpus has, by name.
 
-    A picture without labels needs a file, and a text: the sentences linked with it, its caption or alternative text.
+    An image without labels needs a file, and a text: the sentences linked with it, its caption or alternative text.
 
     Args:
         corpora: Corpus files.
@@ -67,10 +78,8 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
     """
     texts: list[str] = []
     images: list[Image] = []
-    found: list[dict[str, bool | None]] = []
-    others: list[dict[str, bool]] = []
-    pictures: list[tuple[Image, tuple[str, ...]]] = []
-    sources: list[int] = []
+    found: list[Mapping[str, bool | None]] = []
+    described: list[DescribedImage] = []
     counts = Counter(dict.fromkeys((*splits, "none"), 0))
     for number, path in enumerate(corpora):
         for document in read_corpus(path):
@@ -78,9 +87,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
                 continue
             labels = document.meta.get("relations")
             if labels is None:
-                written = list(_written(document))
-                pictures += written
-                sources += [number] * len(written)
+                described += _described(document, number)
                 continue
             if len(document.sentences) != 1 or len(document.images) != 1:
                 raise CorpusError(
@@ -90,7 +97,6 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
             texts.append(document.sentences[0].text)
             images.append(document.images[0])
             found.append(labels)
-            others.append({name: value for name, value in document.meta.items() if isinstance(value, bool)})
             counts[document.split or "none"] += 1
     judged = {name for labels in found for name, answer in labels.items() if answer is not None}
     if not judged:
@@ -101,33 +107,25 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
         )
     known = [relation.name for relation in RELATIONS if relation.name in judged]
     relations = (*known, *sorted(judged - set(known)))
-    further = sorted({name for answers in others for name in answers} - judged)
-    answers = np.array(
-        [
-            [*map(labels.get, relations), *map(more.get, further)]
-            for labels, more in zip(found, others, strict=True)
-        ],
-        np.float32,
-    )  # fmt: skip
-    names = (*relations, *further)
-    return RelationData(texts, images, names, len(relations), answers, pictures, sources, dict(counts))
+    answers = np.array([[labels.get(name) for name in relations] for labels in found], np.float32)
+    return RelationData(texts, images, relations, answers, described, dict(counts))
 
 
-def _written(document: Document) -> Iterable[tuple[Image, tuple[str, ...]]]:
-    """The pictures that are there, with the texts written about each."""
+def _described(document: Document, source: int) -> Iterable[DescribedImage]:
+    """The images of a document that are there, with the texts written about each."""
     linked: dict[int, list[str]] = {}
     for sentence, number in document.links or ():
         linked.setdefault(number, []).append(document.sentences[sentence].text)
     for number, image in enumerate(document.images):
         texts = [*linked.get(number, []), *(text for text in (image.caption, image.alt) if text)]
         if image.file is not None and image.problem is None and texts:
-            yield image, tuple(dict.fromkeys(texts))
+            yield DescribedImage(image, tuple(dict.fromkeys(texts)), source)
 
 
 def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64]:
-    """(n,) numbers, equal for pairs that share their text or their picture, directly or over other pairs.
+    """(n,) numbers, equal for pairs that share their text or their image, directly or over other pairs.
 
-    Upper and lower case and white space make no other text; the address names the picture.
+    Upper and lower case and white space make no other text; the address names the image.
     """
     keys = (
         (("text", " ".join(text.casefold().split())), ("picture", image.source))

@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import METRICS, RECIPE
-from iconotext.embed.relation_weights import WEIGHTS, save_relation_model
+from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS
+from iconotext.embed.relation_model import save_relation_model
 from iconotext.errors import SettingError
 from iconotext.recipe import dump_recipe
-from iconotext.recipe.relations import is_relation_recipe, load_relation_recipe
+from iconotext.recipe.relation_recipe import is_relation_recipe, load_relation_recipe
 from iconotext.train.same import same_recipe
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.embed.relation_weights import RelationWeights
-    from iconotext.recipe import dump_recipe
-from iconotext.recipe.relations import RelationRecipe
+    from iconotext.embed.relation_model import RelationWeights
+    from iconotext.recipe.relation_recipe import RelationRecipe
 
 
 def is_trained(folder: Path, recipe: RelationRecipe) -> bool:

@@ -1,175 +1,126 @@
-"""What a picture adds to the relations: learned from labels, or from what people wrote about unlabelled pictures."""
+"""What an image adds to the relations: learned from labels, or from what people wrote about images without labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from iconotext.embed.relation_model import LIMIT
 from iconotext.evaluate.average_precision import average_precision
-from iconotext.train.relations.logistic import fit_logistic
+from iconotext.train.relations.logistic import fit_standardised, standard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from iconotext.recipe.relations import RelationSettings
+    from iconotext.recipe.relation_recipe import RelationSettings
     from iconotext.types import FloatMatrix
 
-PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
-"""Of the ridge regression, tried on held-out pictures."""
-
-HELD_OUT = 0.2
-"""Share of the pictures that are held out to choose the penalty, and as much again for the correlation told."""
-
-SHRINK = 1.0
-"""A picture's mean over n texts counts n / (n + this): one text says little of what others would say."""
+HELD_OUT = 5
+"""One image in so many is held out for the correlation that is reported."""
 
 
-class HeldOut(NamedTuple):
-    """How well a relation is foretold on labelled pictures that had no say in it.
-
-    Attributes:
-        pairs: With an answer.
-        text: Average precision of the text alone; None where no answer is yes.
-        text_and_image: Of both.
-    """
-
-    pairs: int
-    text: float | None
-    text_and_image: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageSide:
-    """What was found.
+class ImageOffsets(NamedTuple):
+    """What an image adds to the log-odds, linear in its pooled features.
 
     Attributes:
         weight: (P, R) on pooled features as they are.
         bias: (R,)
-        correlation: Per relation, on held-out pictures, between offset and texts; None where labels were used.
-        kept: Per relation, whether the offset is used.
-        held_out: Per relation, where labels were used; else empty.
+        figures: By the name of a figure its value for each of the R relations. ``kept`` says whether a relation has an
+            offset; the others are of images that had no say in it: ``correlation``, or ``held_out`` with the average
+            precision of the text alone and with the image.
     """
 
     weight: FloatMatrix
     bias: NDArray[np.float32]
-    correlation: tuple[float | None, ...]
-    kept: tuple[bool, ...]
-    held_out: tuple[HeldOut, ...] = ()
+    figures: dict[str, list[Any]]
 
 
 def from_labels(
-    pooled: FloatMatrix,
-    answers: NDArray[np.float32],
-    text: FloatMatrix,
-    parts: NDArray[np.int64],
-    settings: RelationSettings,
-) -> ImageSide:
+    pooled: FloatMatrix, answers: FloatMatrix, text: FloatMatrix, parts: NDArray[np.int64], strength: float
+) -> ImageOffsets:
     """Offsets that, added to the text's log-odds, fit the labels: one logistic regression a relation.
 
     Each part is also judged with offsets that were learned from the other parts. A relation whose average precision is
     lower with these offsets than without, or is not known, gets no offset.
 
     Args:
-        pooled: (n, P) features of labelled pictures.
+        pooled: (n, P) features of labelled images.
         answers: (n, R) 1, 0 or NaN.
         text: (n, R) calibrated log-odds of their texts, from a model that has not seen them.
-        parts: (n,) which part each is in; what shares a text or a picture is in one.
-        settings: ``picture_strength`` says how free the weights are.
+        parts: (n,) which part each is in; what shares a text or an image is in one.
+        strength: How free the weights are.
     """
     both = text.copy()
-    for part in np.unique(parts):
-        others, own = parts != part, parts == part
-        if others.any():
-            weight, bias = _fitted(pooled[others], answers[others], text[others], settings)
+    for own in (parts == part for part in np.unique(parts)):
+        if not own.all():
+            weight, bias = fit_standardised(pooled[~own], answers[~own], strength, known=text[~own])
             both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
-    held_out = []
-    for r in range(answers.shape[1]):
-        there = ~np.isnan(answers[:, r])
-        gold = answers[there, r] > 0.5
-        precisions = (average_precision(logits[there, r], gold) for logits in (text, both))
-        held_out.append(HeldOut(int(there.sum()), *precisions))
-    kept = tuple(
-        each.text is not None and each.text_and_image is not None and each.text_and_image >= each.text
-        for each in held_out
-    )
-    weight, bias = _fitted(pooled, answers, text, settings)
+    held_out = [_held_out(answers[:, r], text[:, r], both[:, r]) for r in range(answers.shape[1])]
+    kept = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
+    weight, bias = fit_standardised(pooled, answers, strength, known=text)
     used = np.array(kept, np.float32)
-    return ImageSide(weight * used, bias * used, (None,) * len(kept), kept, tuple(held_out))
+    return ImageOffsets(weight * used, bias * used, {"kept": kept, "held_out": held_out})
 
 
-def _fitted(
-    pooled: FloatMatrix, answers: NDArray[np.float32], text: FloatMatrix, settings: RelationSettings
-) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """(P, R) weights and (R,) biases on pooled features as they are."""
-    mean, scale = _standard(pooled)
-    x = (pooled - mean) / scale
-    found = [
-        fit_logistic(x, answers[:, r], settings.picture_strength, known=text[:, r]) for r in range(answers.shape[1])
-    ]
-    weight = np.stack([w for w, _ in found], axis=1) / scale[:, None]
-    bias = np.array([b for _, b in found], np.float32) - mean @ weight
-    return weight.astype(np.float32), bias.astype(np.float32)
+def _held_out(answers: FloatMatrix, text: FloatMatrix, both: FloatMatrix) -> dict[str, Any]:
+    there = ~np.isnan(answers)
+    gold = answers[there] > 0.5
+    precisions = {"text": text, "text_and_image": both}
+    return {"pairs": len(gold), **{name: average_precision(x[there], gold) for name, x in precisions.items()}}
 
 
 def from_texts(
     pooled: FloatMatrix,
     texts: Sequence[FloatMatrix],
-    sources: Sequence[int],
+    sources: NDArray[np.int64],
     relations: Sequence[str],
     settings: RelationSettings,
-) -> ImageSide:
-    """Offsets that foretell what the text model says of the texts people write about such a picture.
+) -> ImageOffsets:
+    """Offsets that foretell what the text model says of the texts people write about such an image.
 
-    The target of a picture is the mean log-odds of its texts, less the mean over all pictures of its corpus (so that
-    what tells corpora apart is not learned), shrunk where the texts are few; ridge regression on its features. A
-    relation on which held-out pictures show too small a correlation, or in ``picture_silent``, gets no offset.
+    The target of an image is the mean log-odds of its n texts, less the mean over all images of its corpus (so that
+    what tells corpora apart is not learned), times n / (n + 1): one text says little of what others would say. Ridge
+    regression on its features; a relation on which held-out images show too small a correlation, or in
+    ``picture_silent``, gets no offset.
 
     Args:
         pooled: (n, P) features.
-        texts: Of each picture the (texts, R) calibrated log-odds.
+        texts: Of each image the (texts, R) calibrated log-odds.
         sources: (n,) number of the corpus of each.
         relations: The R names.
         settings: See ``RelationSettings``.
     """
-    means = np.stack([each.mean(0, dtype=np.float64) for each in texts])
-    counts = np.array([len(each) for each in texts])
-    of = np.asarray(sources)
-    for source in np.unique(of):
-        means[of == source] -= means[of == source].mean(0)
-    targets = means * (counts / (counts + SHRINK))[:, None]
-    mean, scale = _standard(pooled)
+    means = np.stack([each.mean(0) for each in texts])
+    for source in np.unique(sources):
+        means[sources == source] -= means[sources == source].mean(0)
+    targets = means * np.array([[len(each) / (len(each) + 1)] for each in texts], np.float32)
+    held = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
+    weight, bias = _ridge(pooled[~held], targets[~held], settings.picture_strength)
+    correlation = _correlation(pooled[held] @ weight + bias, means[held])
+    kept = [
+        found >= settings.picture_correlation and name not in settings.picture_silent
+        for found, name in zip(correlation, relations, strict=True)
+    ]
+    weight, bias = _ridge(pooled, targets, settings.picture_strength)
+    share = np.array(kept, np.float32) * np.float32(settings.picture_weight)
+    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": kept})
+
+
+def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """(P, R) weights and (R,) biases for features as they are; the penalty is on features of standard deviation 1."""
+    mean, scale = standard(pooled)
     x = ((pooled - mean) / scale).astype(np.float64)
-
-    order = np.random.default_rng(settings.seed).permutation(len(x))
-    held = max(1, int(HELD_OUT * len(x)))
-    test, choose, train = order[:held], order[held : 2 * held], order[2 * held :]
-    ridges = [_ridge(x[train], targets[train], penalty) for penalty in PENALTIES]
-    errors = np.stack([np.square(x[choose] @ w - targets[choose]).mean(0) for w in ridges])  # (penalties, R)
-    best = errors.argmin(0)
-    correlation = []
-    kept = []
-    for r, name in enumerate(relations):
-        offset, said = x[test] @ ridges[best[r]][:, r], means[test, r]
-        spread = float(offset.std() * said.std())
-        found = float(np.mean((offset - offset.mean()) * (said - said.mean())) / spread) if spread > 0 else 0.0
-        correlation.append(found)
-        kept.append(found >= settings.picture_correlation and name not in settings.picture_silent)
-    final = {penalty: _ridge(x, targets, PENALTIES[penalty]) for penalty in set(best.tolist())}
-    weight = np.stack([final[penalty][:, r] for r, penalty in enumerate(best.tolist())], axis=1) / scale[:, None]
-    weight = weight * np.array(kept) * settings.picture_weight
-    bias = -mean @ weight
-    return ImageSide(weight.astype(np.float32), bias.astype(np.float32), tuple(correlation), tuple(kept))
+    found = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
+    weight = (found / scale[:, None]).astype(np.float32)
+    return weight, y.mean(0) - mean @ weight
 
 
-def _standard(pooled: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    return pooled.mean(0), pooled.std(0) + np.float32(1e-3)
-
-
-def _ridge(x: NDArray[np.float64], y: NDArray[np.float64], penalty: float) -> NDArray[np.float64]:
-    """(P, R) weights without a bias: both sides have mean 0, nearly."""
-    return np.asarray(np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y), np.float64)
+def _correlation(x: FloatMatrix, y: FloatMatrix) -> list[float]:
+    """Pearson's, of each column of both; 0 for one that is constant."""
+    x, y = x - x.mean(0), y - y.mean(0)
+    spread = np.sqrt(np.square(x).sum(0) * np.square(y).sum(0))
+    found: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()
+    return found

@@ -10,42 +10,70 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from iconotext.types import FloatMatrix
+
 STEPS = 300
 """Steps of L-BFGS at most; it mostly ends by itself before."""
 
 
 def fit_logistic(
-    rows: NDArray[np.float32] | csr_array,
-    answers: NDArray[np.float32],
-    strength: float,
-    *,
-    known: NDArray[np.float32] | None = None,
-) -> tuple[NDArray[np.float32], float]:
-    """Weights w and bias b that minimise Σ cross-entropy(answer, known + row · w + b) + ‖w‖² / (2 · strength).
+    rows: FloatMatrix | csr_array, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
+) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """Weights W and biases b that minimise Σ cross-entropy(answer, known + row · W + b) + ‖W‖² / (2 · strength).
 
     Args:
         rows: (n, d).
-        answers: (n,) 1 yes, 0 no, NaN not answered (then the row has no say); shares in between are taken as they are.
+        answers: (n, R), a column for each regression: 1 yes, 0 no, NaN not answered (then the row has no say); shares
+            in between are taken as they are.
         strength: Above 0; C of the usual libraries: the larger, the freer the weights.
-        known: (n,) log-odds to start from; None: 0.
+        known: (n, R) log-odds to start from; None: 0.
 
     Returns:
-        (d,) weights and the bias. Without any answer, zeros.
+        (d, R) weights and (R,) biases; zeros where there is no answer.
     """
+    weights = np.zeros((rows.shape[1], answers.shape[1]), np.float32)
+    biases = np.zeros(answers.shape[1], np.float32)
+    # Columns that the same rows answer are fitted together: a data set asks all its questions of every pair.
+    patterns, pattern_of = np.unique(~np.isnan(answers), axis=1, return_inverse=True)
+    for number, answered in enumerate(patterns.T):
+        if answered.any():
+            cells = np.ix_(answered, pattern_of.ravel() == number)
+            base = np.float32(0) if known is None else known[cells]
+            weights[:, cells[1][0]], biases[cells[1][0]] = _fitted(rows[answered], answers[cells], strength, base)
+    return weights, biases
+
+
+def fit_standardised(
+    rows: FloatMatrix, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
+) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """The same with columns of mean 0 and standard deviation 1; what is returned is for the rows as they are."""
+    mean, scale = standard(rows)
+    weights, biases = fit_logistic((rows - mean) / scale, answers, strength, known=known)
+    weights /= scale[:, None]
+    return weights, biases - mean @ weights
+
+
+def standard(rows: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean of each column, and its standard deviation, never 0."""
+    return rows.mean(0), rows.std(0) + np.float32(1e-3)
+
+
+def _fitted(
+    x: FloatMatrix | csr_array, y: FloatMatrix, strength: float, base: FloatMatrix | np.float32
+) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """The same where every row answers every column."""
     from scipy.optimize import minimize
 
-    there = np.flatnonzero(~np.isnan(answers))
-    if not len(there):
-        return np.zeros(rows.shape[1], np.float32), 0.0
-    x: Any = rows[there]
-    y = answers[there].astype(np.float64)
-    base = np.zeros(len(there)) if known is None else known[there].astype(np.float64)
+    shape = (x.shape[1] + 1, y.shape[1])
 
-    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logits = base + x @ weights[:-1] + weights[-1]
+    def loss(given: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights, bias = np.split(given.reshape(shape), [-1])
+        logits = base + x @ weights.astype(np.float32) + bias
         wrong = 1 / (1 + np.exp(-np.clip(logits, -500, 500))) - y
-        value = float((np.logaddexp(0, logits) - y * logits).sum() + weights[:-1] @ weights[:-1] / (2 * strength))
-        return value, np.append(x.T @ wrong + weights[:-1] / strength, wrong.sum())
+        value = (np.logaddexp(0, logits) - y * logits).sum() + np.square(weights).sum() / (2 * strength)
+        slope: Any = x.T @ wrong.astype(np.float32)
+        return float(value), np.concatenate([slope + weights / strength, wrong.sum(0, keepdims=True)]).ravel()
 
-    found = minimize(loss, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x[:-1], np.float32), float(found.x[-1])
+    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    weights, bias = np.split(found.x.reshape(shape).astype(np.float32), [-1])
+    return weights, bias[0]

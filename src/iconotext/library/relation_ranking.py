@@ -1,9 +1,9 @@
-"""How a library uses a relation model: what it stores of it, and how a wanted relation changes the order of results."""
+"""How a wanted relation changes the order of search results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,24 +18,6 @@ SPREAD_OF = 100
 
 LEAST = 0.05
 """No probability counts as lower: a picture that fits much better comes first whatever its relation."""
-
-
-class RelationModel(Protocol):
-    """P(relation | text, picture) = sigmoid(text_logits + image_offsets)."""
-
-    @property
-    def name(self) -> str:
-        """Equal for equal probabilities."""
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The names of the R relations."""
-
-    def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
-        """(N, R) log-odds of the relations from the texts alone."""
-
-    def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
-        """(M, R) what pictures add to the log-odds, from (M, dim) features of the default image backbone."""
 
 
 def probabilities(

@@ -21,29 +21,9 @@ class RelationSettings(Settings):
     seed: int = Field(0, ge=0)
     """Everything drawn at random follows from it."""
 
-    members: int = Field(3, ge=1)
-    """Networks that are trained from different starts and averaged."""
-
-    hidden: int = Field(128, ge=1)
-    """Hidden units of a network."""
-
-    epochs: int = Field(12, ge=1)
-    """Passes over the texts."""
-
-    batch: int = Field(128, ge=1)
-    """Texts in a step."""
-
-    learning_rate: float = Field(1e-3, gt=0)
-    """Of AdamW; it falls linearly to 0."""
-
-    weight_decay: float = Field(0.1, ge=0)
-    """Of AdamW."""
-
-    input_dropout: float = Field(0.2, ge=0, lt=1)
-    """Share of the inputs that are left out in a step."""
-
-    dropout: float = Field(0.5, ge=0, lt=1)
-    """Share of the hidden units that are left out in a step."""
+    layer_strength: float = Field(1e-3, gt=0)
+    """How free the weights of the sentence encoder's layers are: C of their logistic regression, on numbers of standard
+    deviation 1."""
 
     buckets: int = Field(32_768, ge=1)
     """Numbers that words and runs of words are hashed to."""
@@ -51,11 +31,8 @@ class RelationSettings(Settings):
     least_texts: int = Field(2, ge=1)
     """Texts that must have a run of words, or it is not looked at."""
 
-    word_strength: float = Field(3.0, gt=0)
+    word_strength: float = Field(10.0, gt=0)
     """How free the weights of words are: C of their logistic regression."""
-
-    word_weight: float = Field(0.7, ge=0)
-    """What their log-odds count beside the networks'."""
 
     splits: list[Literal["train", "validation", "test"]] = Field(["train", "validation", "test"], min_length=1)
     """Splits whose documents are trained on; documents of no split always are. By default all of them: published labels
@@ -70,8 +47,8 @@ class RelationSettings(Settings):
     says of the texts that people wrote about pictures."""
 
     picture_strength: float = Field(1e-3, gt=0)
-    """How free the weights of labelled pictures' features are: C of their logistic regression, on features of standard
-    deviation 1."""
+    """How free the weights of a picture's features are, on features of standard deviation 1: C of the logistic
+    regression on labels, 1 / penalty of the ridge regression on texts."""
 
     picture_weight: float = Field(0.5, ge=0, le=1)
     """What an offset learned from texts counts: the text beside a picture says part of the same already."""

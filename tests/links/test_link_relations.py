@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from iconotext.links.relations import with_relations
+from iconotext.links.link_relations import with_relations
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 

@@ -1,0 +1,130 @@
+"""What a text says of its relations: two logistic regressions, and their calibration on texts they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.embed.relation_model import LIMIT, text_logits
+from iconotext.embed.word_hashes import hashed_texts, weighted_rows
+from iconotext.train.relations.logistic import fit_logistic, fit_standardised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.recipe.relation_recipe import RelationSettings
+    from iconotext.train.relations.data import RelationData
+    from iconotext.types import FloatMatrix
+
+    Arrays = Mapping[str, NDArray[np.float32]]
+
+BINS = 10
+"""Of equally many pairs, for the calibration error."""
+
+FREE = 1e6
+"""Strength of a calibration: its two numbers are as good as free."""
+
+
+def fit_text(layers: FloatMatrix, texts: Sequence[str], answers: FloatMatrix, settings: RelationSettings) -> Arrays:
+    """The arrays of a relation model that are about texts, not calibrated yet.
+
+    One regression reads the layers, one the words; the log-odds of both are added.
+
+    Args:
+        layers: (N, D) of the texts.
+        texts: N texts.
+        answers: (N, R) 1, 0 or NaN.
+        settings: See ``RelationSettings``.
+    """
+    of_layers, layer_bias = fit_standardised(layers, answers, settings.layer_strength)
+    counts = hashed_texts(texts, settings.buckets)
+    texts_with = np.asarray(counts.sum(axis=0)).ravel()
+    rarity = np.where(texts_with >= settings.least_texts, np.log((1 + len(texts)) / (1 + texts_with)) + 1, 0).astype(
+        np.float32
+    )
+    words, word_bias = fit_logistic(weighted_rows(counts, rarity), answers, settings.word_strength)
+    return {"layers": of_layers, "rarity": rarity, "words": words, "bias": layer_bias + word_bias}
+
+
+def unseen_logits(
+    layers: FloatMatrix,
+    data: RelationData,
+    parts: NDArray[np.int64],
+    settings: RelationSettings,
+    report_done: Callable[[int], None],
+) -> FloatMatrix:
+    """(N, R) log-odds of every pair by regressions that were fitted to the other parts; not calibrated.
+
+    Args:
+        layers: (N, D) of the texts.
+        data: N labelled pairs.
+        parts: (N,) the part of each pair, from 0.
+        settings: See ``RelationSettings``.
+        report_done: Called with the number of parts that are done.
+    """
+    logits = np.zeros_like(data.answers)
+    texts = np.array(data.texts, object)
+    for part in range(int(parts.max()) + 1):
+        others, own = parts != part, parts == part
+        arrays = fit_text(layers[others], texts[others].tolist(), data.answers[others], settings)
+        logits[own] = text_logits(arrays, layers[own], texts[own].tolist())
+        report_done(part + 1)
+    return logits
+
+
+def calibration(logits: FloatMatrix, answers: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Slope and shift of each relation that make log-odds of unseen pairs fit the answers (Platt 1999).
+
+    Log-odds that run the wrong way say nothing: the slope is 0 then, and the shift makes the probability the share of
+    yes among the answers.
+
+    Args:
+        logits: (N, R) not calibrated.
+        answers: (N, R) 1, 0 or NaN.
+    """
+    found = [_platt(logits[:, [r]], answers[:, [r]]) for r in range(answers.shape[1])]
+    slopes, shifts = np.array(found, np.float32).reshape(-1, 2).T
+    return slopes, np.clip(shifts, -LIMIT, LIMIT)
+
+
+def _platt(logits: FloatMatrix, answers: FloatMatrix) -> tuple[float, float]:
+    slope, shift = fit_logistic(logits, answers, FREE)
+    if slope[0, 0] < 0:
+        slope, shift = fit_logistic(np.zeros_like(logits), answers, FREE)
+    return float(slope[0, 0]), float(shift[0])
+
+
+def cross_calibrated(logits: FloatMatrix, answers: FloatMatrix, parts: NDArray[np.int64]) -> FloatMatrix:
+    """(N, R) calibrated log-odds, each part by what the others say of slope and shift: for an honest error."""
+    calibrated = np.zeros_like(logits)
+    for part in np.unique(parts):
+        slope, shift = calibration(logits[parts != part], answers[parts != part])
+        calibrated[parts == part] = logits[parts == part] * slope + shift
+    return np.clip(calibrated, -LIMIT, LIMIT)
+
+
+def calibrated(arrays: Arrays, logits: FloatMatrix, answers: FloatMatrix) -> Arrays:
+    """The same regressions with slope and shift from unseen pairs."""
+    slope, shift = calibration(logits, answers)
+    scaled = {name: arrays[name] * slope for name in ("layers", "words", "bias")}
+    return {**arrays, **scaled, "bias": scaled["bias"] + shift}
+
+
+def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> float | None:
+    """Expected calibration error: mean distance of probability and share, over bins of equally many pairs; 0 to 1.
+
+    Args:
+        logits: (n,) log-odds.
+        answers: (n,) 1, 0 or NaN for pairs to leave out.
+
+    Returns:
+        None without answers.
+    """
+    there = np.flatnonzero(~np.isnan(answers))
+    if not len(there):
+        return None
+    order = there[np.argsort(logits[there], kind="stable")]
+    gaps = 1 / (1 + np.exp(-logits[order].astype(np.float64))) - answers[order]
+    return float(sum(abs(bin_.sum()) for bin_ in np.array_split(gaps, min(BINS, len(gaps)))) / len(gaps))

@@ -1,0 +1,188 @@
+"""Train a relation model: ``iconotext train relations --corpus clue.jsonl --corpus cite.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.embed.layer_means import LayerMeans
+from iconotext.embed.relation_model import RelationModel, RelationWeights
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.average_precision import average_precision
+from iconotext.features import cached_image, load_image_backbone
+from iconotext.relations import RELATIONS
+from iconotext.train.lock import locked
+from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
+from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
+from iconotext.train.relations.folder import is_trained, write_model
+from iconotext.train.relations.images import ImageOffsets, from_labels, from_texts
+from iconotext.write import reporting_full_disk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.features.backbone import ImageBackbone
+    from iconotext.features.cache import FeatureCache
+    from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings
+    from iconotext.types import FloatMatrix
+
+Progress = Callable[[str, int], None]
+"""Hears what is done, and how much of it."""
+
+LEAST_IMAGES = 50
+"""Images without labels that are needed to learn what an image adds."""
+
+IMAGES = 1024
+"""Images that are encoded before what is needed of them is kept."""
+
+LOCK = ".lock"
+"""File within the model's folder that one process at a time holds."""
+
+
+def train_relations(
+    recipe: RelationRecipe,
+    corpora: Sequence[Path],
+    folder: Path,
+    *,
+    cache: FeatureCache | None = None,
+    report: Progress | None = None,
+) -> Path:
+    """Train a relation model and write it to a folder; the same recipe and corpora give the same model.
+
+    Texts of documents with ``relations`` train the text side, by default those of all splits: published labels are few.
+    What an image adds is learned from the images of these documents where enough are there, else from images of the
+    other documents and the texts written about them, else not at all; ``metrics.json`` says which. It also has how many
+    labelled pairs of each split were used and, for each relation, pairs, positive rate, average precision and
+    calibration error of the text side, measured on pairs whose texts and images the judging model had not seen. Where
+    the offsets of images were learned from labels, ``pictures.held_out`` has the average precisions without and with
+    them.
+
+    Args:
+        recipe: What to do.
+        corpora: Corpus files.
+        folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
+        cache: Where features are kept; None keeps none.
+        report: Called with what is being done and how far it is.
+
+    Returns:
+        The folder.
+
+    Raises:
+        SettingError: The folder holds something else, or a setting names a relation that does not exist.
+        CorpusError: No document has relations, or a file breaks the format.
+        FeatureError: A backbone is missing.
+        TrainingError: Another process trains in the folder.
+    """
+    progress: Progress = report or (lambda what, done: None)
+    settings = recipe.relations
+    if is_trained(folder, recipe):
+        return folder
+    data = read_relation_data(corpora, settings.splits)
+    _check_silent(settings, data)
+    groups = groups_of(data.texts, data.images)
+    if len(np.unique(groups)) < settings.folds:
+        raise CorpusError(f"{len(np.unique(groups))} texts and pictures are too few for {settings.folds} folds")
+    parts = folds_of(groups, settings.folds, settings.seed)
+    reader = LayerMeans(cache)
+    backbone = load_image_backbone()
+    if cache is not None:
+        backbone = cached_image(backbone, cache)
+    with reporting_full_disk(folder), locked(folder / LOCK, wait=0, what="trains"):
+        if not is_trained(folder, recipe):  # another process may have ended meanwhile
+            write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, progress))
+    (folder / LOCK).unlink(missing_ok=True)
+    return folder
+
+
+def _check_silent(settings: RelationSettings, data: RelationData) -> None:
+    """Raise unless ``picture_silent`` names relations of the papers or of the corpora."""
+    known = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
+    unknown = [name for name in settings.picture_silent if name not in known]
+    if unknown:
+        raise SettingError(
+            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(known)}"
+        )
+
+
+def _trained(
+    data: RelationData,
+    parts: NDArray[np.int64],
+    settings: RelationSettings,
+    reader: LayerMeans,
+    backbone: ImageBackbone,
+    progress: Progress,
+) -> tuple[RelationWeights, dict[str, Any]]:
+    """The weights, and what ``metrics.json`` says of them."""
+    progress("reading texts", 0)
+    layers = reader.encode(data.texts)
+    unseen = unseen_logits(layers, data, parts, settings, lambda done: progress("fold", done))
+    judged = cross_calibrated(unseen, data.answers, parts)
+    progress("final model", 0)
+    arrays = calibrated(fit_text(layers, data.texts, data.answers, settings), unseen, data.answers)
+    nothing = np.zeros((backbone.dim, len(data.relations)), np.float32)
+    of_text = {**arrays, "image": nothing, "image_bias": np.zeros_like(arrays["bias"])}
+    weights = RelationWeights(data.relations, of_text, {"text": reader.name, "image": backbone.name})
+    progress("pictures", 0)
+    learned, count, offsets = _offsets(data, parts, judged, backbone, RelationModel("", weights, reader), settings)
+    images: dict[str, Any] = {"learned_from": learned, "count": count}
+    if offsets is not None:
+        both = {**arrays, "image": offsets.weight, "image_bias": offsets.bias}
+        weights = replace(weights, arrays=both)
+        images |= {name: dict(zip(data.relations, each, strict=True)) for name, each in offsets.figures.items()}
+    figures = {"relations": _figures(data, judged), "pictures": images}
+    return weights, {**figures, "pairs": len(data.texts), "splits": data.splits}
+
+
+def _offsets(
+    data: RelationData,
+    parts: NDArray[np.int64],
+    judged: FloatMatrix,
+    backbone: ImageBackbone,
+    text_alone: RelationModel,
+    settings: RelationSettings,
+) -> tuple[str | None, int, ImageOffsets | None]:
+    """What the offsets of images were learned from, from how many, and the offsets; None where images are too few."""
+    there = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
+    pooled, good = _pooled(backbone, [data.images[i].file or b"" for i in there])
+    there = there[good]
+    if len(there) >= settings.picture_labels:
+        found = from_labels(pooled, data.answers[there], judged[there], parts[there], settings.picture_strength)
+        return "labels", len(there), found
+    pooled, good = _pooled(backbone, [each.image.file or b"" for each in data.described])
+    if len(good) < LEAST_IMAGES:
+        return None, len(good), None
+    described = [data.described[i] for i in good]
+    logits = text_alone.text_logits([text for each in described for text in each.texts])
+    of_each = np.split(logits, np.cumsum([len(each.texts) for each in described])[:-1])
+    sources = np.array([each.source for each in described])
+    return "texts", len(good), from_texts(pooled, of_each, sources, data.relations, settings)
+
+
+def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
+    """Features of the images that can be read, and which those are."""
+    found = [np.zeros((0, backbone.dim), np.float32)]
+    readable: list[bool] = []
+    for start in range(0, len(files), IMAGES):  # a backbone gives more than is kept here
+        features = backbone.encode(files[start : start + IMAGES])
+        good = [problem is None for problem in features.problems]
+        found.append(features.pooled[good])
+        readable += good
+    return np.concatenate(found), np.flatnonzero(readable)
+
+
+def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
+    figures = {}
+    for r, name in enumerate(data.relations):
+        answers = data.answers[:, r]
+        there = ~np.isnan(answers)
+        figures[name] = {
+            "pairs": int(there.sum()),
+            "positive_rate": float(answers[there].mean()),
+            "average_precision": average_precision(logits[there, r], answers[there] > 0.5),
+            "calibration_error": calibration_error(logits[:, r], answers),
+        }
+    return figures
