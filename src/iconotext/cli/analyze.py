@@ -16,6 +16,7 @@ COMMANDS = {
     "correlation": LazyCommand("analyze_corpus:correlation", "Do models have trouble with the same documents?"),
     "difficulty": LazyCommand("analyze_corpus:difficulty", "What makes a document hard?"),
     "examples": LazyCommand("analyze_models:examples", "Write a page with what a model links in some documents."),
+    "sampling": LazyCommand("analyze_models:sampling", "How many of the links that training chooses are gold links?"),
     "curves": LazyCommand("analyze_models:curves", "Draw how objective and AUC rise during training."),
 }
 

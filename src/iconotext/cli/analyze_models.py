@@ -104,6 +104,38 @@ def curves(
         say(f"Open {output}", err=True)
 
 
+def sampling(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="MODEL_FOLDER...", help="Folders of trained models.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path(
+        "sampling.svg"
+    ),
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Does training choose right? How many of the links it takes for likely, and for unlikely, are gold, by epoch.
+
+    Li 2021 trains on the likeliest links of a document (TK) and on the least likely ones (NegTK), and trusts that the
+    ones are mostly links and the others mostly none. Models count it while they are trained, where the training
+    documents have gold links. With `--json` the numbers are printed, and nothing is drawn.
+
+    **Example**
+
+    - `iconotext analyze sampling reproduced/li2021/3/models/transformer reproduced/li2021/3/models/cross`
+    """
+    with known_errors():
+        from iconotext.papers.analyses.sampling import read_sampling, sampling_grid, write_sampling
+
+        found = [read_sampling(folder) for folder in folders]
+        if as_json:
+            say_json([each.as_dict() for each in found])
+            return
+        write_sampling(found, output, force=force)
+        show([sampling_grid(found)])
+        say(f"Open {output}", err=True)
+
+
 def attention(
     model: Annotated[str, typer.Argument(help="Folder of a model with attention over words.", show_default=False)],
     sentences: Annotated[list[str], typer.Argument(metavar="SENTENCE...", show_default=False)],

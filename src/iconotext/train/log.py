@@ -29,6 +29,9 @@ COLUMNS = (
     "validation_median_rank",
     "positive",
     "still",
+    "likely_gold",
+    "unlikely_gold",
+    "gold",
     "seconds",
 )
 
@@ -41,6 +44,7 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
     ``validation_auc`` is empty where no gold links are known, ``validation_median_rank`` where it does not choose.
     ``no_information`` is the validation loss of a model to which everything is alike, empty where nothing is compared;
     ``positive`` the share of the validation documents' cosines above 0, ``still`` that of the steps without gradient.
+    The columns of ``gold`` are those of ``iconotext.train.sampling``, empty where no gold links are known.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")

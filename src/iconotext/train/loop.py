@@ -21,6 +21,7 @@ from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.same import same_recipe
+from iconotext.train.sampling import NOTHING, sampling
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import new_model
 from iconotext.train.step import has_gradient, make_optimizer, training_step
@@ -128,6 +129,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "validation_median_rank": rank,
         "positive": found.positive,
         "still": processes.agree(progress.still / progress.step),
+        **(sampling(training.model, prepared, recipe, device) if training.main else NOTHING)._asdict(),
         "seconds": time.perf_counter() - before,
     }
     return row, loss, loss if rank is None else rank

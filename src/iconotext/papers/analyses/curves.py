@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+T = TypeVar("T")
+
 LOG = "log.csv"
-COLUMNS = ("epoch", "validation_loss", "validation_auc")
+EPOCH = "epoch"
+COLUMNS = ("validation_loss", "validation_auc")
 
 _ACROSS = 4  # panels side by side, as in the supplement
 
@@ -49,7 +52,13 @@ class Curve:
 
 
 def read_curve(folder: Path) -> Curve:
-    """Read the ``log.csv`` of a model folder.
+    """Read the ``log.csv`` of a model folder; see ``read_log``."""
+    name, epochs, (losses, aucs) = read_log(folder, COLUMNS)
+    return Curve(name, epochs, tuple(-loss for loss in losses), aucs)
+
+
+def read_log(folder: Path, columns: Sequence[str]) -> tuple[str, tuple[int, ...], tuple[tuple[float, ...], ...]]:
+    """The name of a trained model, its epochs, and columns of its ``log.csv``; NaN where nothing was logged.
 
     An epoch that stands there twice, because the run was stopped and resumed, counts as it was logged last.
 
@@ -58,33 +67,40 @@ def read_curve(folder: Path) -> Curve:
     """
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
-    rows: dict[int, tuple[float, float]] = {}
+    rows: dict[int, tuple[float, ...]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
+            missing = [column for column in (EPOCH, *columns) if column not in (lines.fieldnames or ())]
             if missing:
                 raise CorpusError(f"{path}: not a training log: the column {missing[0]} is missing")
             for row in lines:
-                epoch, loss, auc = (_number(row[column], path, lines.line_num, column) for column in COLUMNS)
+                epoch, *values = (_number(row[column], path, lines.line_num, column) for column in (EPOCH, *columns))
                 if math.isnan(epoch):
-                    raise CorpusError(f"{path}, line {lines.line_num}, column epoch: empty")
-                rows[int(epoch)] = (-loss, auc)
+                    raise CorpusError(f"{path}, line {lines.line_num}, column {EPOCH}: empty")
+                rows[int(epoch)] = tuple(values)
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not a training log: it is not UTF-8 text") from error
     if not rows:
         raise CorpusError(f"{path}: has no epochs yet")
-    epochs = sorted(rows)
-    return Curve(name, tuple(epochs), tuple(rows[e][0] for e in epochs), tuple(rows[e][1] for e in epochs))
+    return name, tuple(sorted(rows)), tuple(zip(*(rows[epoch] for epoch in sorted(rows)), strict=True))
 
 
 def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
-    """Draw a panel for each run, objective and AUC on an axis each, and write the figure.
+    """Draw a panel for each run, objective and AUC on an axis each; see ``write_panels``."""
+    write_panels(curves, _panel, path, force=force)
+
+
+def write_panels(
+    curves: Sequence[T], draw_panel: Callable[[Axes, T], None], path: Path, *, force: bool = False
+) -> None:
+    """Draw a panel for each run, and write the figure.
 
     Args:
         curves: At least one.
+        draw_panel: Draws one.
         path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
         force: Replace a file that is there.
 
@@ -101,7 +117,7 @@ def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) ->
     def draw(figure: Figure) -> None:
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for panel, curve in zip(panels, curves, strict=False):
-            _panel(panel, curve)
+            draw_panel(panel, curve)
         for panel in panels[len(curves) :]:
             panel.remove()
 

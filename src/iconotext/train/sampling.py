@@ -1,0 +1,95 @@
+"""How often training chooses right: gold links among those it takes for likely, and among those for unlikely (Li 2021).
+
+The similarity of a document is a weighted mean of cells of its matrix; the weights say which links were chosen, TK's or
+those of another similarity, and NegTK's. Li 2021 trust that the one are mostly links and the other mostly none; here it
+is counted, on training documents whose gold links are known. Training itself never sees a gold link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iconotext.similarity.sets import negative_similarities, own_similarities
+from iconotext.train.validate import scored_documents
+
+if TYPE_CHECKING:
+    from iconotext.embed.model import JointModel
+    from iconotext.evaluate.results import Scored
+    from iconotext.recipe import Recipe, SimilaritySettings
+    from iconotext.similarity.sets import SimilarityKind
+    from iconotext.train.prepared import Prepared
+
+SAMPLE = 200
+"""Training documents that are looked at after each epoch; always the same."""
+
+_STREAM = 5
+"""They are drawn from a stream of their own."""
+
+
+class Sampling(NamedTuple):
+    """Shares of gold links, 0 to 1, means over documents; None where no document has links to count.
+
+    Attributes:
+        likely_gold: Among the links that count as likely, TK's: their precision.
+        unlikely_gold: Among those that count as unlikely, NegTK's.
+        gold: Among all pairs: what chance gives.
+    """
+
+    likely_gold: float | None
+    unlikely_gold: float | None
+    gold: float | None
+
+
+NOTHING = Sampling(None, None, None)
+
+
+def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
+    """Count gold links among those that a model would sample from some training documents.
+
+    Args:
+        model: In evaluation mode.
+        prepared: The corpus.
+        recipe: Of the model; one that samples pairs at random, or has them given, chooses no links.
+        device: Where the model is.
+    """
+    documents = prepared.linked_documents("train")
+    if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
+        return NOTHING
+    some = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
+    return gold_among(scored_documents(model, prepared, recipe, some, device), recipe.similarity)
+
+
+def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
+    """Count gold links among those that a similarity of sets chooses.
+
+    Args:
+        scored: Documents; one without gold links, or with nothing else, does not count.
+        similarity: Not one of pairs.
+    """
+    shares: list[list[float]] = []
+    for _, scores, links in scored:
+        gold = np.zeros(scores.shape, np.float32)
+        gold[tuple(np.array(links or (), np.int64).reshape(-1, 2).T)] = 1
+        if 0 < gold.sum() < gold.size:
+            chosen = _chosen(torch.from_numpy(scores), similarity)
+            shares.append(
+                [*(float((each * gold).sum() / max(each.sum(), 1e-9)) for each in chosen), float(gold.mean())]
+            )
+    return Sampling(*np.mean(shares, axis=0).tolist()) if shares else NOTHING
+
+
+def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:
+    """How much each pair counts among the likely and among the unlikely ones: the gradients of the two similarities."""
+    with torch.inference_mode(False), torch.enable_grad():
+        matrix = cosines.clone().requires_grad_()
+        counts = [[len(matrix)], [matrix.shape[1]]]
+        kind, k = cast("SimilarityKind", similarity.kind), similarity.k
+        likely = own_similarities(matrix, *counts, kind=kind, k=k, links=similarity.links)
+        unlikely = negative_similarities(matrix, *counts, kind=kind, k=k)
+        first, second = (torch.autograd.grad(each.sum(), matrix)[0].numpy() for each in (likely, unlikely))
+    return first, second
