@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
+from iconotext.embed.bridge import concept_vectors
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
-from iconotext.features.concepts import concept_vectors
 from iconotext.links.caption import Encode, texts_of
 from iconotext.links.combine import Coefficients, Combination, combine, dump_coefficients, subset_name
 from iconotext.train.evidence import Example, example, fit_coefficients, fit_subset, subsets

@@ -198,6 +198,8 @@ LISTED: dict[str, str] = {
     "reproduce-*: 1: notes: only in the new tree (*": "results.json of each table has its notes",
     "*/recipe.toml: text: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
     "*/recipe.toml: image: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
+    "*/examples.html: *": "one head and one set of colours for all pages",
+    "link-html/pages/*.html: *": "one head and one set of colours for all pages",
 }
 
 # Fields that are never the same, and files that are for the program alone.

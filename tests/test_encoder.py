@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from iconotext.embed.backbone_encoder import untrained_encoder
-from iconotext.embed.bridge import CONCEPTS
+from iconotext.embed.bridge import CONCEPTS, concept_vectors
 from iconotext.embed.folder import default_folder, load_model
 from iconotext.embed.joint import JointSpace
 from iconotext.encoder import load_encoder
 from iconotext.errors import FeatureError
-from iconotext.features import FeatureCache, concept_vectors, load_dual_encoder, load_image_backbone, load_text_backbone
+from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
 from tests.features.conftest import models, noise

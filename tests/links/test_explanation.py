@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.embed.bridge import ConceptBridge
+from iconotext.embed.bridge import ConceptBridge, centred
 from iconotext.embed.occlusion import LONGER, SHORTER, covered_cells
 from iconotext.embed.space import SharedSpace
 from iconotext.errors import ImageError
 from iconotext.features import ImageFeatures
-from iconotext.features.concepts import centred
 from iconotext.features.regions import GRID, grid_boxes
 from iconotext.links import explanation
 from iconotext.links.explanation import Coverable, explain_links, grid_windows, trials

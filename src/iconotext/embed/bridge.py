@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from iconotext.features.concepts import centred, concept_vectors
+import numpy as np
+
+from iconotext.embed.space import unit_rows
+from iconotext.errors import FeatureError, SettingError, ShapeError
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import ImageFeatures, TextBackbone
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 
 CONCEPTS = 10
 """Class names that stand for an image where nobody says otherwise; see ``concept_vectors``."""
+
+COMMON = 0.7
+"""Share of the mean of all classes' vectors that is taken from each; see ``concept_vectors``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,3 +57,55 @@ class ConceptBridge:
             FeatureError: The features have no class probabilities.
         """
         return concept_vectors(features, self.class_vectors, k=self.k)
+
+
+def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: int = CONCEPTS) -> FloatMatrix:
+    """Put images among the sentences without training: the mean of their most probable class names' vectors.
+
+    After the object detection baseline of Hessel 2019 (section 3.3 there), which averages word2vec vectors of the K
+    names without weights. Here the names count by the square root of their probability, and most of what the vectors
+    of all names have in common (that they are short names of things) is taken away first. Over four genres of
+    documents and Flickr8k the second raises the AUC by 0.5 and 3.6 points, both together by 0.6 and 5.2; ``k`` from
+    5 to 20 makes little difference.
+
+    Args:
+        features: Of n images, with C probabilities each.
+        class_vectors: (C, dim), the names of the classes as text, from any text backbone.
+        k: Number of classes that count, 1 to C.
+
+    Returns:
+        (n, dim) float32, rows of length 1; zero for an image with a problem.
+
+    Raises:
+        FeatureError: The features have no probabilities.
+        ShapeError: The class vectors are not C.
+        SettingError: ``k`` is out of range.
+    """
+    p = features.probabilities
+    if p is None:
+        raise FeatureError("the image backbone has no classifier, which the concept bridge needs: use another one")
+    if len(class_vectors) != p.shape[1]:
+        raise ShapeError(f"class_vectors {class_vectors.shape} do not fit probabilities {p.shape}")
+    if not 1 <= k <= p.shape[1]:
+        raise SettingError(f"k is {k}, expected 1 to {p.shape[1]}")
+    top = np.argpartition(p, -k, axis=1)[:, -k:]  # (n, k)
+    weights = np.zeros_like(p)
+    np.put_along_axis(weights, top, np.sqrt(np.take_along_axis(p, top, axis=1)), axis=1)
+    return unit_rows(weights @ (class_vectors - COMMON * class_vectors.mean(0)))
+
+
+def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    """The sentences of one document without what they all share: its topic does not tell which of them a picture shows.
+
+    Args:
+        sentence_vectors: (n, dim), rows of length 1.
+        among: (S, dim), the sentences of the document, where those are others put in place of one of them.
+
+    Returns:
+        (n, dim) float32, rows of length 1. Of few sentences less is taken away, of one nothing.
+    """
+    document = sentence_vectors if among is None else among
+    if not len(document):
+        return sentence_vectors
+    share = 1 - 1 / len(document)
+    return unit_rows(sentence_vectors - np.float32(share) * document.mean(axis=0))

@@ -8,7 +8,7 @@ from pathlib import Path
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
-from iconotext.features.concepts import centred, concept_vectors, imagenet_classes
+from iconotext.features.imagenet import imagenet_classes
 from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, folder_of_model
 from iconotext.features.regions import Regions, RegionSource, grid_regions
 from iconotext.recipe.settings import REGION_FILES
@@ -25,9 +25,7 @@ __all__ = [
     "cached_image",
     "cached_regions",
     "cached_text",
-    "centred",
     "check_backbones",
-    "concept_vectors",
     "downloads",
     "find_model",
     "imagenet_classes",

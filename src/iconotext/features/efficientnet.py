@@ -10,9 +10,9 @@ import numpy as np
 from PIL.Image import Resampling
 
 from iconotext.features.backbone import ImageBackbone
-from iconotext.features.concepts import imagenet_classes
 from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device, looking
+from iconotext.features.imagenet import imagenet_classes
 from iconotext.features.packaged import packaged_file
 
 if TYPE_CHECKING:

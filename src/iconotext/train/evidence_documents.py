@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.features import centred
+from iconotext.embed.bridge import centred
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

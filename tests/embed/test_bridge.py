@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from iconotext.embed.bridge import centred, concept_vectors
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.features import ImageFeatures, centred, concept_vectors, imagenet_classes
+from iconotext.features import ImageFeatures, imagenet_classes
 
 
 def features(*probabilities):
