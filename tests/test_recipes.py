@@ -174,4 +174,4 @@ def test_the_recipe_that_trains_the_image_network_along():
     recipe = load_recipe("hessel2019/fine-tune")
     assert (recipe.features.image, recipe.image.kind) == ("pixels", "network")
     assert (recipe.training.max_sentences, recipe.training.max_images) == (10, 10)
-    assert (recipe.text.max_tokens, recipe.objective.b, recipe.training.batch) == (50, 10, 11)
+    assert (recipe.text.max_tokens, recipe.objective.b, recipe.training.batch) == (20, 10, 11)

@@ -82,7 +82,7 @@ def epoch_batches(
     Args:
         prepared: The corpus.
         recipe: The recipe.
-        split: ``train`` or ``validation``.
+        split: ``train``, ``validation`` or ``test``.
         epoch: Counted from 0.
         rank: Which of several processes asks; each gets batches of its own, as many as the others.
         ranks: Number of processes.

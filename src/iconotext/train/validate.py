@@ -57,8 +57,10 @@ class Validation(NamedTuple):
     positive: float
 
 
-def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Validation:
-    """The loss and the links of the validation documents.
+def validate(
+    model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device, split: str = "validation"
+) -> Validation:
+    """The loss and the links of the validation documents, or of the test documents.
 
     Documents are whole and have always the same negatives; the loss is that of the recipe from the first epoch on,
     whatever ``objective.mean_epochs`` says, so that the figures of all epochs compare.
@@ -68,10 +70,11 @@ def validate(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
         prepared: The corpus.
         recipe: Of the model.
         device: Where the model is.
+        split: ``validation`` or ``test``.
     """
     total, nothing, count, positive, cells = 0.0, 0.0, 0, 0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
-    planned = epoch_batches(prepared, recipe, "validation", 0)
+    planned = epoch_batches(prepared, recipe, split, 0)
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
     pairs = recipe.similarity.kind in ("single-pair", "labelled-pairs")
     whole = _whole(recipe) if pairs else recipe

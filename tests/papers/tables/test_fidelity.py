@@ -72,6 +72,16 @@ def test_data_sets_have_settings_of_their_own():
     assert differences("alikhani2021/4", "cmca", ["features.image=microsoft/resnet-50"], dataset="CITE++") == []
 
 
+def test_fine_tuning_reads_20_words_of_wiki_and_50_of_the_others():
+    table = find_table("fine-tuning")
+    for dataset, words in (("WIKI", 20), ("RQA", 50), (None, 20)):
+        fixed, tuned = (row.recipe for row in table_rows(table, ["features.image=a.npy"], dataset=dataset))
+        assert (fixed.text.max_tokens, tuned.text.max_tokens) == (words, words)
+        assert (fixed.features.image, tuned.features.image) == ("a.npy", "pixels")
+    image = "image features efficientnet-lite0, trained along (NASNet Mobile)"
+    assert differences("fine-tuning", "fine-tune", INPUTS, dataset="RQA") == [image]
+
+
 def test_what_the_papers_say_are_keys_of_recipes():
     recipe = Recipe(name="any")
     for table in published_tables().values():
@@ -126,3 +136,21 @@ def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monk
     assert "training.epochs 2 (50)" in table
     assert "Other settings than the paper's" not in table
     assert "dim 8 (1024)" in done.results["differs"]["TK"]
+
+
+@pytest.mark.slow
+@pytest.mark.training
+def test_a_corpus_without_gold_links_has_its_test_loss(tmp_path, monkeypatch):
+    def run(jobs, work, *, at_once, logs, watch):
+        for _, job in jobs:
+            job_module.work(job, lambda message: None)
+        return {}
+
+    monkeypatch.setattr(module, "run_jobs", run)
+    corpus = write_synthetic(tmp_path / "c", 30, links=False)
+    calls = {"overrides": SMALL, "only": ["fixed"], "dataset": "WIKI"}
+    done = reproduce("fine-tuning", corpus, tmp_path / "out", watch=Seen(), **calls)
+    (row,) = done.results["rows"]
+    assert row["auc"] is None
+    assert 0 < row["test_loss"] < 1
+    assert f"| – | {-row['test_loss']:.3f} | – | -0.26 |" in (tmp_path / "out/table.md").read_text()

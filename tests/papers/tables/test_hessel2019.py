@@ -65,7 +65,9 @@ def test_every_published_row_has_its_own_key_and_recipe(table):
     rows = table_rows(table)
     assert [row.name for row in rows] == list(TABLES[table].published)
     assert len({row.key for row in rows}) == len(rows)
-    baselines = {"li2021/2": ["object-detection"]}.get(table, [] if "/" in table else ["random", "object-detection"])
+    baselines = {"li2021/2": ["object-detection"], "fine-tuning": []}.get(
+        table, [] if "/" in table else ["random", "object-detection"]
+    )
     assert [row.key for row in rows if row.recipe is None] == baselines
     for row in rows[len(baselines) :]:
         assert row.recipe is not None

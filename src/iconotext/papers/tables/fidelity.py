@@ -86,6 +86,8 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None) -> Iterato
         if paper is None or key not in ours:
             continue
         value = str(ours[key]) if ours[key] is not None else DEFAULTS[key]
+        if value == "pixels":
+            value = f"{ours.get('image.network', 'efficientnet-lite0')}, trained along"
         same = any(each in value.casefold() for each in paper["like"])
         if key == "features.image" and value.endswith(".npy"):
             same = same or width == paper["width"]

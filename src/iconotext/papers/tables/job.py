@@ -36,6 +36,7 @@ class Job:
         kind: What is measured.
         results: File for what is measured on the test documents.
         about: What is written into it.
+        losses: Whether the loss on the test documents is measured, too.
         applied: Corpus file that the test documents are from; None where it is the one that is trained on.
     """
 
@@ -46,6 +47,7 @@ class Job:
     kind: Literal["links", "retrieval"]
     results: Path
     about: Mapping[str, Any]
+    losses: bool = False
     applied: Path | None = None
 
 
@@ -64,7 +66,7 @@ def work(job: Job, send: Send) -> None:
     if job.kind == "links":
         from iconotext.papers.tables.links import score_links
 
-        score_links(job.folder, scored, job.results, job.about)
+        score_links(job.folder, scored, job.results, job.about, losses=job.losses)
     else:
         from iconotext.papers.tables.retrieval import score_retrieval
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from iconotext.papers.tables.bias import bias_sections
 from iconotext.papers.tables.comparison import Comparison, Report, called_run
 from iconotext.papers.tables.differences import compare_rows
 from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path
-from iconotext.papers.tables.results_grid import results_grid
+from iconotext.papers.tables.results_grid import losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.runs import runs_of
 from iconotext.papers.tables.shares import share_sections
@@ -40,20 +41,21 @@ Scores = Mapping[str, Mapping[int, Results]]
 """Name of each line to seed to scores; the seed is 0 where nothing is trained."""
 
 
-def check_corpus(corpus: Path, prepared: Prepared) -> None:
+def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> None:
     """Raise where there is nothing to measure.
 
     Raises:
-        CorpusError: The corpus has no test documents with gold links.
+        CorpusError: The corpus has no test documents, or where links are asked for none with gold links.
     """
-    if not len(prepared.linked_documents("test")):
+    if not len(prepared.linked_documents("test") if links else prepared.documents("test")):
+        lacks = "test documents with gold links" if links else "test documents"
         raise CorpusError(
-            f"{corpus}: has no test documents with gold links, so there is nothing to fill the table with; "
+            f"{corpus}: has no {lacks}, so there is nothing to fill the table with; "
             "`iconotext corpus split` makes a test split"
         )
 
 
-def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str, Any]) -> None:
+def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str, Any], *, losses: bool = False) -> None:
     """Score the test documents with a trained model.
 
     Args:
@@ -61,14 +63,17 @@ def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str,
         prepared: The corpus.
         path: Parquet file for the scores.
         about: What is written into it.
+        losses: Whether to write also the mean loss on them, as ``test_loss``.
     """
     import torch
 
-    from iconotext.train.validate import evaluate_split
+    from iconotext.train.validate import evaluate_split, validate
 
     stored = load_model(model)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     evaluation = evaluate_split(stored.model.to(device), prepared, stored.recipe, "test", device)
+    if losses:
+        about = {**about, "test_loss": validate(stored.model, prepared, stored.recipe, device, "test").loss}
     write_results(Results(evaluation or Evaluation(()), about), path, force=True)
 
 
@@ -110,7 +115,12 @@ def report(comparison: Comparison) -> Report:
         if line.name in table.published or line.name in means
     }
     ours = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
-    grid = results_grid(ours, published, title=title, notes=_notes(comparison, means, scores))
+    notes = _notes(comparison, means, scores)
+    if table.has_losses:
+        losses = {name: {comparison.corpus.stem: loss} for name, loss in mean_losses(comparison).items()}
+        grid = losses_grid(ours, losses, published, title=title, notes=notes)
+    else:
+        grid = results_grid(ours, published, title=title, notes=notes)
     return Report(title, [grid, *sections, *_curves(comparison)], facts)
 
 
@@ -118,6 +128,15 @@ def mean_scores(comparison: Comparison) -> dict[str, Evaluation]:
     """Name of each line to the means of its scores over the seeds."""
     found = _read(comparison)
     return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in found.items()}
+
+
+def mean_losses(comparison: Comparison) -> dict[str, float]:
+    """Name of each line whose loss on the test documents was measured to its mean over the seeds."""
+    losses = {
+        name: [each.about["test_loss"] for each in by_seed.values() if "test_loss" in each.about]
+        for name, by_seed in _read(comparison).items()
+    }
+    return {name: sum(each) / len(each) for name, each in losses.items() if each}
 
 
 def scores_by_seed(comparison: Comparison) -> dict[str, dict[int, Evaluation]]:
@@ -171,7 +190,7 @@ def _facts(
     """What ``results.json`` says of a line."""
     first = next(iter(scores.values()))
     found = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
-    found |= {name: first.about[name] for name in ("k", "trained_on") if name in first.about}
+    found |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
     if compared:
         found["seeds"] = [
             {"seed": seed, "model": each.model, **{metric: each.evaluation.means[metric] for metric in FIGURES}}
@@ -183,7 +202,7 @@ def _facts(
         found |= _training(model_folder(comparison.folder, first.model))
     if row.name in comparison.table.published:
         found["published"] = {
-            name: list(figures)
+            name: [None if math.isnan(each) else each for each in figures]
             for name, figures in published_figures(comparison.table, row.name, comparison.dataset).items()
         }
     return found
@@ -218,7 +237,7 @@ def _curves(comparison: Comparison) -> list[Section]:
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
     """What a reader of the table must know."""
     notes, seeds = [], comparison.seeds
-    if means:
+    if any(each.defined for each in means.values()):
         some = next(iter(means.values()))
         of_seeds = "" if seeds == 1 else f" of the means over {seeds} seeds"
         notes.append(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from iconotext.papers.published import Cells
+from iconotext.papers.published import Cells, published_facts
 from iconotext.papers.render import Bold, Grid
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ def results_grid(
     published = published or {}
     ours = dict.fromkeys(name for each in rows.values() for name in each)
     theirs = dict.fromkeys(name for each in published.values() for name in each)
-    groups = [(name, mine) for name in {**{each: 0 for each in ours if each not in theirs}, **theirs}
-              for mine in (True, False) if name in (ours if mine else theirs)]  # fmt: skip
+    groups = _groups(ours, theirs)
     figures = {
         name: [
             figure
@@ -62,9 +62,64 @@ def results_grid(
         for name in dict.fromkeys([*published, *rows])
     }
     best = [_highest(column) for column in zip(*figures.values(), strict=True)]
-    heads = [f"{group} ({'ours' if mine else 'published'})" if theirs else group for group, mine in groups]
-    columns = [(head, name) for head in heads for name in ("AUC", "p@1 / p@5")]
+    columns = [(head, name) for head in _heads(groups) for name in ("AUC", "p@1 / p@5")]
     return Grid(title, ["", *columns], [[name, *_cells(row, best)] for name, row in figures.items()], notes)
+
+
+def losses_grid(
+    rows: Mapping[str, Mapping[str, Evaluation]],
+    losses: Mapping[str, Mapping[str, float]],
+    published: Cells,
+    *,
+    title: str,
+    notes: Sequence[str],
+) -> Grid:
+    """The table of the supplement's §2: AUC, and the negative loss on the test documents, ours beside published ones.
+
+    Args:
+        rows: Name of the row to name of our data set to scores.
+        losses: Likewise the mean loss; two rows of one data set are compared with each other.
+        published: AUC, not a number where it is not known, and negative loss.
+        title: Above the table.
+        notes: Below the table.
+    """
+    ours = dict.fromkeys(name for each in rows.values() for name in each)
+    theirs = dict.fromkeys(name for each in published.values() for name in each)
+    groups, lines = _groups(ours, theirs), []
+    for name in dict.fromkeys([*published, *rows]):
+        cells: list[Sequence[str]] = [name]
+        for group, mine in groups:
+            if mine:
+                own = losses.get(name, {}).get(group)
+                cells += [_text(_ours(rows.get(name, {}).get(group))[0], None) or "–"]
+                cells += ["–" if own is None else f"{-own:.3f}"]
+            else:
+                area, loss = published.get(name, {}).get(group, (math.nan, math.nan))
+                cells += ["–" if math.isnan(each) else f"{each:.{digits}f}" for each, digits in ((area, 1), (loss, 2))]
+        lines.append(cells)
+    better = published_facts("hessel2019")["fine_tuned_better"]
+    notes = [*notes, "−L: minus the mean loss on the test documents, by their own negatives; higher is better."]
+    for group in ours:
+        known = {name: each[group] for name, each in losses.items() if group in each}
+        if len(known) == 2:
+            (first, fixed), (second, tuned) = known.items()
+            less = f"{abs(1 - tuned / fixed):.0%}" if fixed else "–"
+            notes.append(
+                f"{group}: the loss of {second} is {less} {'lower' if tuned < fixed else 'higher'} than that of "
+                f"{first} (published: about {better} % lower on WIKI)."
+            )
+    return Grid(title, ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))], lines, notes)
+
+
+def _groups(ours: Iterable[str], theirs: Iterable[str]) -> list[tuple[str, bool]]:
+    """Our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
+    names = dict.fromkeys([*(each for each in ours if each not in set(theirs)), *theirs])
+    return [(name, mine) for name in names for mine in (True, False) if name in (set(ours) if mine else set(theirs))]
+
+
+def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
+    published = any(not mine for _, mine in groups)
+    return [f"{group} ({'ours' if mine else 'published'})" if published else group for group, mine in groups]
 
 
 def is_bold(value: float, best: float | None) -> bool:

@@ -122,7 +122,10 @@ def reproduce(
         first = next(run for row in rows if not row.transferred for run in runs_of(row, 1))
         arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
         prepared = arrays.of(first)
-        (links if published.kind == "links" else retrieval).check_corpus(corpus, prepared)
+        if published.kind == "links":
+            links.check_corpus(corpus, prepared, links=not published.has_losses)
+        else:
+            retrieval.check_corpus(corpus, prepared)
         if is_by_relation(published):
             rows = _rows(published, overrides, extra, prepared.labelled_relations, dataset)
             arrays = Arrays(rows, lambda row: corpus, folder, report)
@@ -232,5 +235,6 @@ def _job(run: Run, table: PublishedTable, corpus: Path, source: Path | None, pre
         kind=table.kind,
         results=results_path(folder, run.key, table.kind),
         about=about_results(corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
+        losses=table.has_losses,
         applied=corpus if run.row.transferred else None,
     )
