@@ -116,8 +116,19 @@ def build(data_set, source, output, *, workers=1, **given):
         build.report.listener = listening
         yield from data_set.documents(build, settings)
 
-    report = build_corpus("story", listened, data_set.Settings(source=source, **given), output, workers=workers)
+    report = build_corpus(
+        "story",
+        listened,
+        data_set.Settings(**{"source": source, "text": "original_text", **given}),
+        output,
+        workers=workers,
+    )
     return list(read_corpus(output)), report
+
+
+def test_names_are_anonymised_as_in_the_papers_figure():
+    for data_set in (story_dii, story_sis):
+        assert data_set.Settings(source="s").text == "text"  # Figure 2: "[male] and [male] went to a fair"
 
 
 def counts(report):

@@ -8,6 +8,7 @@ import pytest
 
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results
+from iconotext.features.word_vectors import load_word_vectors
 from iconotext.papers.published import published_tables
 from iconotext.papers.tables import job as job_module
 from iconotext.papers.tables import runner as module
@@ -316,6 +317,23 @@ def test_other_features_for_object_detection(corpus, tmp_path, monkeypatch):
     recipe = table_rows("2", ["features.text=t", "text.kind=projection", "features.image=a"])[-1].recipe
     assert score_object_detection(corpus, recipe, tmp_path, print) == "a has no classifier"
     assert asked == [("a", "t")]
+
+
+@pytest.mark.slow
+def test_object_detection_with_word_vectors_that_are_learned_from_the_corpus(corpus, tmp_path, in_process, monkeypatch):
+    asked = []
+
+    def load(*, word_vectors, word_dim, **more):
+        asked.append(load_word_vectors(word_vectors, ["thing1", "unheard"], dim=word_dim))
+        raise FeatureError("enough")
+
+    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
+    overrides = [*SMALL, "text.word_vectors=word2vec"]
+    reproduce("2", corpus, tmp_path, watch=Seen(), overrides=overrides, only=["object-detection", "random"])
+    ((vectors, found),) = asked
+    assert found == 1
+    assert vectors[0].any()
+    assert not vectors[1].any()
 
 
 def test_what_a_folder_was_made_from(tmp_path, in_process):

@@ -43,9 +43,9 @@ SUFFIXES = (".jpg", ".png", ".gif", ".jpeg", ".JPG", ".PNG", ".webp", ".bmp", ".
 class StorySettings(DataSetSettings):
     """How stories are read."""
 
-    text: Literal["original_text", "text"] = "original_text"
-    """Which text of an annotation. original_text: as it was typed. text: in small letters, divided into tokens, with
-    [male] and the like for names. The paper does not say; the sentences in its figures are as people typed them."""
+    text: Literal["text", "original_text"] = "text"
+    """Which text of an annotation. text: in small letters, divided into tokens, with [male] and the like for names, as
+    in Figure 2 of the paper. original_text: as it was typed."""
 
     verify: bool = True
     """Decode each photograph; else it only has to be there."""

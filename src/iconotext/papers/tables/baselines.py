@@ -6,11 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.embed.folder import VOCABULARY
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
+from iconotext.features.vocabulary import load_vocabulary
+from iconotext.features.word2vec import WORD2VEC, train_word2vec
 from iconotext.papers.tables.comparison import Notify
 from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
+from iconotext.train.prepared import TrainingSentences
+from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -36,7 +41,9 @@ def score_baselines(
     keys = {row.key for row in rows}
     if RANDOM in keys:
         score_random(prepared, corpus, folder)
-    problem = score_object_detection(corpus, recipe, folder, notify) if DETECTION in keys else None
+    problem = None
+    if DETECTION in keys:
+        problem = score_object_detection(corpus, recipe, folder, notify, word_vector_file(recipe, prepared))
     return [] if problem is None else [f"Object detection: not possible here: {problem}."]
 
 
@@ -60,7 +67,9 @@ def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
     write_results(Results(evaluate(scored()), about_results(corpus, RANDOM)), path)
 
 
-def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, notify: Notify) -> str | None:
+def score_object_detection(
+    corpus: Path, recipe: Recipe, folder: Path, notify: Notify, vectors: Path | None = None
+) -> str | None:
     """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
     from iconotext.corpus.store import read_corpus
     from iconotext.encoder import load_bridge
@@ -72,7 +81,6 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, notify: N
     notify("object detection")
     # A table of features has no classifier, nor have pixels; where there are picture files, the default has one.
     own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
-    vectors = word_vector_file(recipe)
     try:
         encoder = load_bridge(
             image=recipe.features.image if own_image else None,
@@ -95,7 +103,23 @@ def score_object_detection(corpus: Path, recipe: Recipe, folder: Path, notify: N
     return None
 
 
-def word_vector_file(recipe: Recipe) -> Path | None:
-    """The file that the word vectors of a recipe start from; None where it names none, or a text backbone."""
+def word_vector_file(recipe: Recipe, prepared: Prepared) -> Path | None:
+    """The file that the word vectors of a recipe start from; None where it names none, or a text backbone.
+
+    Those that word2vec learns from the training sentences are written beside the prepared corpus.
+    """
     vectors = recipe.words.word_vectors if recipe.words else None
-    return None if vectors is None or str(vectors) == "minilm" else Path(vectors)
+    if recipe.words is None or vectors is None or str(vectors) == "minilm":
+        return None
+    if str(vectors) != WORD2VEC or prepared.words is None:
+        return Path(vectors)
+    path = prepared.folder / f"{WORD2VEC}.txt"
+    if not path.is_file():
+        words = load_vocabulary(prepared.folder / VOCABULARY).words
+        learned = TrainingSentences(prepared, prepared.words)
+        found = train_word2vec(learned, len(words), dim=recipe.words.word_dim, seed=recipe.seed)
+        lines = (
+            f"{word} {' '.join(map(str, row))}" for word, row in zip(words, found.tolist(), strict=True) if any(row)
+        )
+        write_text(path, "\n".join(lines) + "\n", force=True)
+    return path

@@ -33,7 +33,7 @@ def vectors_of(
     from iconotext.corpus.store import read_corpus
 
     numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
-    encode = _sentence_vectors(corpus, recipe)
+    encode = _sentence_vectors(corpus, recipe, prepared)
     for document in read_corpus(corpus):
         if document.id in wanted and document.id in numbers:
             vectors = np.asarray(images[rows_of(prepared, numbers[document.id])], np.float32)
@@ -47,7 +47,7 @@ def rows_of(prepared: Prepared, document: int) -> NDArray[np.int64]:
 
 def seen_through(recipe: Recipe, prepared: Prepared) -> str:
     """A sentence for people that says what the vectors are."""
-    file = word_vector_file(recipe)
+    file = word_vector_file(recipe, prepared)
     text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
     of_text = f"mean word vectors of {file.name}" if file else text
     image = recipe.features.image
@@ -56,13 +56,13 @@ def seen_through(recipe: Recipe, prepared: Prepared) -> str:
     return f"Spread of images by {of_image}, of sentences by {of_text}; {paper}."
 
 
-def _sentence_vectors(corpus: Path, recipe: Recipe) -> Callable[[Sequence[str]], FloatMatrix]:
+def _sentence_vectors(corpus: Path, recipe: Recipe, prepared: Prepared) -> Callable[[Sequence[str]], FloatMatrix]:
     """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
     from iconotext.corpus.store import read_corpus
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
     from iconotext.features.word_vectors import mean_words
 
-    file = word_vector_file(recipe)
+    file = word_vector_file(recipe, prepared)
     if file is not None and recipe.words is not None:
         texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
         return mean_words(file, recipe.words.word_dim, texts).encode
