@@ -99,9 +99,9 @@ def test_a_page_with_the_best_pictures_of_several_models(pairs, model, tmp_path)
     assert text.count("<section") == 4  # with Visible, Story, or both
     assert text.count('<ol class="strip">') == 8  # two models each
     assert text.count("<li class=") == 24
-    assert text.count("data:image/") == 28
+    assert text.count('src="data:image/') == 28
     assert "drawn at random (seed 0), not chosen" in text
-    assert re.search(r"people saw: .*Story", text)
+    assert re.search(r"labelled: .*Story", text)
     assert re.search(r"tells of text and own picture: (Visible|Story) 0\.\d\d", text)
     assert re.search(r"own picture: place \d of 7", text)  # of the test split, where two texts share one
     assert "exists" in run("analyze", "top", model, other, pairs, "--output", page, status=1)

@@ -57,7 +57,7 @@ def top(
 ) -> None:
     """Write a page with the best pictures of several models for the same texts, side by side.
 
-    With the relations that people saw and those that the models tell, and the weight of each word for models with
+    With the relations that are labelled and those that the models tell, and the weight of each word for models with
     attention, as figures 1, 6, 7, 9 and 10 of Alikhani 2021. Every model searches all pictures of the split, refined
     as its folder says.
 
@@ -170,8 +170,9 @@ def _searches(models: Sequence[str], corpus: Path, split: Split | None, *, cache
     for model in models:
         encoder = retrieval_encoder(model, corpus, cache=cache)
         pairs = encoded_pairs(encoder, chosen)
-        score = retrieval_score(encoder, pairs, chosen_refinement(model, encoder))
-        searches.append(Search(model, encoder, pairs, score))
+        refinement = chosen_refinement(model, encoder)
+        score = retrieval_score(encoder, pairs, refinement)
+        searches.append(Search(model, encoder, pairs, score, refinement if refinement.threshold else None))
     check_same_pairs(searches)
     if left_out := searches[0].pairs.left_out:
         complain(f"{len(left_out)} left out, such as {left_out[0].id!r}, because {left_out[0].reason}")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from iconotext.evaluate.pair_vectors import pair_vectors
+from iconotext.library.refinement import Refinement
 from iconotext.papers.analyses.attention import WordWeight, attention_of
 from iconotext.papers.analyses.searches import Search
 from iconotext.papers.analyses.top_images import ask, top_images_page
@@ -37,14 +38,16 @@ def test_what_each_model_finds(search):
 
 
 def test_the_page_shows_pictures_relations_and_weights(search):
-    asked = ask([search, search._replace(model="other <b>")], {1: ("Story",)}, {"mine": words}, count=2)
+    refined = search._replace(model="other <b>", refinement=Refinement(0.12, 0.1))
+    asked = ask([search, refined], {1: ("Story",)}, {"mine": words}, count=2)
     page = top_images_page(asked, search.pairs, corpus="pairs.jsonl", drawn="They were drawn.")
     assert "Text &lt;1&gt;." in page
     assert "other &lt;b&gt;" in page
-    assert "people saw: Story</p>" in page
+    assert "labelled: Story</p>" in page
     assert page.count('<li class="own">') == 2
     assert "own picture: place 2 of 4" in page
     assert '<td class="h8"><span dir="auto">(upon)</span><br>0.80</td>' in page
+    assert page.count("are refined (λ = 0.12, T = 0.1)") == 1
     assert page.count("How much each word counts") == 1
     assert "<script" not in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")  # the name of what the icon is drawn in

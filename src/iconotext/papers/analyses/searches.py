@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
+    from iconotext.library.refinement import Refinement
 
 
 class Search(NamedTuple):
@@ -27,12 +28,14 @@ class Search(NamedTuple):
         encoder: Of the model.
         pairs: Of the corpus, as it sees them.
         score: Similarities of some texts with some images, by number, refined as the model's folder says.
+        refinement: What that is; None where nothing is refined.
     """
 
     model: str
     encoder: Encoder
     pairs: PairVectors
     score: Score
+    refinement: Refinement | None = None
 
 
 def check_same_pairs(searches: Sequence[Search]) -> None:

@@ -1,6 +1,6 @@
 """A page with the images that models find best for some texts, side by side (Alikhani 2021, Fig. 1, 6, 7, 9 and 10).
 
-With each text stand its own image and the relations that people saw between them; with each model the place of that
+With each text stand its own image and the labels of their relations; with each model the place of that
 image, what the model tells of the relations, and where it has attention, how much each word counts. The page is one
 file that asks the network for nothing.
 """
@@ -8,6 +8,7 @@ file that asks the network for nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from iconotext.report.page import filled
 
 if TYPE_CHECKING:
     from iconotext.evaluate.pair_vectors import PairVectors
+    from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.attention import WordWeight
 
 IMAGE_SIDE = 240
@@ -41,6 +43,7 @@ class Found(NamedTuple):
         rank: Place of the text's own image among all, from 1; of equal ones the mean.
         told: Relation to its probability for the text and its own image; empty where the model tells none.
         words: How much each word counts; empty where the model has no attention over words.
+        refinement: Of the similarities; None where they are cosines.
     """
 
     model: str
@@ -49,6 +52,7 @@ class Found(NamedTuple):
     rank: float
     told: Mapping[str, float]
     words: Sequence[WordWeight]
+    refinement: Refinement | None
 
 
 class Asked(NamedTuple):
@@ -100,9 +104,8 @@ def _found(search: Search, numbers: np.ndarray[Any, Any], attention: Attention |
             probabilities = coherence.probabilities(pairs.texts[[number]], pairs.images[own])[0, 0]
             told = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
         words = [] if attention is None else attention(pairs.text[number])
-        found.append(
-            Found(search.model, tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank), told, words)
-        )
+        ranked = (tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank))
+        found.append(Found(search.model, *ranked, told, words, search.refinement))
     return found
 
 
@@ -119,7 +122,7 @@ def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, 
     wanted |= {image for each in asked for found in each.found for image in found.images}
     shown = embed(pairs.pictures, sorted(wanted), longer_side=IMAGE_SIDE)
     pictures = {
-        number: {"name": readable(pairs.pictures[number].source), "embedded": embedded}
+        number: {"name": readable(PurePath(pairs.pictures[number].source).name), "embedded": embedded}
         for number, embedded in shown.items()
     }
     return filled(
@@ -154,6 +157,7 @@ def _model(found: Found, own: int) -> dict[str, Any]:
     return {
         "model": readable(found.model),
         "rank": f"{found.rank:g}",
+        "refinement": found.refinement,
         "told": sorted(found.told.items(), key=lambda each: -each[1]),
         "images": [
             {"number": image, "similarity": similarity, "right": image == own}
