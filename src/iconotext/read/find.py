@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +149,8 @@ def _inside(
         yield path, root
 
 
-def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
+@lru_cache
+def _patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
     try:

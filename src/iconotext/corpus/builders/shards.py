@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import LEDGER, fetch_images
-from iconotext.corpus.builders.image_files import FoundImages
+from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError

@@ -24,7 +24,7 @@ from iconotext.papers.datasets.pair_splits import PUBLISHED
 from iconotext.relations import RELATIONS
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.image_files import FoundImages
+    from iconotext.corpus.builders.find_images import FoundImages
     from iconotext.corpus.builders.run import Build, Values
 
 SCHEME = "recipeqa:"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from iconotext.corpus.builders.image_files import FoundImages, distinct_names
+from iconotext.corpus.builders.find_images import FoundImages, distinct_names
 from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.labelled_pairs import (
     DataSet,

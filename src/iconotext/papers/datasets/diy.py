@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import fetch_images, name_of
-from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares

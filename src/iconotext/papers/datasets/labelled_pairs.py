@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.corpus.builders.fetched import fetch_images
-from iconotext.corpus.builders.image_files import FoundImages
+from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError, SettingError

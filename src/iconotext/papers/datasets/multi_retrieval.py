@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.image_files import FoundImages
+from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.json_source import source_file
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.builders.shards import kept_images, with_images

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from iconotext.corpus.builders.captioned.photos import is_text
-from iconotext.corpus.builders.image_files import NamedImages
+from iconotext.corpus.builders.find_images import NamedImages
 from iconotext.corpus.builders.json_source import source_entries, source_file
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED

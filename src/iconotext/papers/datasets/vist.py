@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from iconotext.corpus.builders.find_images import NamedImages
 from iconotext.corpus.builders.image_checks import MISSING
-from iconotext.corpus.builders.image_files import NamedImages
 from iconotext.corpus.builders.json_source import source_entries, source_file
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.errors import CorpusError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from iconotext.corpus.builders.captioned.photos import NO_CAPTION, NO_IMAGE, Photo, is_text
-from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from iconotext.corpus.builders.captioned.annotations import Annotations, Captioned, found_photos
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, BAD_LINES, Photo, clean, is_text
-from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from iconotext.corpus.builders.captioned.annotations import Captioned, found_photos
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, Photo, clean
-from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
 

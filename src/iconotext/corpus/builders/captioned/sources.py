@@ -13,7 +13,7 @@ from iconotext.corpus.builders.captioned.coco import coco_photos, read_annotatio
 from iconotext.corpus.builders.captioned.flickr import flickr_photos, is_flickr
 from iconotext.corpus.builders.captioned.pascal import pascal_page, pascal_photos, pascal_texts
 from iconotext.corpus.builders.captioned.photos import Photo, check_no_corpus, read_photos
-from iconotext.corpus.builders.image_files import ImageFolders
+from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.run import Build
 from iconotext.errors import CorpusError
 
