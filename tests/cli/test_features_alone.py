@@ -104,5 +104,9 @@ def test_regions_alone(tmp_path):
     found = json.loads(run("evaluate", tmp_path / "model", corpus, "--split", "test", "--json"))
     trained = json.loads((tmp_path / "model/metrics.json").read_text())["test"]
     assert found["auc"] == pytest.approx(trained["auc"], abs=1e-6)
+    run("analyze", "examples", tmp_path / "model", corpus, "--document", "d0", "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<figcaption>") == 2
+    assert re.findall(r"here is a <i>(thing\d+)</i>", page)
     biased = json.loads(run("analyze", "bias", corpus, "--json", "--image", tmp_path / "data/regions.tsv"))
     assert biased["documents"] == 40

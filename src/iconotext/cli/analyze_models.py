@@ -47,7 +47,8 @@ def examples(
     """Write a page with what a model links in representative documents: those whose AUC is nearest to the mean.
 
     It shows the five strongest edges of the best one-to-one assignment of each, which of them the author drew too,
-    and the whole matrix of scores.
+    and the whole matrix of scores; for a model that reads concepts also the main ones of each picture, in italics where
+    the sentences have their words.
 
     **Examples**
 
@@ -57,7 +58,13 @@ def examples(
     with known_errors(download=download):
         from iconotext.evaluate.corpus_part import corpus_part
         from iconotext.evaluate.scores import score_documents
-        from iconotext.papers.analyses.examples import examples_of, examples_page, representative, shown_documents
+        from iconotext.papers.analyses.examples import (
+            concept_source,
+            examples_of,
+            examples_page,
+            representative,
+            shown_documents,
+        )
         from iconotext.write import check_overwrite, write_text
 
         check_overwrite(output, force)
@@ -70,9 +77,9 @@ def examples(
             evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
             wanted, mean = [each.id for each in representative(evaluation, count)], evaluation.means["auc"]
         documents = shown_documents(wanted, chosen.documents())
-        shown = examples_of(
-            documents, score_documents(model, documents, looking_beside(linking, model, corpus), say=complain)
-        )
+        linking = looking_beside(linking, model, corpus)
+        scored = score_documents(model, documents, linking, say=complain)
+        shown = examples_of(documents, scored, concept_source(model, linking.image))
         write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
         say(f"Open {output}", err=True)
 

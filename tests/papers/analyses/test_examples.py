@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -8,7 +9,15 @@ import pytest
 from iconotext import Document, Image, Sentence
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate import DocumentScores, Evaluation
-from iconotext.papers.analyses.examples import Edge, Example, examples_page, representative, strongest_edges
+from iconotext.features.regions import Regions, RegionSource
+from iconotext.papers.analyses.examples import (
+    Edge,
+    Example,
+    examples_page,
+    main_concepts,
+    representative,
+    strongest_edges,
+)
 
 
 def test_edges_are_those_of_the_best_assignment():
@@ -66,6 +75,32 @@ def test_page(example):
     page = examples_page([unknown], model="m", corpus="c", mean_auc=None)
     assert 'class="unknown"' in page
     assert 'class="gold"' not in page
+
+
+def test_main_concepts_are_those_of_the_surest_regions():
+    def regions(images):
+        return [
+            Regions(np.zeros((4, 2), np.float16), np.zeros((4, 4), np.float32), np.array([2, 0, 2, -1], np.int32),
+                    np.array([0.3, 0.5, 0.3, 0.9], np.float32)),
+            "there is none",
+        ]  # fmt: skip
+
+    source = RegionSource("s", 2, ("dog", "hat", "red ball"), regions)
+    assert main_concepts(source, [Image("a"), Image("b")]) == [("red ball", "dog"), ()]
+    assert main_concepts(None, [Image("a")]) == []
+
+
+def test_concepts_stand_below_pictures_and_in_italics_where_sentences_have_them(example):
+    document = replace(
+        example.document, sentences=(Sentence("A Dog’s <ball>, a dog & red."), *example.document.sentences[1:])
+    )
+    shown = replace(example, document=document, concepts=(("red ball", "dog", "h<t"), (), ("cat",)))
+    page = examples_page([shown], model="m", corpus="c", mean_auc=None)
+    assert "<figcaption><i>red ball</i>, <i>dog</i>, h&lt;t</figcaption>" in page
+    assert "<figcaption>cat</figcaption>" in page
+    assert "A Dog’s &lt;<i>ball</i>&gt;, a <i>dog</i> &amp; <i>red</i>." in page
+    assert "in <i>italics</i>" in page
+    assert "italics" not in examples_page([example], model="m", corpus="c", mean_auc=None)
 
 
 def test_page_of_empty_documents():

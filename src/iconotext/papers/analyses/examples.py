@@ -6,7 +6,9 @@ solution, so that no sentence and no image has more than one. A page is one file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import numpy as np
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
 from iconotext.evaluate.results import score_document
+from iconotext.features.vocabulary import words_of
 from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
@@ -24,9 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.evaluate.results import DocumentScores, Evaluation, Scored
-    from iconotext.types import Document, FloatMatrix
+    from iconotext.features.regions import RegionSource
+    from iconotext.types import Document, FloatMatrix, Image
 
 EDGES = 5
+CONCEPTS = 5
 MOST_SENTENCES = 14
 MOST_IMAGES = 10
 """How many of each side are shown; those with edges or gold links between them come first."""
@@ -63,11 +68,13 @@ class Example:
         document: With its gold links.
         scores: (sentences, images).
         auc: 0 to 1; None where it is undefined.
+        concepts: The main ones of each image; empty for a model that reads none.
     """
 
     document: Document
     scores: FloatMatrix
     auc: float | None
+    concepts: Sequence[Sequence[str]] = ()
 
 
 def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
@@ -97,12 +104,45 @@ def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> lis
     return [kept[identifier] for identifier in wanted]
 
 
-def examples_of(documents: Sequence[Document], scored: Iterable[Scored]) -> list[Example]:
-    """Documents with what a model says of each, in the same order."""
+def examples_of(
+    documents: Sequence[Document], scored: Iterable[Scored], source: RegionSource | None = None
+) -> list[Example]:
+    """Documents with what a model says of each, in the same order, and the concepts that it reads, if any."""
     return [
-        Example(document, each.scores, score_document(*each).auc)
+        Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
         for document, each in zip(documents, scored, strict=True)
     ]
+
+
+def concept_source(model: str, image: str | None = None) -> RegionSource | None:
+    """What names the regions that a model reads; None for a model that reads no concepts.
+
+    Args:
+        model: As for ``load_encoder``.
+        image: Detector, backbone or file of regions; None for the model's own.
+    """
+    from iconotext.embed.folder import RECIPE, init_folder, is_model_folder
+    from iconotext.features import load_regions
+    from iconotext.recipe import load_recipe
+
+    folder = init_folder(model)
+    recipe = load_recipe(folder / RECIPE) if is_model_folder(folder) else None
+    return load_regions(image or recipe.features.image) if recipe is not None and recipe.reads_concepts else None
+
+
+def main_concepts(source: RegionSource | None, images: Sequence[Image]) -> list[tuple[str, ...]]:
+    """The concepts that the regions of each image show most surely, all regions of one together (Li 2021, Fig. 6)."""
+    if source is None or source.concepts is None:
+        return []
+    found = []
+    for regions in source.regions(images):
+        sure: Counter[str] = Counter()
+        if not isinstance(regions, str):
+            for concept, score in zip(regions.concepts.tolist(), regions.scores.tolist(), strict=True):
+                if concept >= 0:
+                    sure[source.concepts[concept]] += score
+        found.append(tuple(name for name, _ in sure.most_common(CONCEPTS)))
+    return found
 
 
 def strongest_edges(
@@ -156,6 +196,7 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
         mean_auc=mean_auc,
         parts=(parts := [_part(example) for example in examples]),
         unseen=_unseen(picture for part in parts for picture in part["pictures"]),
+        concepts=any(example.concepts for example in examples),
         known=any(example.document.links is not None for example in examples),
     )
 
@@ -173,6 +214,9 @@ def _part(example: Example) -> dict[str, Any]:
     embedded = embed(document.images, images, longer_side=IMAGE_SIDE)
     low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
+    told = {word for sentence in document.sentences for word in words_of(sentence.text)}
+    named = {name for names in example.concepts for name in names if told.issuperset(words_of(name))}
+    bridges = {word for name in named for word in words_of(name)}
     return {
         "title": readable(title(document)),
         "identifier": readable(document.id),
@@ -183,6 +227,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": i,
                 "text": readable(document.sentences[i].text),
+                "pieces": _pieces(readable(document.sentences[i].text), bridges),
                 "linked": any(edge.sentence == i for edge in edges),
             }
             for i in sentences
@@ -191,6 +236,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": j,
                 "name": readable(document.images[j].source),
+                "concepts": [(readable(name), name in named) for name in (example.concepts or [()] * (j + 1))[j]],
                 "alt": readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
                 "embedded": embedded[j],
                 "linked": any(edge.image == j for edge in edges),
@@ -210,6 +256,13 @@ def _part(example: Example) -> dict[str, Any]:
         "low": low,
         "high": high,
     }
+
+
+def _pieces(text: str, words: Container[str]) -> list[tuple[str, bool]]:
+    """A sentence in pieces, and whether each is one of some words."""
+    return [
+        (piece, piece.lower().replace("’", "'") in words) for piece in re.split(r"((?:[^\W_]|['’])+)", text) if piece
+    ]
 
 
 def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
