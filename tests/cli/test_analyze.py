@@ -89,6 +89,24 @@ def test_examples(corpus, tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_spread_needs_no_gold_links_and_shows_object_detection_beside_the_model(corpus, tmp_path):
+    lines = [json.loads(line) | {"links": None} for line in corpus.read_text().splitlines()]
+    unknown = corpus.with_name("unknown.jsonl")
+    unknown.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    page = tmp_path / "spread.html"
+    run("analyze", "spread", "random", unknown, "--output", page)
+    text = page.read_text()
+    levels = re.findall(r"<h2[^>]*>([^<]*)</h2>", text)
+    assert [re.sub(r".*: (random|object detection).*\((\w+) spread.*", r"\1 \2", each) for each in levels] == [
+        f"{side} {level}" for level in ("high", "middle", "low") for side in ("random", "object detection")
+    ]
+    totals = [sum(map(float, re.findall(r"(?:images|text) ([\d.]+)", each))) for each in levels[::2]]
+    assert totals == sorted(totals, reverse=True)
+    assert "near that mean" not in text
+    assert "exists" in run("analyze", "spread", "random", unknown, "--output", page, status=1)
+
+
 def test_examples_of_equal_documents_are_the_representative_ones(corpus, tmp_path):
     run("analyze", "examples", "random", corpus, "--output", tmp_path / "p.html", "--count", "1")
     auc = float(re.search(r"· AUC ([\d.]+) %", (tmp_path / "p.html").read_text())[1])

@@ -1,0 +1,96 @@
+"""Documents of high, middle and low spread, also where nobody knows the links (Hessel 2019, section 6, Fig. 5).
+
+The paper shows an article that was "chosen for its high image/text spread", and tells what object detection chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.errors import CorpusError, FeatureError
+from iconotext.evaluate.results import Scored
+from iconotext.papers.analyses.difficulty import spread
+from iconotext.papers.analyses.object_detection import object_detection_scores
+
+if TYPE_CHECKING:
+    from iconotext.encoder import Encoder
+    from iconotext.types import Document
+
+LEVELS = ("high", "middle", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far the parts of a document lie apart.
+
+    Attributes:
+        id: Of the document.
+        image: Spread of its images, 0 to 1.
+        text: Of its sentences, 0 to 1.
+    """
+
+    id: str
+    image: float
+    text: float
+
+    @property
+    def both(self) -> float:
+        """Their sum, by which documents are ordered."""
+        return self.image + self.text
+
+
+def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]:
+    """The spread of each document of which two images can be seen.
+
+    Args:
+        documents: With or without gold links.
+        encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
+            images.
+    """
+    for document in documents:
+        features = encoder.image_source.look(document.images).features
+        good = [number for number, problem in enumerate(features.problems) if problem is None]
+        if len(good) > 1 and document.sentences:
+            texts = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
+            yield Spread(document.id, spread(features.pooled[good]), spread(texts))
+
+
+def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
+    """So many documents of the highest, of the middle and of the lowest spread, each only once.
+
+    Raises:
+        CorpusError: There are none.
+    """
+    if not found:
+        raise CorpusError("no document has two pictures that can be seen, so none has a spread")
+    ordered = sorted(found, key=lambda each: (-each.both, each.id))
+    middle = max(0, (len(ordered) - count) // 2)
+    places = (range(count), range(middle, middle + count), range(len(ordered) - count, len(ordered)))
+    chosen: dict[str, tuple[str, Spread]] = {}
+    for level, own in zip(LEVELS, places, strict=True):
+        for each in (ordered[place] for place in own if 0 <= place < len(ordered)):
+            chosen.setdefault(each.id, (level, each))
+    return list(chosen.values())
+
+
+def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
+    """What object detection makes of documents, with so many class names for an image.
+
+    Raises:
+        FeatureError: The image backbone has no classifier.
+    """
+    if not encoder.image_source.classes:
+        raise FeatureError(f"{encoder.image_source.name} has no classifier, which object detection needs")
+    classes = encoder.text_backbone.encode(encoder.image_source.classes)
+    for document in documents:
+        seen = encoder.image_source.look(document.images)
+        probabilities = np.zeros((len(document.images), len(classes)), np.float32)
+        if seen.features.probabilities is not None:
+            probabilities[seen.numbers] = seen.features.probabilities
+        sentences = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
+        scores = object_detection_scores(sentences, probabilities, classes, largest=k)[k - 1]
+        yield Scored(document.id, scores, document.links)
