@@ -23,16 +23,18 @@ def folder(tmp_path):
 def test_read(folder):
     path = folder("dc", "1,10,1e-4,0.4,0.38,0.6,2.5\n2,20,1e-4,0.3,0.30,,5\n3,30,1e-4,0.2,0.25,0.8,7\n")
     curve = read_curve(path)
-    assert (curve.name, curve.epochs, curve.objective) == ("dc", (1, 2, 3), (-0.38, -0.30, -0.25))
-    assert curve.auc[::2] == (0.6, 0.8)
-    assert math.isnan(curve.auc[1])
+    assert (curve.name, curve.epochs, curve.values["objective"]) == ("dc", (1, 2, 3), (-0.38, -0.30, -0.25))
+    assert curve.values["auc"][::2] == (0.6, 0.8)
+    assert math.isnan(curve.values["auc"][1])
     assert curve.as_dict()["auc"] == [0.6, None, 0.8]
-    assert read_curve(path / "log.csv").objective == curve.objective  # the file itself may be named, too
+    assert (
+        read_curve(path / "log.csv").values["objective"] == curve.values["objective"]
+    )  # the file itself may be named, too
 
 
 def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last(folder):
     curve = read_curve(folder("m", "1,1,1,1,0.4,0.5,1\n2,2,1,1,0.3,0.6,1\n2,2,1,1,0.2,0.7,1\n"))
-    assert (curve.epochs, curve.objective, curve.auc) == ((1, 2), (-0.4, -0.2), (0.5, 0.7))
+    assert (curve.epochs, curve.values) == ((1, 2), {"objective": (-0.4, -0.2), "auc": (0.5, 0.7)})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,8 @@ def test_a_folder_without_a_log(tmp_path):
         read_curve(tmp_path)
 
 
-CURVES = [Curve(f"m$_{n}", (1, 2, 3), (-0.4, -0.3, -0.2), (0.5, math.nan, 0.7)) for n in range(6)]
+VALUES = {"objective": (-0.4, -0.3, -0.2), "auc": (0.5, math.nan, 0.7)}
+CURVES = [Curve(f"m$_{n}", (1, 2, 3), VALUES) for n in range(6)]
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-T = TypeVar("T")
-
 LOG = "log.csv"
 EPOCH = "epoch"
-COLUMNS = ("validation_loss", "validation_auc")
 
 _ACROSS = 4  # panels side by side, as in the supplement
 
@@ -32,33 +29,28 @@ class Curve:
     Attributes:
         name: Of the model.
         epochs: Ascending.
-        objective: Minus the loss on the validation documents; NaN where none was logged.
-        auc: Mean AUC on the validation documents, 0 to 1; NaN where none was logged.
+        values: Name to a number for each epoch; NaN where none was logged.
     """
 
     name: str
     epochs: tuple[int, ...]
-    objective: tuple[float, ...]
-    auc: tuple[float, ...]
+    values: Mapping[str, tuple[float, ...]]
 
     def as_dict(self) -> dict[str, object]:
         """For JSON; what was not logged is None."""
-        return {
-            "model": self.name,
-            "epochs": list(self.epochs),
-            "objective": [None if math.isnan(value) else value for value in self.objective],
-            "auc": [None if math.isnan(value) else value for value in self.auc],
-        }
+        values = {name: [None if math.isnan(each) else each for each in found] for name, found in self.values.items()}
+        return {"model": self.name, "epochs": list(self.epochs), **values}
 
 
 def read_curve(folder: Path) -> Curve:
-    """Read the ``log.csv`` of a model folder; see ``read_log``."""
-    name, epochs, (losses, aucs) = read_log(folder, COLUMNS)
-    return Curve(name, epochs, tuple(-loss for loss in losses), aucs)
+    """The ``objective`` of a run, minus its loss, and the ``auc`` on the validation documents; see ``read_log``."""
+    log = read_log(folder, ("validation_loss", "validation_auc"))
+    objective = tuple(-loss for loss in log.values["validation_loss"])
+    return replace(log, values={"objective": objective, "auc": log.values["validation_auc"]})
 
 
-def read_log(folder: Path, columns: Sequence[str]) -> tuple[str, tuple[int, ...], tuple[tuple[float, ...], ...]]:
-    """The name of a trained model, its epochs, and columns of its ``log.csv``; NaN where nothing was logged.
+def read_log(folder: Path, columns: Sequence[str]) -> Curve:
+    """Columns of the ``log.csv`` in the folder of a model.
 
     An epoch that stands there twice, because the run was stopped and resumed, counts as it was logged last.
 
@@ -67,7 +59,7 @@ def read_log(folder: Path, columns: Sequence[str]) -> tuple[str, tuple[int, ...]
     """
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
-    rows: dict[int, tuple[float, ...]] = {}
+    rows: dict[int, list[float]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
@@ -75,17 +67,18 @@ def read_log(folder: Path, columns: Sequence[str]) -> tuple[str, tuple[int, ...]
             if missing:
                 raise CorpusError(f"{path}: not a training log: the column {missing[0]} is missing")
             for row in lines:
-                epoch, *values = (_number(row[column], path, lines.line_num, column) for column in (EPOCH, *columns))
+                epoch, *numbers = (_number(row[column], path, lines.line_num, column) for column in (EPOCH, *columns))
                 if math.isnan(epoch):
                     raise CorpusError(f"{path}, line {lines.line_num}, column {EPOCH}: empty")
-                rows[int(epoch)] = tuple(values)
+                rows[int(epoch)] = numbers
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not a training log: it is not UTF-8 text") from error
     if not rows:
         raise CorpusError(f"{path}: has no epochs yet")
-    return name, tuple(sorted(rows)), tuple(zip(*(rows[epoch] for epoch in sorted(rows)), strict=True))
+    epochs = sorted(rows)
+    return Curve(name, tuple(epochs), {name: tuple(rows[e][i] for e in epochs) for i, name in enumerate(columns)})
 
 
 def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
@@ -94,7 +87,7 @@ def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) ->
 
 
 def write_panels(
-    curves: Sequence[T], draw_panel: Callable[[Axes, T], None], path: Path, *, force: bool = False
+    curves: Sequence[Curve], draw_panel: Callable[[Axes, Curve], None], path: Path, *, force: bool = False
 ) -> None:
     """Draw a panel for each run, and write the figure.
 
@@ -129,10 +122,12 @@ def _panel(left: Axes, curve: Curve) -> None:
 
     right = left.twinx()
     few = len(curve.epochs) <= 15
-    left.plot(curve.epochs, curve.objective, color=BLUE, marker="o" if few else "", markersize=3, label="objective")
+    left.plot(
+        curve.epochs, curve.values["objective"], color=BLUE, marker="o" if few else "", markersize=3, label="objective"
+    )
     right.plot(
         curve.epochs,
-        [100 * value for value in curve.auc],
+        [100 * value for value in curve.values["auc"]],
         color=ORANGE,
         linestyle="--",
         marker="s" if few else "",

@@ -270,8 +270,9 @@ def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
     seen = [picture["embedded"].uri is not None for picture in pictures]
     if all(seen):
         return None
-    some = f"{seen.count(False)} of {len(seen)} pictures are not" if any(seen) else "No picture of these documents is"
-    return f"{some} at hand: their names stand for them."
+    if not any(seen):
+        return "No picture of these documents is at hand: their names stand for them."
+    return f"Pictures that are not at hand, {seen.count(False)} of {len(seen)}, are shown by their names."
 
 
 def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:

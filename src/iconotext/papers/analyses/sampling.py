@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError
-from iconotext.papers.analyses.curves import read_log, write_panels
+from iconotext.papers.analyses.curves import Curve, read_log, write_panels
 from iconotext.papers.analyses.drawing import BLUE, ORANGE
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
@@ -22,47 +22,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class SamplingCurve(NamedTuple):
-    """What a training run sampled.
-
-    Attributes:
-        name: Of the model.
-        epochs: Ascending.
-        shares: ``likely_gold``, ``unlikely_gold`` and ``gold`` of each epoch; see ``Sampling``.
-    """
-
-    name: str
-    epochs: tuple[int, ...]
-    shares: dict[str, tuple[float, ...]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "model": self.name,
-            "epochs": list(self.epochs),
-            **{key: list(each) for key, each in self.shares.items()},
-        }
-
-
-def read_sampling(folder: Path) -> SamplingCurve:
-    """Read what a model's training sampled.
+def read_sampling(folder: Path) -> Curve:
+    """The shares of gold links by epoch; see ``Sampling``.
 
     Raises:
         CorpusError: See ``read_log``; or nothing was counted.
     """
-    name, epochs, columns = read_log(folder, Sampling._fields)
-    if any(math.isnan(value) for column in columns for value in column):
+    found = read_log(folder, Sampling._fields)
+    if any(math.isnan(share) for shares in found.values.values() for share in shares):
         raise CorpusError(
             f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or it "
             "samples pairs at random, or has them given"
         )
-    return SamplingCurve(name, epochs, dict(zip(Sampling._fields, columns, strict=True)))
+    return found
 
 
-def sampling_grid(found: Sequence[SamplingCurve]) -> Grid:
+def sampling_grid(found: Sequence[Curve]) -> Grid:
     """The first and the last epoch of each run, for people."""
     rows = [
-        [f"{each.name}, epoch {each.epochs[at]}", *(percent(each.shares[name][at], 1) for name in Sampling._fields)]
+        [f"{each.name}, epoch {each.epochs[at]}", *(percent(each.values[name][at], 1) for name in Sampling._fields)]
         for each in found
         for at in ((0, -1) if len(each.epochs) > 1 else (0,))
     ]
@@ -71,16 +49,16 @@ def sampling_grid(found: Sequence[SamplingCurve]) -> Grid:
     return Grid("", columns, rows, [note])
 
 
-def write_sampling(found: Sequence[SamplingCurve], path: Path, *, force: bool = False) -> None:
+def write_sampling(found: Sequence[Curve], path: Path, *, force: bool = False) -> None:
     """Draw a panel for each run; see ``write_panels``."""
     write_panels(found, _panel, path, force=force)
 
 
-def _panel(axes: Axes, curve: SamplingCurve) -> None:
+def _panel(axes: Axes, curve: Curve) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lines = (("likely links (TK)", BLUE, "-"), ("unlikely links (NegTK)", ORANGE, "-"), ("all pairs", "grey", ":"))
-    for (label, colour, style), shares in zip(lines, curve.shares.values(), strict=True):
+    for (label, colour, style), shares in zip(lines, curve.values.values(), strict=True):
         axes.plot(curve.epochs, [100 * share for share in shares], color=colour, linestyle=style, label=label)
     axes.set_title(curve.name, fontsize=10)
     axes.set_xlabel("epoch")
