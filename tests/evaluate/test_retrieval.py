@@ -18,6 +18,7 @@ from iconotext.evaluate.retrieval import (
     rank_pools,
     ranks_of,
     retrieval,
+    retrieval_of,
 )
 
 
@@ -70,7 +71,8 @@ def test_what_is_no_ranking_is_refused(similarities, true, message):
 
 def test_no_queries_have_no_metrics():
     assert len(ranks_of(np.zeros((0, 3)), np.zeros(0, int)).mean) == 0
-    assert retrieval([]) is None
+    with pytest.raises(CorpusError, match="no text belongs to an image of the pools"):
+        retrieval([])
 
 
 def test_pools_are_drawn_by_seed_without_replacement():
@@ -145,7 +147,7 @@ def test_agrees_with_counting_query_by_query(seed):
 
 def test_equal_similarities_give_chance():
     found = retrieval(rank_pools(matrix_score(np.zeros((60, 60))), np.arange(60), pool=50, draws=3))
-    assert found.median_rank == (25.5, 0)
+    assert found.median_rank._asdict() == {"mean": 25.5, "deviation": 0}
     assert found.recall[10] == pytest.approx((0.2, 0))
     assert found.as_dict()["r@5"] == pytest.approx(0.1)
     assert found.as_dict()["deviations"]["median_rank"] == 0
@@ -163,7 +165,7 @@ def test_relations_choose_queries_and_leave_the_candidates():
 
 def test_draws_without_such_a_query_are_left_out():
     draws = rank_pools(matrix_score(np.eye(40)), np.arange(40), pool=10, draws=8, seed=0)
-    found = retrieval(draws, np.arange(40) == 3)
+    found = retrieval_of(draws, np.arange(40) == 3)
     there = sum(3 in draw.queries for draw in draws)
     assert 0 < there < 8
     assert found.draws == there

@@ -232,8 +232,20 @@ def joined(parts: Sequence[Ranks]) -> Ranks:
     )
 
 
-def retrieval(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None = None) -> Retrieval | None:
-    """Median rank, mean rank and R@K over some draws.
+def retrieval(draws: Sequence[Draw]) -> Retrieval:
+    """Median rank, mean rank and R@K over some draws, what ``rank_pools`` gives.
+
+    Raises:
+        CorpusError: There is no query in them.
+    """
+    found = retrieval_of(draws, None)
+    if found is None:
+        raise CorpusError("no text belongs to an image of the pools, so there is nothing to measure")
+    return found
+
+
+def retrieval_of(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None) -> Retrieval | None:
+    """The same over some of the queries.
 
     Args:
         draws: What ``rank_pools`` gives.
@@ -264,7 +276,7 @@ def of_relations(draws: Sequence[Draw], labels: Floats, relations: Sequence[str]
         labels: (P, R): 1 where a pair has the relation, 0 where not, NaN where nobody answered.
         relations: R names.
     """
-    return {name: retrieval(draws, labels[:, column] == 1) for column, name in enumerate(relations)}
+    return {name: retrieval_of(draws, labels[:, column] == 1) for column, name in enumerate(relations)}
 
 
 def figure(values: Sequence[float]) -> Figure:

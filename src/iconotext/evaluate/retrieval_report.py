@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.corpus.feature_files import own_features
 from iconotext.embed.folder import init_folder
-from iconotext.errors import CorpusError, SettingError
+from iconotext.errors import SettingError
 from iconotext.evaluate.average_precision import RelationPrecision, relation_precisions
 from iconotext.evaluate.retrieval import DRAWS, Retrieval, of_relations, rank_pools, retrieval
 from iconotext.evaluate.retrieval_scores import own_probabilities, refined, similarities
@@ -140,10 +140,7 @@ def measure_retrieval(
 
     def found(score: Score) -> Found:
         ranks = rank_pools(score, pairs.image_of, pool=pool, draws=draws, seed=seed)
-        everything = retrieval(ranks)
-        if everything is None:
-            raise CorpusError("no text belongs to an image of the pools, so there is nothing to measure")
-        return Found(everything, of_relations(ranks, pairs.labels, pairs.relations))
+        return Found(retrieval(ranks), of_relations(ranks, pairs.labels, pairs.relations))
 
     better = None
     if encoder.coherence is not None and refinement.threshold:

@@ -179,7 +179,6 @@ def _setting(
             for one, other, some in zip(plain, refined, np.split(hard, ends), strict=True)
         ]
     )
-    assert metrics is not None  # every image of a pool has a pair that asks for it
     return Setting(*refinement, float(hard.mean()), metrics)
 
 

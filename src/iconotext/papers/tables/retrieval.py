@@ -172,6 +172,4 @@ def _digest(model: Path) -> str:
 def _figures(draws: Sequence[Draw]) -> dict[str, Any]:
     from iconotext.evaluate.retrieval import retrieval
 
-    found = retrieval(draws)
-    assert found is not None  # every image of a pool has a pair that asks for it
-    return found.as_dict()
+    return retrieval(draws).as_dict()
