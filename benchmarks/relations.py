@@ -68,7 +68,7 @@ def main() -> None:
         for seed in range(arguments.seeds):
             train, test = split(data, kind, seed)
             if arguments.validation:
-                held = np.random.default_rng(100 + seed).permutation(len(train)) < len(train) // 4
+                held = held_out(data, kind, train, 100 + seed)
                 train, test = train[~held], train[held]
             scores = predictions(layers, data, train, test, settings)
             for row, logits in scores.items():
@@ -104,6 +104,13 @@ def split(data: RelationData, kind: str, seed: int) -> tuple[Rows, Rows]:
             train.append(order[len(rows) // 5 :])
             test.append(order[: len(rows) // 5])
     return np.concatenate(train), np.concatenate(test)
+
+
+def held_out(data: RelationData, kind: str, train: Rows, seed: int) -> NDArray[np.bool_]:
+    """Which quarter of the rows to train on settings are chosen on."""
+    if kind == "grouped":
+        return np.equal(folds_of(groups_of(data.texts, data.images)[train], 4, seed), 0)
+    return np.random.default_rng(seed).permutation(len(train)) < len(train) // 4
 
 
 def predictions(

@@ -31,7 +31,7 @@ class RelationSettings(Settings):
     least_texts: int = Field(2, ge=1)
     """Texts that must have a run of words, or it is not looked at."""
 
-    word_strength: float = Field(10.0, gt=0)
+    word_strength: float = Field(3.0, gt=0)
     """How free the weights of words are: C of their logistic regression."""
 
     splits: list[Literal["train", "validation", "test"]] = Field(["train", "validation", "test"], min_length=1)
