@@ -74,7 +74,7 @@ CONTRADICTIONS = {
     "features.text=minilm": 'text.kind = "gru" does not go with features.text = "minilm"',
     "features.image=pixels": 'image.kind = "projection" does not go with features.image = "pixels"',
     "image.kind=network": 'image.kind = "network" does not go with',
-    "features.image=pixels image.kind=network image.dropout_at=input": r"image.dropout_at: no such key for kind network; did you mean image.dropout\? There are kind, dropout$",
+    "features.image=pixels image.kind=network image.dropout_at=input": r"image.dropout_at: no such key for kind network; did you mean image.dropout\? There are kind, network, dropout$",
     "features.image=pixels image.kind=network image.hidden=3": "image.hidden: no such key for kind network",
     "linking.bridge=0.5": "linking.bridge needs a text backbone",
     "features.text=minilm text.kind=projection text.word_vectors=v.txt": "text.word_vectors: no such key for kind projection",

@@ -11,6 +11,10 @@ import torch
 
 from iconotext.embed import folder as model_folder
 from iconotext.embed.folder import load_model
+from iconotext.embed.image_network import ImageNetwork
+from iconotext.encoder import load_encoder
+from iconotext.errors import FeatureError
+from iconotext.features.huggingface import load_resnet
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
 from iconotext.recipe.relation_recipe import is_relation_recipe
 from iconotext.train import train
@@ -168,6 +172,25 @@ def test_the_released_codes_recipe():
     )  # fmt: skip
     assert (recipe.similarity.kind, recipe.similarity.links, recipe.similarity.k) == ("assignment", "exactly", "min")
     assert (recipe.objective.b, recipe.training.batch) == (None, 11)
+
+
+@pytest.mark.training
+def test_a_resnet_is_trained_along_with_its_batch_norms(pairs, models, tmp_path):
+    network = models / "resnet-without-head"
+    own = load_recipe("alikhani2021/cmca-fine-tuned", [*TINY, f"image.network={network}", "text.word_dim=8"])
+    train(own, [pairs], tmp_path / "model")
+    stored = load_model(tmp_path / "model")
+    before = load_resnet(str(network), network)[0].state_dict()
+    after = stored.model.image.network.resnet.state_dict()
+    changed = {name for name, value in before.items() if not torch.equal(value, after[name])}
+    assert any(name.endswith("convolution.weight") for name in changed)
+    assert any(name.endswith("running_mean") for name in changed)
+    assert load_encoder(str(tmp_path / "model"), cache=False).encode_images([pairs.with_name("0.png")]).vectors.any()
+
+
+def test_a_network_to_train_that_is_no_resnet_is_refused(models):
+    with pytest.raises(FeatureError, match=r"is a vit; image\.network is a ResNet"):
+        ImageNetwork(dim=4, dropout=0.0, network=str(models / "vit"))
 
 
 def test_the_recipe_that_trains_the_image_network_along():

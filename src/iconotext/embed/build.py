@@ -80,7 +80,7 @@ def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
         case NetworkSettings() as network:
             from iconotext.embed.image_network import ImageNetwork
 
-            return ImageNetwork(dim=dim, dropout=network.dropout)
+            return ImageNetwork(dim=dim, dropout=network.dropout, network=network.network)
         case RegionSettings() as regions:
             names = recipe.words.word_dim if recipe.words else inputs.text_features
             return RegionEncoder(

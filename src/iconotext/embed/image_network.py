@@ -15,6 +15,9 @@ from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.efficientnet import weights_file
 from iconotext.features.efficientnet_network import DIM, load_network
+from iconotext.features.huggingface import load_resnet
+from iconotext.features.model_folder import folder_of_model
+from iconotext.recipe.encoders import EMBEDDED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,22 +36,56 @@ TURN = 20.0
 
 
 class ImageNetwork(nn.Module):
-    """EfficientNet-Lite0 from its ImageNet weights, and a projection behind it; all of it learns.
+    """A network from its ImageNet weights, and a projection behind it; all of it learns.
 
-    The batch norms are folded into the convolutions, so they keep the statistics of ImageNet: a batch of one document's
-    images is no sample to take statistics from.
+    The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: a
+    batch of one document's images is no sample to take statistics from. Those of a ResNet learn.
+
+    Args:
+        dim: Of the joint space.
+        dropout: Share of the joint vector that is dropped in training.
+        network: ``efficientnet-lite0``, or the folder or hub name of a ResNet.
+
+    Raises:
+        FeatureError: There is no such model, or it is no ResNet.
     """
 
-    def __init__(self, *, dim: int, dropout: float) -> None:
+    def __init__(self, *, dim: int, dropout: float, network: str = EMBEDDED) -> None:
         super().__init__()
-        self.network = load_network(weights_file()).train().requires_grad_(True)
-        self.network.classifier.requires_grad_(False)  # has no part in the joint space
-        self.projection = Projection(DIM, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
+        self.network: nn.Module
+        if network == EMBEDDED:
+            lite = load_network(weights_file()).train().requires_grad_(True)
+            lite.classifier.requires_grad_(False)  # has no part in the joint space
+            self.network, width = lite, DIM
+        else:
+            resnet, width = load_resnet(network, folder_of_model(network, (EMBEDDED,)))
+            self.network = _FromPixels(resnet)
+        self.projection = Projection(width, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
 
     def forward(self, pixels: Tensor) -> Tensor:
         """(N, 224, 224, 3) values 0 to 255 → (N, dim), rows of length 1."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
+
+
+class _FromPixels(nn.Module):
+    """A ResNet of transformers that takes pixels as EfficientNet-Lite0 does, with the colours of ImageNet."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, resnet: nn.Module) -> None:
+        super().__init__()
+        self.resnet = resnet
+        self.register_buffer("mean", 255 * torch.tensor([0.485, 0.456, 0.406]), persistent=False)
+        self.register_buffer("deviation", 255 * torch.tensor([0.229, 0.224, 0.225]), persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(b, 224, 224, 3) values 0 to 255 → (b, width, h, w)."""
+        scaled = (pixels.float() - self.mean) / self.deviation
+        # Contiguous: with the channels last, PyTorch crashed in the backward pass on a CPU.
+        found: Tensor = self.resnet(pixel_values=scaled.permute(0, 3, 1, 2).contiguous()).last_hidden_state
+        return found
 
 
 def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:

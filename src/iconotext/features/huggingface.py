@@ -54,6 +54,22 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
         return _image_backbone(network, processor, revised_name(name, folder), classes)
 
 
+def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
+    """A ResNet to be trained on, on the CPU, and the channels of its last feature map.
+
+    Raises:
+        FeatureError: It cannot be loaded, or is no ResNet.
+    """
+    with loading(name):
+        config = pretrained("AutoConfig", folder)
+        if config.model_type != "resnet":
+            raise FeatureError(f"{name}: is a {config.model_type}; image.network is a ResNet, microsoft/resnet-50 say")
+        model, missing = pretrained_model("AutoModel", folder)
+        check_weights(name, missing)
+        resnet: torch.nn.Module = model.to("cpu").train().requires_grad_(True)
+        return resnet, config.hidden_sizes[-1]
+
+
 def load_clip(name: str, folder: Path) -> DualEncoder:
     """Both sides of a dual encoder by name and folder.
 

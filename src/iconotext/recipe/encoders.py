@@ -9,6 +9,9 @@ from pydantic import BeforeValidator, Field
 
 from iconotext.recipe.base import Settings
 
+EMBEDDED = "efficientnet-lite0"
+"""The image network that comes with the program."""
+
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -122,8 +125,17 @@ class NetworkSettings(EncoderSettings):
 
     kind: Literal["network"] = "network"
 
+    network: str = EMBEDDED
+    """Which one, from its ImageNet weights: the one that comes with the program, whose batch norms are folded in and
+    keep their statistics, or the folder or hub name of a ResNet (``microsoft/resnet-50``), whose batch norms learn."""
+
     dropout: Dropout = 0.4
     """Share of numbers of the joint vector that is dropped in training."""
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """See ``EncoderSettings``."""
+        return self.network != EMBEDDED
 
 
 class RegionSettings(EncoderSettings):

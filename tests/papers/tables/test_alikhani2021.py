@@ -102,7 +102,10 @@ def test_a_network_that_is_trained_along_keeps_its_pixels():
         assert recipe.text.max_tokens == 200
     assert rows["cmca"].recipe.features.image == "microsoft/resnet-50"
     said = differing(rows["cmca-fine-tuned"], table, rows["cmca"].recipe, width=None, seeds=1)
-    assert "image features pixels (ResNet-50)" in said
+    assert "image features efficientnet-lite0, trained along (ResNet-50)" in said
+    named = [*overrides, "cmc*-fine-tuned:image.network=microsoft/resnet-50"]
+    row = next(row for row in table_rows(table, named, CITE, "CITE++", names) if row.key == "cmca-fine-tuned")
+    assert not [each for each in differing(row, table, row.recipe, width=None, seeds=1) if "image features" in each]
 
 
 def test_figure_8_sweeps_one_value_at_a_time():

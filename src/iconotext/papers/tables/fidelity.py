@@ -20,7 +20,7 @@ DEFAULTS = {"features.image": "the backbone that comes with the program", "text.
 OF_REGIONS = "regions"
 """What the paper says of ``features.image`` for rows that read regions."""
 
-NOT_COMPARED = ("name", "follows", "seed")
+NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is told as an input
 
 
 def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | None, seeds: int) -> list[str]:
