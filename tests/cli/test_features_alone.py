@@ -8,7 +8,9 @@ import re
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from iconotext.cli.app import app
 from iconotext.embed.build import Inputs
 from iconotext.embed.folder import save_model
 from iconotext.embed.model import JointModel
@@ -55,6 +57,9 @@ def test_bias(folder):
     corpus = folder / "data/corpus.jsonl"
     asked = run("analyze", "bias", corpus, "--json", "--image", folder / "data/features.npy")
     assert run("analyze", "bias", corpus, "--json") == asked
+    arguments = ["analyze", "bias", str(corpus), "--json"]
+    said = CliRunner().invoke(app, arguments, env={"COLUMNS": "300"}).stderr
+    assert f"{folder / 'data/features.npy'} stands for the pictures, of which corpus.jsonl has no files" in said
 
 
 def test_a_page_shows_the_names_of_pictures_and_says_so(folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -15,6 +15,8 @@ from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings
 from iconotext.cli.output import complain, say, say_json
 from iconotext.papers.analyses.settings import BiasSettings, DifficultySettings
 from iconotext.plain_text import counted
+
+S = TypeVar("S", BiasSettings, DifficultySettings)
 
 
 def correlation(
@@ -59,13 +61,12 @@ def difficulty(
     - `iconotext analyze difficulty ap.parquet corpus.jsonl --word-vectors GoogleNews.bin.gz --json`
     """
     with known_errors(download=download):
-        from iconotext.corpus.feature_files import instead_of_pictures
         from iconotext.evaluate import read_results
         from iconotext.papers.analyses.corpus_difficulty import corpus_difficulty
         from iconotext.papers.analyses.difficulty import difficulty_grid
 
         evaluation = read_results(results).evaluation
-        settings = settings.model_copy(update={"image": settings.image or instead_of_pictures(corpus)})
+        settings = _with_features(settings, corpus)
         watch = partial(progress, total=len(evaluation.defined), label="Encoding")
         found, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
         if left_out:
@@ -108,7 +109,6 @@ def bias(
     - `iconotext analyze bias dii/ --image regions.tsv`
     """
     with known_errors(download=download):
-        from iconotext.corpus.feature_files import instead_of_pictures
         from iconotext.evaluate.corpus_part import corpus_part
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
         from iconotext.papers.analyses.drawing import check_figure
@@ -117,7 +117,7 @@ def bias(
         if figure is not None:
             check_figure(figure, force=force)
         chosen = corpus_part(corpus, split and split.value)
-        settings = settings.model_copy(update={"image": settings.image or instead_of_pictures(corpus)})
+        settings = _with_features(settings, corpus)
         watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
         found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
         if left_out:
@@ -129,3 +129,14 @@ def bias(
         if figure is not None:
             write_distances(found, figure, force=force)
             say(f"Open {figure}", err=True)
+
+
+def _with_features(settings: S, corpus: Path) -> S:
+    """The settings, with the features beside a corpus that has no picture files, which is told."""
+    from iconotext.corpus.feature_files import instead_of_pictures
+
+    table = None if settings.image else instead_of_pictures(corpus)
+    if table is None:
+        return settings
+    complain(f"{table} stands for the pictures, of which {corpus.name} has no files")
+    return settings.model_copy(update={"image": table})

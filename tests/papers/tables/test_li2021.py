@@ -20,7 +20,7 @@ from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
 from tests.papers.tables.test_hessel2019 import TABLES, Seen, contents, in_process, table_rows
-from tests.train.synthetic import write_synthetic
+from tests.train.synthetic import write_regional, write_synthetic
 
 __all__ = ["in_process"]
 
@@ -139,6 +139,24 @@ def test_what_figure_5_reports_is_what_the_recipe_ships():
 def test_numbers_of_epochs_are_marked_as_ours():
     for path in (path for name, path in shipped_recipes().items() if name.startswith("li2021/")):
         assert "epochs" not in path.read_text() or "epochs = 60 # ours: the paper does not say\n" in path.read_text()
+
+
+@pytest.mark.training
+def test_the_table_tells_how_many_regions_have_a_concept(tmp_path, in_process):
+    corpus = write_regional(tmp_path, 40)
+    small = [
+        "dim=16",
+        "text.word_dim=8",
+        "text.layers=1",
+        "text.heads=2",
+        "training.epochs=1",
+        "training.warmup_steps=1",
+    ]
+    small += [f"features.image={tmp_path / 'regions.tsv'}", "transformer:image.layers=1", "image.heads=2"]
+    done = reproduce("li2021/3", corpus, tmp_path / "out", watch=Seen(), overrides=small, only=["transformer"])
+    assert done.failed == {}
+    said = "Rows with concepts: 100 % of the regions have a concept; 25 % of the words"
+    assert said in (tmp_path / "out/table.md").read_text()
 
 
 def test_settings_for_one_row_count_before_those_for_all():

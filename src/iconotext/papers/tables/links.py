@@ -252,8 +252,8 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
         notes.append(f"Fewer seeds than {seeds}: " + ", ".join(short) + ".")
     for row in comparison.rows:
         metrics = model_folder(comparison.folder, row.key) / METRICS
-        if row.recipe and row.recipe.reads_concepts and metrics.is_file():
-            shares = json.loads(metrics.read_text(encoding="utf-8"))["concepts"]
+        shares = json.loads(metrics.read_text(encoding="utf-8")).get("concepts") if metrics.is_file() else None
+        if shares is not None:
             notes.append(f"Rows with concepts: {told(shares)}.")
             break
     detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
