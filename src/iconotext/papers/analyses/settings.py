@@ -13,10 +13,29 @@ DIMENSIONS = 20
 """Of the content of each side of a document (Hessel 2019)."""
 
 
-class BiasSettings(BaseModel):
-    """What is compared, and how."""
+class AnalysisSettings(BaseModel):
+    """What all have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Encoding(AnalysisSettings):
+    """Of what encodes texts and images."""
+
+    cache: bool = True
+    """Keep features on disk."""
+
+
+class Seeing(Encoding):
+    """Of what looks at images, or looks them up."""
+
+    image: str | None = None
+    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
+    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
+
+
+class BiasSettings(Seeing):
+    """What is compared, and how."""
 
     documents: int = Field(2000, ge=2)
     """Documents to draw where there are more."""
@@ -30,18 +49,9 @@ class BiasSettings(BaseModel):
     resamplings: int = Field(2000, ge=100)
     """How often the documents are drawn anew for the interval."""
 
-    image: str | None = None
-    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
-    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
 
-    cache: bool = True
-    """Keep features on disk."""
-
-
-class DifficultySettings(BaseModel):
+class DifficultySettings(Seeing):
     """What documents are seen through."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     dimensions: int = Field(DIMENSIONS, ge=1)
     """Principal components of each side's content."""
@@ -49,24 +59,15 @@ class DifficultySettings(BaseModel):
     text: str | None = None
     """Text backbone: a name or folder; by default the one that comes with the program."""
 
-    image: str | None = None
-    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
-    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
-
     word_vectors: Path | None = None
     """word2vec or GloVe file: sentences are then means of word vectors, as in the paper."""
 
     word_dim: int = Field(300, ge=1)
     """Length of the vectors in that file."""
 
-    cache: bool = True
-    """Keep features on disk."""
 
-
-class RefinementSettings(BaseModel):
+class RefinementSettings(Encoding):
     """What is tried."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     pool: int = Field(500, ge=2)
     """Pictures in a pool."""
@@ -83,14 +84,9 @@ class RefinementSettings(BaseModel):
     seed: int = Field(0, ge=0)
     """Seed of the pools."""
 
-    cache: bool = True
-    """Keep features on disk."""
 
-
-class TopSettings(BaseModel):
+class TopSettings(Encoding):
     """Which texts and pictures are shown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     count: int = Field(2, ge=1, le=100)
     """Texts to draw, for each relation."""
@@ -101,14 +97,9 @@ class TopSettings(BaseModel):
     seed: int = Field(0, ge=0)
     """Seed of the texts."""
 
-    cache: bool = True
-    """Keep features on disk."""
 
-
-class StudySettings(BaseModel):
+class StudySettings(Encoding):
     """How a study is drawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     raters: int = Field(3, ge=1)
     """People who judge each pair."""
@@ -116,14 +107,9 @@ class StudySettings(BaseModel):
     seed: int = Field(0, ge=0)
     """Seed of the texts, of their order and of the two sides."""
 
-    cache: bool = True
-    """Keep features on disk."""
 
-
-class VotesSettings(BaseModel):
+class VotesSettings(AnalysisSettings):
     """Of the sensitivity analysis of a study."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     power: float = Field(0.95, gt=0, lt=1)
     """Probability of detecting the smallest effect."""
