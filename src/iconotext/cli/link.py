@@ -112,8 +112,8 @@ class RunSettings:
 
     Attributes:
         model: Name or folder of the model.
-        reading: RunSettings documents are read.
-        linking: RunSettings they are linked.
+        reading: How documents are read.
+        linking: How they are linked.
         force: Replace what is there.
         quiet: Tell only of errors.
     """
