@@ -110,11 +110,10 @@ def losses_of(
         mean = objective.negatives == "mean" or epoch < objective.mean_epochs
         return hinge(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
 
-    sets = _sets(recipe)
-    if sets is None:
+    if recipe.similarity.kind in ("single-pair", "labelled-pairs"):
         similarities = cosines  # documents are pairs, which have neither parts nor unlikely links
         return objective.cross_document * contrast(objective.margin)
-    similarities = set_similarities(cosines, batch.sentence_counts, batch.image_counts, **sets)
+    similarities = set_similarities(cosines, batch.sentence_counts, batch.image_counts, **_sets(recipe))
     losses = cosines.new_zeros(positives)
     if objective.cross_document:
         losses = losses + objective.cross_document * contrast(objective.margin)
@@ -151,29 +150,23 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     )
 
 
-def _sets(recipe: Recipe) -> dict[str, Any] | None:
-    """The recipe's set similarity, None where documents are pairs."""
+def _sets(recipe: Recipe) -> dict[str, Any]:
+    """The recipe's set similarity; documents must have sets of sentences and images."""
     chosen = recipe.similarity
-    if chosen.kind in ("single-pair", "labelled-pairs"):
-        return None
     return {"kind": chosen.kind, "k": chosen.k, "links": chosen.links, "directions": chosen.directions}
 
 
 def _unlikely(cosines: Tensor, batch: Batch, recipe: Recipe) -> Tensor:
     """(P,) similarities of what belongs together least in each positive."""
-    sets = _sets(recipe)
-    assert sets is not None
-    del sets["links"]
+    sets = {name: value for name, value in _sets(recipe).items() if name != "links"}
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
     return negative_similarities(cosines, *counts, **sets)
 
 
 def _sub_documents(cosines: Tensor, batch: Batch, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """(P,) similarities of a random part of each positive with itself."""
-    sets = _sets(recipe)
-    assert sets is not None
     p_sub, positives = recipe.objective.p_sub, batch.positives
     sentences, sentence_counts = draw_members(batch.sentence_counts[:positives], p_sub, generator)
     images, image_counts = draw_members(batch.image_counts[:positives], p_sub, generator)
     part = cosines[sentences.to(cosines.device)][:, images.to(cosines.device)]
-    return own_similarities(part, sentence_counts, image_counts, **sets)
+    return own_similarities(part, sentence_counts, image_counts, **_sets(recipe))

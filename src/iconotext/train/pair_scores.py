@@ -51,13 +51,6 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     )
 
 
-def coherence_of(model: JointModel, relations: Sequence[str]) -> Coherence:
-    """What tells the relations of a model that was trained for that."""
-    layer = model.coherence
-    assert layer is not None
-    return Coherence(tuple(relations), layer)
-
-
 def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
     """The median rank of the right image over the validation documents, measured as that of the test documents is.
 
@@ -85,8 +78,8 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
     """
     pool = min(POOL, len(pairs.images))
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
-    if relations:
-        own = own_probabilities(pairs, coherence_of(model, relations))
+    if model.coherence is not None:
+        own = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
         figures["average_precision"] = {
             name: average_precision(own[known, column], labels[known, column] == 1)

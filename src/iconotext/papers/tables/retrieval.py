@@ -58,6 +58,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """
     import torch
 
+    from iconotext.embed.coherence import Coherence
     from iconotext.embed.folder import load_model
     from iconotext.evaluate.average_precision import relation_precisions
     from iconotext.evaluate.retrieval import POOL, of_relations, rank_pools
@@ -65,7 +66,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.refinement import write_tuning
     from iconotext.papers.analyses.refinement_tuning import tune_refinement
-    from iconotext.train.pair_scores import coherence_of, found_images, split_pairs
+    from iconotext.train.pair_scores import found_images, split_pairs
 
     stored, cpu = load_model(model), torch.device("cpu")
     test, validation = (
@@ -87,8 +88,8 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         },
         "ranks": {PLAIN: ranks_for_json(plain)},
     }
-    if stored.relations:
-        coherence = coherence_of(stored.model, stored.relations)
+    if stored.model.coherence is not None:
+        coherence = Coherence(tuple(stored.relations), stored.model.coherence)
         columns = [test.relations.index(name) for name in stored.relations]
         own = own_probabilities(test, coherence)
         precisions = relation_precisions(own, test.labels[:, columns], stored.relations)
