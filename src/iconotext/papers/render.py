@@ -174,6 +174,8 @@ def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -
         texts = _texts(name)
         about = [number for number, (_, each) in enumerate(marks) if _is_about(each, " ".join(texts))]
         own = "".join(dict.fromkeys(marks[number][0] for number in about))
+        if any(marks[number][1].grave for number in about):  # what does not count does not stand out
+            cells = [[str(text) for text in _texts(cell)] for cell in cells]
         rows.append([[*texts, own] if own else name, *cells])
         named |= set(about)
     notes = [

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from iconotext.papers.published import published_tables
-from iconotext.papers.render import Footnote, Grid, Note, footnoted
+from iconotext.papers.render import Bold, Footnote, Grid, Note, footnoted
 from iconotext.papers.tables import job as job_module
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.fidelity import differing
@@ -40,6 +40,12 @@ def test_the_default_says_that_its_inputs_are_not_the_papers():
     assert differences("2", "random") == []
     assert differences("2", "object-detection", ["text.word_vectors=glove.txt"]) == [
         "image features efficientnet-lite0 (DenseNet169)", "word vectors glove.txt (GoogleNews word2vec)",
+    ]  # fmt: skip
+
+
+def test_object_detection_sees_with_a_classifier_and_reads_with_vectors_that_mean_something():
+    assert differences("2", "object-detection", ["features.image=features.npy"], width=1664) == [
+        "image features efficientnet-lite0 (DenseNet169)", "word vectors of a text backbone (GoogleNews word2vec)",
     ]  # fmt: skip
 
 
@@ -96,7 +102,7 @@ def test_footnotes_stand_below_and_rows_are_marked():
         Footnote("C: as it says.", ["C"]),
         Footnote("B failed.", ["B"], True),
     ]
-    grids = [Grid("", ["", "x"], [["A", "1"], ["B", "2"], ["C", "3"]], ["own"]), Note("between"),
+    grids = [Grid("", ["", "x"], [["A", [Bold("1")]], ["B", [Bold("2")]], ["C", "3"]], ["own"]), Note("between"),
              Grid("", ["", "x"], [["Visible: B", "4"], ["other", "5"]])]  # fmt: skip
     first, note, second = footnoted(grids, notes)
     assert [row[0] for row in first.rows] == [["A", "¹"], ["B", "¹†"], ["C", "²"]]
@@ -104,7 +110,8 @@ def test_footnotes_stand_below_and_rows_are_marked():
     assert note is grids[1]
     assert [row[0] for row in second.rows] == [["Visible: B", "¹†"], "other"]
     assert second.notes == ["† B failed."]
-    assert "| B ¹† | 2 |" in first.markdown()
+    assert "| A ¹ | **1** |" in first.markdown()
+    assert "| B ¹† | 2 |" in first.markdown()  # what does not count does not stand out
     assert '<th scope="row">B ¹†</th>' in first.html()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.features.regions.files import is_region_file
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.tables.rows import DETECTION, Row
+from iconotext.recipe.encoders import EMBEDDED
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -36,7 +37,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:
         return []
-    found = [*_inputs(recipe, table, width)]
+    found = [*_inputs(recipe, table, width, detects=row.recipe is None)]
     if row.recipe is None or row.plain is None:
         return found
     stated = table.stated if row.extra else {**table.stated, **row.settings}
@@ -78,16 +79,23 @@ def line(name: str, found: Sequence[str]) -> str:
     return f"{name}: differs from the paper (its own in brackets): {'; '.join(found)}."
 
 
-def _inputs(recipe: Recipe, table: PublishedTable, width: int | None) -> Iterator[str]:
-    """Image features and word vectors that are not the paper's: by their name, or a table by its width."""
+def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects: bool) -> Iterator[str]:
+    """Image features and word vectors that are not the paper's: by their name, or a table by its width.
+
+    Object detection needs a classifier, which a table has not, and vectors that mean something; see ``baselines``.
+    """
     ours = _all(recipe)
     for key, what in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
         paper = table.inputs.get(OF_REGIONS if key == "features.image" and recipe.regions else key)
         if paper is None or key not in ours:
             continue
         value = str(ours[key]) if ours[key] is not None else DEFAULTS[key]
+        if detects and key == "features.image" and (value == "pixels" or value.endswith(".npy")):
+            value = EMBEDDED
+        if detects and value == DEFAULTS["text.word_vectors"]:
+            value = "of a text backbone"
         if value == "pixels":
-            value = f"{ours.get('image.network', 'efficientnet-lite0')}, trained along"
+            value = f"{ours.get('image.network', EMBEDDED)}, trained along"
         same = any(each in value.casefold() for each in paper["like"])
         if key == "features.image" and value.endswith(".npy"):
             same = same or width == paper["width"]
