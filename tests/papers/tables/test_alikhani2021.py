@@ -124,7 +124,9 @@ def test_figure_8_is_drawn(tmp_path, in_process):
     done = made("alikhani2021/fig8", corpus, folder, only=["chosen", "weight-0.01", "words-10"])
     assert not done.failed
     table = (folder / "table.md").read_text()
-    names = [line.split("|")[1].strip(" ¹").replace("\\", "") for line in table.splitlines() if line.startswith("| ")]
+    names = [
+        line.split("|")[1].strip(" ¹²³†").replace("\\", "") for line in table.splitlines() if line.startswith("| ")
+    ]
     assert names[1:] == ["λ_cls = 0.1 and 200 words", "λ_cls = 0.01", "10 words"]
     assert "validation MedR" in table
     figure = (folder / "sweeps.svg").read_text()

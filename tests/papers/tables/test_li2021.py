@@ -11,7 +11,7 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import read_results
 from iconotext.papers.published import published_facts
-from iconotext.papers.tables import bias
+from iconotext.papers.tables import document_vectors
 from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import reproduce
@@ -53,7 +53,7 @@ def test_published_figures_that_stand_in_two_places_agree():
 def test_names_of_tables():
     assert [find_table(name).name for name in ("2", "hessel2019/S1", "li2021/bias")] == ["2", "S1", "li2021/bias"]
     for wrong in ("li2021/1", "hessel2019/li2021/2", "hessel2019/", "../2", ""):
-        with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4, li2021/2"):
+        with pytest.raises(SettingError, match=r"[Tt]here are 2, 3, S1, S2, S3, S4, fine-tuning, li2021/2"):
             find_table(wrong)
 
 
@@ -281,7 +281,7 @@ def test_a_table_over_seeds(corpus, tmp_path, in_process):
     assert found["auc"]["interval"][0] <= found["auc"]["difference"] <= found["auc"]["interval"][1]
     table = (tmp_path / "table.md").read_text()
     assert "of the means over 3 seeds" in table
-    assert re.search(r"\| DC ³ \| 3 \| ± \d+\.\d \| [+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\), \d of 3 \|", table)
+    assert re.search(r"\| DC ³†? \| 3 \| ± \d+\.\d \| [+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\), \d of 3 \|", table)
     assert (tmp_path / "table.html").read_text().count("<table") == 2
     # Fewer seeds again: the table of those.
     done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)
@@ -462,7 +462,9 @@ def test_bias(tmp_path, in_process, monkeypatch):
 @pytest.mark.training
 def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch):
     corpus = write_synthetic(tmp_path / "c", 20)
-    monkeypatch.setattr(bias, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32))
+    monkeypatch.setattr(
+        document_vectors, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32)
+    )
     done = again("li2021/bias", corpus, tmp_path / "out")
     assert done.results["explained"] is None
     assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()
