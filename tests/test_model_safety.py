@@ -64,7 +64,9 @@ def test_every_call_that_loads_says_that_it_runs_nothing():
                 continue
             seen.add(name if name in WANTED else last)
             said = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
-            weights = last == "from_pretrained" and not any(kind in name for kind in ("Config", "Processor", "kind."))
+            weights = last == "from_pretrained" and not any(
+                kind in name for kind in ("Config", "Processor", "companion.")
+            )
             wanted = wanted | ({"use_safetensors": True} if weights else {})
             wrong += [
                 f"{where} without {key}={value}" for key, value in wanted.items() if said.get(key, "") is not value

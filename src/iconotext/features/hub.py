@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from iconotext.errors import FeatureError
 from iconotext.features.device import best_device
@@ -18,15 +18,23 @@ SIDE = 512
 """Shorter side in pixels that a picture keeps when it is decoded; the model's own processing goes on from there."""
 
 
-def pretrained(kind: str, folder: Path, **more: Any) -> Foreign:
-    """What a class of transformers makes of a folder: nothing is fetched, and no code that lies there is run."""
-    made: Foreign = getattr(import_module("transformers"), kind)
-    return made.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **more)
+def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"], folder: Path) -> Foreign:
+    """What comes with a model, by transformers: nothing is fetched, and no code that lies in the folder is run."""
+    companion: Foreign = getattr(import_module("transformers"), kind)
+    return companion.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
     """A model of transformers, ready to look, and the names of weights that its folder lacks."""
-    model, info = pretrained(kind, folder, output_loading_info=True, dtype="float32", use_safetensors=True)
+    made: Foreign = getattr(import_module("transformers"), kind)
+    model, info = made.from_pretrained(
+        folder,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+        dtype="float32",
+    )
     return model.to(best_device()).eval(), sorted(info["missing_keys"])
 
 

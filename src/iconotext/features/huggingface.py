@@ -80,7 +80,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
         model, _ = pretrained_model("AutoModel", folder)
         if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
             raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
-        processor, tokenizer = (pretrained(kind, folder) for kind in ("AutoImageProcessor", "AutoTokenizer"))
+        processor, tokenizer = pretrained("AutoImageProcessor", folder), pretrained("AutoTokenizer", folder)
 
         def network(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch

@@ -11,9 +11,6 @@ from iconotext.objectives.hinge import hinge
 from iconotext.objectives.logistic import logistic
 from iconotext.objectives.softmax import softmax
 
-LEAST_GAIN = 0.01
-"""Share of that loss that a model must be better by; less is not told from chance."""
-
 
 def loss_without_information(
     image_negatives: Tensor, sentence_negatives: Tensor, *, kind: str, margin: float

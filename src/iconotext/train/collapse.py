@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CollapseError
-from iconotext.objectives.no_information import LEAST_GAIN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 
 SAME = 1e-5
 """Share by which two losses may differ and count as equal."""
+
+LEAST_GAIN = 0.01
+"""Share by which a loss must be below that of equal similarities; less is not told from chance."""
 
 
 def informed(row: Row) -> bool:
