@@ -11,6 +11,7 @@ EXTRAS = {
     "library": ("lancedb",),
     "pandas": ("pandas",),
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
+    "timm": ("timm", "torchvision"),
     "train": ("lightning_fabric", "tensorboard"),
 }
 """The modules that each extra of pyproject.toml brings."""

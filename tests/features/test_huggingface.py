@@ -1,10 +1,14 @@
+import json
 import re
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
 
 transformers = pytest.importorskip("transformers")
@@ -117,3 +121,72 @@ def test_weights_that_are_missing_are_not_made_up(models, tmp_path):
     )
     with pytest.raises(FeatureError, match=r"weights are missing \(classifier"):
         load_image_backbone(str(tmp_path))
+
+
+# Models of timm
+
+
+@pytest.fixture
+def timm_folder(tmp_path):
+    """As timm itself saves a model: what transformers adds is not there."""
+    settings = {
+        "architecture": "densenet169",
+        "num_classes": 5,
+        "label_names": [f"class {i}" for i in range(5)],
+        "model_args": {"growth_rate": 4, "block_config": [1, 1, 1, 1]},
+        "pretrained_cfg": {"input_size": [3, 64, 64], "mean": [0.5] * 3, "std": [0.5] * 3, "crop_pct": 0.9},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    return tmp_path
+
+
+@pytest.mark.parametrize("missing", ["timm", "torchvision"])
+def test_a_model_of_timm_names_the_extra(timm_folder, monkeypatch, missing):
+    for module in {"timm", "torchvision"} - {missing}:
+        monkeypatch.setitem(sys.modules, module, there := ModuleType(module))
+        there.__spec__ = ModuleSpec(module, None)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingPackageError, match=rf'needs {missing}, .*: pip install "iconotext\[timm\]"$') as error:
+        load_image_backbone(str(timm_folder))
+    assert "\n" not in str(error.value)
+
+
+def test_a_torchvision_that_does_not_fit_is_one_line(timm_folder, monkeypatch, tmp_path):
+    for module in ("timm", "torchvision"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        (tmp_path / f"packages/{module}").mkdir(parents=True)
+        line = "raise RuntimeError('operator torchvision::nms does not exist\\nand more')"
+        (tmp_path / f"packages/{module}/__init__.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    said = r"timm cannot be imported \(operator torchvision::nms does not exist\); install torchvision for this build"
+    with pytest.raises(FeatureError, match=said) as error:
+        load_image_backbone(str(timm_folder))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("saved_by", ["timm", "transformers", "transformers, without classifier"])
+def test_densenet_of_timm(timm_folder, files, saved_by):
+    timm = pytest.importorskip("timm", exc_type=Exception)
+    from safetensors.torch import save_file
+
+    settings = json.loads((timm_folder / "config.json").read_text())
+    if saved_by == "timm":
+        network = timm.create_model("densenet169", pretrained=False, num_classes=5, **settings["model_args"])
+        save_file(network.state_dict(), timm_folder / "model.safetensors", metadata={"format": "pt"})
+    else:
+        kind = "TimmWrapperModel" if "without" in saved_by else "TimmWrapperForImageClassification"
+        model = getattr(transformers, kind)(transformers.TimmWrapperConfig.from_dict(settings))
+        model.save_pretrained(timm_folder)
+        network = model.timm_model
+    backbone = load_image_backbone(str(timm_folder))
+    features = backbone.encode(files, regions=True)
+    assert features.pooled.shape == (4, network.num_features)
+    assert features.regions.shape == (4, 36, network.num_features)
+    if "without" in saved_by:
+        assert backbone.classes is None
+        assert features.probabilities is None
+        return
+    assert backbone.classes == tuple(f"class {i}" for i in range(5))
+    again = network.classifier(torch.from_numpy(features.pooled)).softmax(1).detach().numpy()
+    np.testing.assert_allclose(again[[0, 2, 3]], features.probabilities[[0, 2, 3]], atol=1e-5)
+    assert ((features.region_scores[[0, 2, 3]] > 0.19) & (features.region_scores[[0, 2, 3]] <= 1)).all()

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, IconotextError
 from iconotext.features.device import best_device
 
 Foreign = Any
@@ -49,7 +49,7 @@ def loading(name: str) -> Iterator[None]:
     """Say in one line why a model cannot be loaded, and keep the libraries' bars and questions off the terminal.
 
     Raises:
-        FeatureError: For whatever is raised in the body.
+        FeatureError: For whatever is raised in the body; our own errors pass.
     """
     logging: Foreign = import_module("transformers.utils.logging")
     code: Foreign = import_module("transformers.dynamic_module_utils")
@@ -65,7 +65,7 @@ def loading(name: str) -> Iterator[None]:
     code.TIME_OUT_REMOTE_CODE = 0
     try:
         yield
-    except FeatureError:
+    except IconotextError:
         raise
     except Exception as error:  # the libraries have no common base for "not found", "no network", "not such a model"
         lines = str(error).strip().splitlines() or [type(error).__name__]

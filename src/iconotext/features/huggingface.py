@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device, looking
@@ -40,18 +42,38 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
 
     Raises:
         FeatureError: It cannot be loaded, or is no vision model.
+        MissingPackageError: It is a model of timm, and timm or torchvision is not installed.
     """
     with loading(name):
+        is_timm = _is_timm(name, folder)
         config = pretrained("AutoConfig", folder)
         if hasattr(config, "vision_config"):
             return load_clip(name, folder).image
         classifies = any(kind.endswith("ForImageClassification") for kind in config.architectures or ())
+        if is_timm and not config.architectures:  # as timm itself saves models
+            classifies = config.num_labels > 0
         model, missing = pretrained_model("AutoModelForImageClassification" if classifies else "AutoModel", folder)
         check_weights(name, [key for key in missing if classifies or "pooler" not in key])
         processor = pretrained("AutoImageProcessor", folder)
         classes = tuple(config.id2label[i] for i in range(config.num_labels)) if classifies else None
         network = _classifier(model) if classifies else _encoder(model, pooler=not missing)
         return _image_backbone(network, processor, revised_name(name, folder), classes)
+
+
+def _is_timm(name: str, folder: Path) -> bool:
+    """Whether a folder holds a model of timm; raises where timm cannot be used here."""
+    settings, _ = import_module("transformers").PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+    if settings.get("model_type") != "timm_wrapper":
+        return False
+    require("timm", "torchvision", purpose=f"{name}: a model of timm")
+    try:
+        import_module("timm")
+    except Exception as error:  # RuntimeError: operator torchvision::nms does not exist
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise FeatureError(
+            f"{name}: timm cannot be imported ({said}); install torchvision for this build and version of torch"
+        ) from error
+    return True
 
 
 def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
@@ -99,7 +121,7 @@ def _image_backbone(network: Network, processor: Foreign, name: str, classes: tu
     from PIL import Image as Pillow
 
     def prepare(picture: Pillow.Image) -> NDArray[Any]:
-        return np.asarray(processor(images=picture, return_tensors="np")["pixel_values"][0], np.float32)
+        return np.asarray(processor(images=picture, return_tensors="pt")["pixel_values"][0], np.float32)
 
     def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
         import torch
@@ -142,11 +164,19 @@ def _classifier(model: Foreign) -> Network:
         raise FeatureError(f"{model.config.name_or_path}: has no linear classifier: use another backbone")
     seen: dict[str, Any] = {}
     layers[-1].register_forward_pre_hook(lambda _, inputs: seen.__setitem__("pooled", inputs[0]))
-    model.base_model.register_forward_hook(lambda _, __, output: seen.__setitem__("map", output.last_hidden_state))
+    timm = getattr(model, "timm_model", None)
+    if timm is None:
+        model.base_model.register_forward_hook(lambda _, __, output: seen.__setitem__("map", output.last_hidden_state))
+
+    def logits_of(pixels: torch.Tensor) -> torch.Tensor:
+        if timm is not None:
+            seen["map"] = timm.forward_features(pixels)
+        logits: torch.Tensor = model(pixel_values=pixels).logits if timm is None else timm.forward_head(seen["map"])
+        return logits
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
         with looking(best_device()):
-            logits = model(pixel_values=pixels).logits
+            logits = logits_of(pixels)
             found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
             cells = _cells(seen["map"]) if regions else None
             # Only where the classifier sees a mean of the map do cells live in the space it can judge.
