@@ -30,6 +30,7 @@ def test_help_shows_examples():
     assert result.exit_code == 0
     said = " ".join(result.stdout.split())
     assert "iconotext reproduce 3 --corpus rqa/" in said
+    assert "fine-tuning (supplement" in said
     assert "iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl" in said
 
 

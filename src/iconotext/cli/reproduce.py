@@ -38,10 +38,11 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30) or 3, S3, S4 (documents as "
-            "people write them). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 (transfer), li2021/5 (Fig. 5: "
-            "shares of labels), li2021/bias. Of Alikhani 2021: alikhani2021/4 and /5 (retrieval), /7 (by relation), /8 "
-            "(telling relations), /fig5 (refinement), /fig8 (λ_cls and length of texts).",
+            help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30), 3, S3, S4 (documents as "
+            "people write them) or fine-tuning (supplement §2). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 "
+            "(transfer), li2021/5 (Fig. 5: shares of labels), li2021/bias. Of Alikhani 2021: alikhani2021/4 and /5 "
+            "(retrieval), /7 (by relation), /8 (telling relations), /fig5 (refinement), /fig8 (λ_cls and length of "
+            "texts).",
             callback=_known,
             show_default=False,
         ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from iconotext.papers.published import published_tables
 from iconotext.papers.render import Bold, Footnote, Grid, Note, footnoted
 from iconotext.papers.tables import job as job_module
 from iconotext.papers.tables import runner as module
+from iconotext.papers.tables.comparison import Comparison
 from iconotext.papers.tables.fidelity import differing
 from iconotext.papers.tables.folder import model_folder
 from iconotext.papers.tables.rows import find_table, table_rows
@@ -78,13 +81,29 @@ def test_data_sets_have_settings_of_their_own():
     assert differences("alikhani2021/4", "cmca", ["features.image=microsoft/resnet-50"], dataset="CITE++") == []
 
 
+def test_a_transferred_model_learns_as_the_data_set_that_it_learns_on_asks_for():
+    regions = ["features.image=regions.tsv", "text.word_vectors=GoogleNews.bin"]
+    rows = {row.key: row.recipe.training for row in table_rows(find_table("li2021/4"), dataset="Story-DII")}
+    rates = {key: (training.learning_rate, training.warmup_steps) for key, training in rows.items()}
+    assert rates == {"supervised-transformer": (1e-5, 3000), "transformer": (5e-5, 4000)}
+    assert differences("li2021/4", "supervised-transformer", regions) == []
+    said = differences("li2021/4", "supervised-transformer", [*regions, "training.learning_rate=5e-5"])
+    assert said == ["training.learning_rate 5e-05 (1e-05)"]
+    source = SimpleNamespace(images=None, documents=lambda split: [])
+    both = table_rows(find_table("li2021/4"), regions)
+    for name, told in (("flickr8k.jsonl", ["learned from flickr8k.jsonl (MSCOCO)"]), ("MSCOCO.jsonl", [])):
+        of = Comparison(find_table("li2021/4"), both, Path("a.jsonl"), source, Path(), source=Path(name)).differing()
+        assert of["1 Transfer"][:-1] == told
+        assert len(of["2 Unsupervised"]) == 1  # the data alone
+
+
 def test_fine_tuning_reads_20_words_of_wiki_and_50_of_the_others():
     table = find_table("fine-tuning")
     for dataset, words in (("WIKI", 20), ("RQA", 50), (None, 20)):
         fixed, tuned = (row.recipe for row in table_rows(table, ["features.image=a.npy"], dataset=dataset))
         assert (fixed.text.max_tokens, tuned.text.max_tokens) == (words, words)
         assert (fixed.features.image, tuned.features.image) == ("a.npy", "pixels")
-    image = "image features efficientnet-lite0, trained along (NASNet Mobile)"
+    image = "image features efficientnet-lite0, trained along (NASNetSmall, which we take for NASNet Mobile)"
     assert differences("fine-tuning", "fine-tune", INPUTS, dataset="RQA") == [image]
 
 

@@ -100,7 +100,7 @@ def test_rows_of_the_other_comparisons():
         if row.share is not None:
             assert row.recipe.training.labelled == row.share
     assert [(row.key, row.transferred) for row in table_rows("li2021/4")] == [
-        ("supervised-transformer", True), ("transformer", False),
+        ("supervised-transformer", "MSCOCO"), ("transformer", ""),
     ]  # fmt: skip
     assert [row.key for row in table_rows("li2021/2")] == ["object-detection", "nostruct", "mullink", "transformer"]
 

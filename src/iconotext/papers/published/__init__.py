@@ -29,7 +29,7 @@ class PublishedRow:
         key: For files and the command line.
         recipe: Name of the recipe; None where nothing is trained.
         settings: Keys of the recipe to other values.
-        transferred: Whether the model is trained on another corpus, and only applied to the table's.
+        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         extra: Whether the paper does not have it, and it is trained only where it is named.
     """
@@ -38,7 +38,7 @@ class PublishedRow:
     key: str
     recipe: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    transferred: bool = False
+    transferred: str = ""
     needed: bool = True
     extra: bool = False
 
@@ -172,6 +172,6 @@ def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[Publish
         settings = {**table.get("set", {}), **row.get("set", {})} if recipe else {}
         key = row.get("key") or row["recipe"]
         needed = name in table.get("only", group)
-        transferred, extra = row.get("transferred", False), row.get("extra", False)
+        transferred, extra = row.get("transferred", ""), row.get("extra", False)
         rows.append(PublishedRow(name, key, recipe, settings, transferred, needed, extra))
     return tuple(rows)

@@ -80,10 +80,12 @@ class Comparison:
         sample = next(row.recipe for row in self.rows if row.recipe is not None)
         width = None if self.prepared.images is None else self.prepared.images.shape[-1]
         data = of_data(self.corpus, self.prepared, self.table, self.dataset)
-        return {
-            row.name: [*differing(row, self.table, sample, width=width, seeds=self.seeds), *([data] if data else [])]
-            for row in self.rows
-        }
+        found = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.rows}
+        for row in self.rows:
+            if row.transferred and self.source and row.transferred.casefold() not in self.source.name.casefold():
+                found[row.name].append(f"learned from {self.source.name} ({row.transferred})")
+            found[row.name] += [data] if data else []
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Row:
         key: For files and the command line.
         recipe: None where nothing is trained.
         share: Of the labelled training documents that are used, 0 to 1; None where that is not what is compared.
-        transferred: Whether the model is trained on another corpus, and only applied to the table's.
+        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         plain: The recipe without what the user set otherwise.
         settings: What table and paper set of it.
@@ -54,7 +54,7 @@ class Row:
     key: str
     recipe: Recipe | None
     share: float | None = None
-    transferred: bool = False
+    transferred: str = ""
     needed: bool = True
     plain: Recipe | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -99,9 +99,8 @@ def table_rows(
         pattern, key = split_override(override)
         if key == "name" or (pattern is None and key in table.own):
             raise SettingError(f"{key}: each row of table {table.name} has its own, which is what the table compares")
-    own = table.by_dataset.get(dataset or "", {})
     wanted = [row for row in table.rows if not row.extra or any(_is(row, name) for name in extra)]
-    rows = tuple(_row(each, table, overrides, own) for each in _expanded(wanted, relations))
+    rows = tuple(_row(each, table, overrides, dataset) for each in _expanded(wanted, relations))
     if relations is not None or not is_by_relation(table):
         _check_patterns(rows, overrides)
     return rows
@@ -157,13 +156,11 @@ def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> 
             )  # fmt: skip
 
 
-def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dataset: Mapping[str, Any]) -> Row:
+def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dataset: str | None) -> Row:
     if row.recipe is None:
         return Row(row.name, row.key, None, needed=row.needed)
-    stated = {
-        **row.settings,
-        **_for_row(((*split_override(f"{key}="), each) for key, each in dataset.items()), row.key),
-    }
+    of_dataset = table.by_dataset.get(row.transferred or dataset or "", {}).items()
+    stated = {**row.settings, **_for_row(((*split_override(f"{key}="), each) for key, each in of_dataset), row.key)}
     own = {"name": row.key, **{key: _toml(value) for key, value in stated.items()}}
     given = _for_row(((*split_override(each), each.partition("=")[2]) for each in overrides), row.key)
     plain = _loaded(row.recipe, own)
