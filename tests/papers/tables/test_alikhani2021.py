@@ -91,6 +91,13 @@ def test_rows_that_the_paper_has_not_are_there_where_they_are_named():
     assert chosen_rows(rows, ["cmcm-normalised"]) == (normalised,)
 
 
+def test_a_name_that_no_row_has_names_the_others_too():
+    table = find_table("alikhani2021/5")
+    rows = table_rows(table, (), CLUE)
+    with pytest.raises(SettingError, match=r"no such row; there are base .*cmcm .*cmcm-normalised"):
+        chosen_rows(rows, ["cmcm-normal"], table.rows)
+
+
 def test_a_network_that_is_trained_along_keeps_its_pixels():
     overrides = ["features.image=microsoft/resnet-50", "image.batch_norm=false"]
     names = ["cmca-fine-tuned", "cmcm-fine-tuned"]

@@ -159,6 +159,18 @@ def test_the_table_tells_how_many_regions_have_a_concept(tmp_path, in_process):
     assert said in (tmp_path / "out/table.md").read_text()
 
 
+@pytest.mark.training
+def test_a_named_row_needs_only_what_it_reads(tmp_path, in_process):
+    corpus = write_regional(tmp_path, 40)  # regions, but no pictures for NoStruct
+    small = ["dim=16", "text.word_dim=8", "text.layers=1", "text.heads=2", "training.epochs=1"]
+    small += ["training.warmup_steps=1"]
+    small += [f"features.image={tmp_path / 'regions.tsv'}", "transformer:image.layers=1", "image.heads=2"]
+    done = reproduce("li2021/2", corpus, tmp_path / "out", watch=Seen(), overrides=small, only=["transformer"])
+    assert done.failed == {}
+    assert (tmp_path / "out/results/transformer.parquet").is_file()
+    assert not (tmp_path / "out/models/nostruct").exists()
+
+
 def test_settings_for_one_row_count_before_those_for_all():
     overrides = ["supervised*:dim=16", "dim=8", "mullink : training.epochs = 7", "*:training.batch=12"]
     rows = {row.key: row.recipe for row in table_rows("li2021/5", overrides)}

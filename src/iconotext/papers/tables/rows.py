@@ -111,8 +111,13 @@ def is_by_relation(table: PublishedTable) -> bool:
     return any("{relation}" in row.name for row in table.rows)
 
 
-def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
+def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
     """The rows of the table itself that are named, by key or as published; all that the paper has where none is.
+
+    Args:
+        rows: Of the table.
+        only: The names.
+        known: As published; an error names those of them, too, that are there only where they are named.
 
     Raises:
         SettingError: A name is no row of the table.
@@ -120,8 +125,10 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str]) -> tuple[Row, ...]:
     rows = [row for row in rows if row.needed]
     for name in only:
         if not any(_is(row, name) for row in rows):
-            known = ", ".join(f"{row.key} ({row.name})" for row in rows)
-            raise SettingError(f"only={name}: no such row; there are {known}")
+            others = {row.key: row.name for row in known if row.extra and row.needed}
+            names = {row.key: row.name for row in rows} | others
+            there = ", ".join(f"{key} ({name})" for key, name in names.items())
+            raise SettingError(f"only={name}: no such row; there are {there}")
     return tuple(row for row in rows if (any(_is(row, name) for name in only) if only else not row.extra))
 
 

@@ -109,8 +109,7 @@ def reproduce(
     folder = folder or Path("reproduced") / published.state
     extra = [*only, *(row.key for row in published.rows if row.extra and model_folder(folder, row.key).is_dir())]
     rows = _rows(published, overrides, extra, dataset=dataset)
-    if not is_by_relation(published):
-        chosen_rows(rows, only)
+    named = () if is_by_relation(published) else chosen_rows(rows, only, published.rows)
     _check_source(published, rows, corpus, source)
     state: dict[str, Any] = {"table": published.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
     if published.by_dataset:
@@ -119,7 +118,9 @@ def reproduce(
         state["from"] = str(source.resolve())
     with gone_if_refused(folder, STATE):
         check_state(folder, state)
-        first = next(run for row in rows if not row.transferred for run in runs_of(row, 1))
+        # A named row comes first: the corpus may lack what the others read.
+        at_first = [*named, *rows] if only else rows
+        first = next(run for row in at_first if not row.transferred for run in runs_of(row, 1))
         arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
         prepared = arrays.of(first)
         if published.kind == "links":
@@ -129,7 +130,7 @@ def reproduce(
         if is_by_relation(published):
             rows = _rows(published, overrides, extra, prepared.labelled_relations, dataset)
             arrays = Arrays(rows, lambda row: corpus, folder, report)
-        chosen = chosen_rows(rows, only)
+        chosen = chosen_rows(rows, only, published.rows)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
         problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
         to_do = []
