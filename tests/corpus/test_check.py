@@ -109,7 +109,7 @@ def test_damage_in_the_middle_keeps_what_was_found_before(tmp_path):
     problems = check_corpus(tmp_path).problems
     assert [p.place for p in problems] == ["train, document 0", "what follows"]
     (tmp_path / "docs.json").write_text("[")
-    with pytest.raises(CorpusError, match="not the released format"):
+    with pytest.raises(CorpusError, match="it should be the released format"):
         check_corpus(tmp_path)
 
 

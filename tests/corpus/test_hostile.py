@@ -203,9 +203,9 @@ def released(tmp_path, value):
     ("value", "message"),
     [
         ("", "'{' is needed; the file ends here"),
-        ("[]", "not the released format"),
-        ('{"train": [], "val": {}}', "not the released format"),
-        ('{"train": [[[], [], "a"]', "not the released format"),
+        ("[]", "it should be the released format"),
+        ('{"train": [], "val": {}}', "it should be the released format"),
+        ('{"train": [[[], [], "a"]', "it should be the released format"),
         ('{"train": [[[], [], "a"]]} more', "nothing may follow"),
         ('{"train": [NaN]}', "NaN is not a number"),
         ('{"train": [' + "[" * 100_000, "nested too deeply"),

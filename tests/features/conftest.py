@@ -33,8 +33,9 @@ def files(noise):
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     folder = tmp_path_factory.mktemp("models")
     torch.manual_seed(0)
     labels = {i: f"class {i}" for i in range(5)}

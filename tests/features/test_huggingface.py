@@ -7,11 +7,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
-
-transformers = pytest.importorskip("transformers")
 
 
 @pytest.mark.parametrize(("name", "dim"), [("vit", 16), ("resnet", 12)])
@@ -166,7 +165,7 @@ def test_a_torchvision_that_does_not_fit_is_one_line(timm_folder, monkeypatch, t
 
 @pytest.mark.parametrize("saved_by", ["timm", "transformers", "transformers, without classifier"])
 def test_densenet_of_timm(timm_folder, files, saved_by):
-    timm = pytest.importorskip("timm", exc_type=Exception)
+    timm = pytest.importorskip("timm", reason="its torchvision must fit the build of torch", exc_type=Exception)
     from safetensors.torch import save_file
 
     settings = json.loads((timm_folder / "config.json").read_text())

@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
+import sentence_transformers
 import torch
+import transformers
 
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
 from iconotext.features.hub import SIDE
 from iconotext.features.sentence_transformer import _reduced
-
-transformers = pytest.importorskip("transformers")
-sentence_transformers = pytest.importorskip("sentence_transformers")
 
 BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]

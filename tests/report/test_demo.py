@@ -8,8 +8,6 @@ import pytest
 from iconotext.demo import PHOTOGRAPHS, write_demo
 from iconotext.errors import MissingPackageError, OutputError
 
-pytest.importorskip("skimage")
-
 
 @pytest.mark.slow
 def test_the_article_names_every_photograph_and_all_are_there(tmp_path):

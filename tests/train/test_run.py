@@ -489,7 +489,6 @@ def test_no_known_links_no_auc(tmp_path):
 
 
 def test_tensorboard_has_the_rows_of_the_log(trained):
-    pytest.importorskip("tensorboard")
     accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
     events = accumulator.EventAccumulator(str(trained / "model" / "tensorboard")).Reload()
     assert [event.step for event in events.Scalars("validation_loss")] == [1, 2, 3]

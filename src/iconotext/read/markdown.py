@@ -88,6 +88,6 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     # Addresses stay as the author wrote them, and an image whose address we refuse is listed, not made into text. The
     # HTML is read by us and by nobody else.
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]  # addresses stay as written
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # we judge them ourselves
     return parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)

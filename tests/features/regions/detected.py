@@ -5,8 +5,10 @@ import io
 import json
 from types import SimpleNamespace
 
+import h5py
+import lmdb
+import msgpack
 import numpy as np
-import pytest
 
 from iconotext.types import Image
 
@@ -123,7 +125,6 @@ def plain(name, one):
 
 def write_fixed(path, found, *, spatial=True, **more):
     """Every picture with as many regions, as Hu 2017."""
-    h5py = pytest.importorskip("h5py")
     with h5py.File(path, "w") as file:
         file["image_features"] = np.stack([one.features for one in found.values()])
         file["image_bb"] = np.stack([one.pixels for one in found.values()])
@@ -143,7 +144,6 @@ def packed(array, text_keys):
 
 def write_lmdb(path, found, *, compressed=False, text_keys=False, subdir=True, raw=()):
     """As UNITER does."""
-    lmdb, msgpack = pytest.importorskip("lmdb"), pytest.importorskip("msgpack")
     with lmdb.open(str(path), subdir=subdir, map_size=1 << 24) as env, env.begin(write=True) as entries:
         for name, one in found.items():
             arrays = {k: v.astype(np.float16) if k == "features" else v for k, v in uniter(name, one).items()}

@@ -2,6 +2,7 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 
@@ -15,12 +16,7 @@ def found():
     return three()
 
 
-@pytest.fixture
-def h5py():
-    return pytest.importorskip("h5py")
-
-
-def write_adaptive(h5py, path, found, **more):
+def write_adaptive(path, found, **more):
     """As many regions as there are, as BAN."""
     ends = np.cumsum([one.count for one in found.values()])
     with h5py.File(path, "w") as file:
@@ -36,7 +32,7 @@ def write_adaptive(h5py, path, found, **more):
 
 @pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("suffix", ["hdf5", "h5"])
-def test_hdf5_of_fixed_counts_with_ids_beside_it(tmp_path, h5py, suffix, listed):
+def test_hdf5_of_fixed_counts_with_ids_beside_it(tmp_path, suffix, listed):
     found = {str(i): Regional(i) for i in (70, 5, 9)}
     path = write_fixed(tmp_path / f"train36.{suffix}", found)
     ids = list(found) if listed else {name: row for row, name in enumerate(found)}
@@ -44,22 +40,22 @@ def test_hdf5_of_fixed_counts_with_ids_beside_it(tmp_path, h5py, suffix, listed)
     check(load_region_file(path), found, named=False, sure=False)
 
 
-def test_hdf5_of_adaptive_counts_with_ids_in_it(tmp_path, h5py, found):
+def test_hdf5_of_adaptive_counts_with_ids_in_it(tmp_path, found):
     objects = np.concatenate([one.objects for one in found.values()])
     sure = np.concatenate([one.sure for one in found.values()])
-    path = write_adaptive(h5py, tmp_path / "train.hdf5", found, ids=list(found), objects_id=objects, objects_conf=sure)
+    path = write_adaptive(tmp_path / "train.hdf5", found, ids=list(found), objects_id=objects, objects_conf=sure)
     write_names(tmp_path)
     check(load_region_file(path), found, named=True)
 
 
-def test_hdf5_with_numbers_as_ids_and_sizes_of_the_pictures(tmp_path, h5py):
+def test_hdf5_with_numbers_as_ids_and_sizes_of_the_pictures(tmp_path):
     found = {"70": Regional(0), "5": Regional(1), "9": Regional(2)}
     more = {"image_id": [70, 5, 9], "image_w": [200] * 3, "image_h": [100] * 3}
     path = write_fixed(tmp_path / "a.h5", found, spatial=False, **more)
     check(load_region_file(path), found, named=False, sure=False)
 
 
-def test_hdf5_with_a_group_for_each_picture(tmp_path, h5py, found):
+def test_hdf5_with_a_group_for_each_picture(tmp_path, found):
     found = {name.replace("/", "-"): one for name, one in found.items()}
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["about"] = "made by nobody"
@@ -71,13 +67,13 @@ def test_hdf5_with_a_group_for_each_picture(tmp_path, h5py, found):
     check(load_region_file(tmp_path / "a.h5"), found, named=True)
 
 
-def broken_hdf5(h5py, folder):
+def broken_hdf5(folder):
     """Files that cannot be used, and what is said of them."""
     found = {"a": Regional(0), "b": Regional(1)}
     ids = {"ids": ["a", "b"]}
 
     def changed(name, change, write=write_adaptive, **more):
-        path = write(h5py, folder / f"{name}.h5", found, **(ids | more))
+        path = write(folder / f"{name}.h5", found, **(ids | more))
         with h5py.File(path, "a") as file:
             change(file)
         return path
@@ -129,15 +125,15 @@ def broken_hdf5(h5py, folder):
     yield changed("large", replace("image_features", h5py.Empty("<f4"))), "image_features"
 
 
-def test_hdf5_that_cannot_be_used(tmp_path, h5py):
-    for path, message in broken_hdf5(h5py, tmp_path):
+def test_hdf5_that_cannot_be_used(tmp_path):
+    for path, message in broken_hdf5(tmp_path):
         with pytest.raises(FeatureError, match=message) as error:
             load_region_file(path).regions([image("a"), image("b")])
         assert path.name in str(error.value)
         assert "\n" not in str(error.value)
 
 
-def test_hdf5_that_claims_a_terabyte(tmp_path, h5py):
+def test_hdf5_that_claims_a_terabyte(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("image_features", (1, 1 << 20, 1 << 20), "<f4", chunks=(1, 64, 64))  # nothing written
         file["image_bb"], file["ids"] = np.zeros((1, 4, 4), np.float32), ["a"]
@@ -149,7 +145,7 @@ def test_hdf5_that_claims_a_terabyte(tmp_path, h5py):
 @pytest.mark.parametrize(
     "text", ["", "3", "[1, 1]", '{"a": 1.5}', '{"a": true}', '{"a": -1}', '{"a": 7}', '[{"a": 0}]']
 )
-def test_hdf5_with_damaged_ids_beside_it(tmp_path, h5py, text):
+def test_hdf5_with_damaged_ids_beside_it(tmp_path, text):
     write_fixed(tmp_path / "a.h5", {"a": ONE})
     (tmp_path / "a.ids.json").write_text(text)
     with pytest.raises(FeatureError, match=r"a\.(ids\.json|h5): "):

@@ -3,6 +3,7 @@
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import msgpack
 import pytest
 
 from iconotext.errors import FeatureError
@@ -41,7 +42,6 @@ def test_lmdb_read_by_several_threads(tmp_path, found):
 
 
 def test_lmdb_that_cannot_be_used(tmp_path, capsys):
-    msgpack = pytest.importorskip("msgpack")
     boxes = {"nd": True, "type": "<f4", "shape": [3, 4], "data": ONE.shares.tobytes()}
     good = {"nd": True, "type": "<f4", "shape": [3, 8], "data": ONE.features.tobytes()}
     evil = {"nd": True, "type": "|O", "kind": "O", "shape": [1], "data": pickle.dumps(Evil())}

@@ -102,7 +102,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
     with pytest.raises(SettingError, match="only_found=True needs images"):
         built(source, tmp_path / "c.jsonl", only_found=True)
     (source / "docs.json").write_text('{"train": [')
-    with pytest.raises(CorpusError, match="not the released format"):
+    with pytest.raises(CorpusError, match="it should be the released format"):
         built(source, tmp_path / "c.jsonl")
 
 

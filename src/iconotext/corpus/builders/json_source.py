@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.formats.json_stream import lists
+from iconotext.corpus.formats.json_stream import lists, open_json
 from iconotext.errors import CorpusError
 
 
@@ -22,21 +22,12 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
         CorpusError: The file cannot be read, is no such object, or ends too early.
     """
     needed, seen = next(iter(keys)), False
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            for key, values in lists(stream, others=True):
-                seen = seen or key == needed
-                for index, value in enumerate(values):
-                    if key in keys:
-                        yield key, index, value
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}; it should be {about}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not UTF-8 text; it should be {about}") from error
-    except ValueError as error:
-        raise CorpusError(
-            f"{path}: cut off, or not the JSON that is expected: {error}; it should be {about}"
-        ) from error
+    with open_json(path, about) as stream:
+        for key, values in lists(stream, others=True):
+            seen = seen or key == needed
+            for index, value in enumerate(values):
+                if key in keys:
+                    yield key, index, value
     if not seen:
         raise CorpusError(f'{path}: has no list "{needed}"; it should be {about}')
 

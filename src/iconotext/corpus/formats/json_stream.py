@@ -4,13 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
+
+from iconotext.errors import CorpusError
 
 PIECE = 1 << 16
 """Characters read at first; doubled while an element does not fit."""
 
 LONGEST_TOKEN = 16
 """Characters of the longest number or word: so near to the end of what was read, more may belong to it."""
+
+
+@contextmanager
+def open_json(path: Path, about: str) -> Iterator[TextIO]:
+    """Open a JSON file to read it with ``lists`` within.
+
+    Args:
+        path: The file.
+        about: What it should be, for the error.
+
+    Raises:
+        CorpusError: For what goes wrong within: it cannot be read, is no UTF-8, or not the JSON that it should be.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            yield stream
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}; it should be {about}") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 text; it should be {about}") from error
+    except ValueError as error:
+        raise CorpusError(
+            f"{path}: cut off, or not the JSON that is expected: {error}; it should be {about}"
+        ) from error
 
 
 def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:

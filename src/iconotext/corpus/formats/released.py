@@ -20,12 +20,14 @@ from typing import IO, Annotated, Any
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from iconotext.corpus.formats.ends import labels_of
-from iconotext.corpus.formats.json_stream import lists
+from iconotext.corpus.formats.json_stream import lists, open_json
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 from iconotext.write import check_overwrite, open_atomic
 
 DOCUMENTS_FILE = "docs.json"
+
+FORMAT = 'the released format, {"train": [...], "val": [...], "test": [...]}'
 
 TOGETHER = 100
 """Documents of a part."""
@@ -118,18 +120,9 @@ def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def _elements(file: Path) -> Iterator[tuple[str, int, Any]]:
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            for key, values in lists(stream):
-                yield from ((key, index, value) for index, value in enumerate(values))
-    except OSError as error:
-        raise CorpusError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{file}: not UTF-8 text") from error
-    except ValueError as error:
-        raise CorpusError(
-            f'{file}: not the released format, {{"train": [...], "val": [...], "test": [...]}}: {error}'
-        ) from error
+    with open_json(file, FORMAT) as stream:
+        for key, values in lists(stream):
+            yield from ((key, index, value) for index, value in enumerate(values))
 
 
 def _record(value: object, place: str, split: Split, index: int) -> Record:
