@@ -13,7 +13,7 @@ from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.checkpoint import Progress
-from iconotext.train.collapse import collapse_of, over, wants_remedy
+from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
 from iconotext.train.prepare import prepare
 from iconotext.train.run import finished
@@ -47,8 +47,8 @@ REMEDY = load_recipe("hessel2019/assignment", ["objective.remedy_epochs=4", "tra
     ],
 )
 def test_a_dead_run_has_both_signs(rows, dead):
-    assert over(after(*rows), 50) == dead
-    assert over(after(*rows), len(rows))
+    assert has_ended(after(*rows), 50) == dead
+    assert has_ended(after(*rows), len(rows))
 
 
 def test_what_is_said_of_a_run():

@@ -181,10 +181,10 @@ def check_names(linking: LinkSettings, *models: str) -> None:
 def nothing_measured(evaluation: Evaluation) -> str:
     """Why there is no figure at all, and what may help."""
     reasons = Counter(document.undefined for document in evaluation.undefined)
-    told = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
+    undefined = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
     return (
-        f"none of {len(evaluation.undefined):,} documents can be measured ({told}); give a corpus with gold links, as "
-        "`iconotext corpus build folder --links adjacent` makes, and for pairs of a text and a picture --pool"
+        f"none of {len(evaluation.undefined):,} documents can be measured ({undefined}); give a corpus with gold "
+        "links, as `iconotext corpus build folder --links adjacent` makes, and for pairs of a text and a picture --pool"
     )
 
 

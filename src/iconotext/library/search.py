@@ -153,8 +153,8 @@ def find_images(path: Path, query: Query) -> Answer:
     encoder = library_encoder(settings.model)
     refinement = read_refinement(init_folder(settings.model)) if encoder.coherence is not None else None
     if query.relation is not None:
-        told = searchable_relations(library, encoder)  # without any, search says what is missing
-        name = relation_name(query.relation, told) if told else find_relation(query.relation).name
+        relations = searchable_relations(library, encoder)  # without any, search says what is missing
+        name = relation_name(query.relation, relations) if relations else find_relation(query.relation).name
         query = replace(query, relation=name)
     results = search(library, query, encoder, relation_model, refinement)
     unread = query.text and relation_model is not None and not is_english(query.text)
@@ -268,11 +268,11 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
     if query.relation is None:
         return
     own = () if encoder.coherence is None else encoder.coherence.relations
-    told = searchable_relations(library, encoder)
-    if not told:
+    relations = searchable_relations(library, encoder)
+    if not relations:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
-    if query.relation not in told:
-        raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(told)}")
+    if query.relation not in relations:
+        raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(relations)}")
     if query.relation in own:
         return
     if relation_model is None or not _speaks_for(relation_model, library):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from iconotext.report.as_markdown import inline_text
-from iconotext.train.concept_shares import told
+from iconotext.train.concept_shares import describe_shares
 from iconotext.train.summary import collapse_lines
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         names = ", ".join(map(inline_text, metrics["relations"]))
         lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]
     if "concepts" in metrics:
-        lines[-1:] = [f"- Concepts: {told(metrics['concepts'])}", ""]
+        lines[-1:] = [f"- Concepts: {describe_shares(metrics['concepts'])}", ""]
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
         lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]

@@ -42,7 +42,7 @@ def died(row: Row) -> bool:
     return abs(loss - nothing) <= nothing * SAME and (row["still"] or 0.0) > 0.5
 
 
-def over(progress: Progress, epochs: int) -> bool:
+def has_ended(progress: Progress, epochs: int) -> bool:
     """Whether there is nothing more to train."""
     return progress.epoch >= epochs or (bool(progress.history) and died(progress.history[-1]))
 
@@ -50,7 +50,7 @@ def over(progress: Progress, epochs: int) -> bool:
 def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
     """Whether a run that is over has learned nothing, and its recipe has something else to try."""
     tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
-    return not tried and over(progress, recipe.training.epochs) and not _learned(progress.history)
+    return not tried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
 
 
 def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ def concept_shares(prepared: Prepared) -> dict[str, float]:
     return found
 
 
-def told(shares: Mapping[str, float]) -> str:
+def describe_shares(shares: Mapping[str, float]) -> str:
     """The shares in words."""
     said = [f"{100 * shares['regions']:.3g} % of the regions have a concept"]
     if "words" in shares:

@@ -14,7 +14,7 @@ from iconotext.recipe import Recipe, dump_recipe
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.checkpoint import Progress, load_checkpoint
 from iconotext.train.checks import check_run
-from iconotext.train.collapse import informed, over, wants_remedy
+from iconotext.train.collapse import has_ended, informed, wants_remedy
 from iconotext.train.finish import save_best, write_model
 from iconotext.train.log import Row, TensorBoardLog, write_log
 from iconotext.train.pair_scores import validation_median_rank
@@ -82,7 +82,7 @@ def _epochs(training: Training) -> None:
             if wants_remedy(training.progress, training.recipe):
                 training.begin_again()
             progress = training.progress
-            if over(progress, settings.epochs):
+            if has_ended(progress, settings.epochs):
                 break
             row, loss, chosen_by = _epoch(training)
             progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))

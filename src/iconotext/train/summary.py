@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.embed.folder import METRICS
-from iconotext.train.concept_shares import told
+from iconotext.train.concept_shares import describe_shares
 
 FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
@@ -23,7 +23,7 @@ def model_summary(folder: Path) -> Iterator[str]:
         + ("" if chosen_by is None else f", median rank {chosen_by:.1f}, which chose it")
     )
     if "concepts" in metrics:
-        yield told(metrics["concepts"])
+        yield describe_shares(metrics["concepts"])
     yield from collapse_lines(metrics)
     for split in ("validation", "test"):
         found = metrics.get(split, {})

@@ -47,7 +47,7 @@ class Classifier:
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
 
-    def over(self, table: RegionTable) -> RegionTable:
+    def named(self, table: RegionTable) -> RegionTable:
         """A file that also says what its regions show."""
 
         def read(ids: Sequence[str]) -> Iterator[Stored]:

@@ -166,7 +166,7 @@ def load_region_file(path: Path) -> RegionSource:
         tables, names = [_open_table(file) for file in files], _concept_names(path)
         if names is not None and (file := _beside(path, CLASSIFIER)) is not None:
             classifier = load_classifier(file, len(names))
-            tables = [classifier.over(table) for table in tables]
+            tables = [classifier.named(table) for table in tables]
         found = RegionFiles(path, tables, names)
         return RegionSource(found.name, found.dim, found.concepts, found.regions)
 

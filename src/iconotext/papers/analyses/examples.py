@@ -214,8 +214,8 @@ def _part(example: Example) -> dict[str, Any]:
     embedded = embed(document.images, images, longer_side=IMAGE_SIDE)
     low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
-    told = {word for sentence in document.sentences for word in words_of(sentence.text)}
-    named = {name for names in example.concepts for name in names if told.issuperset(words_of(name))}
+    words = {word for sentence in document.sentences for word in words_of(sentence.text)}
+    named = {name for names in example.concepts for name in names if words.issuperset(words_of(name))}
     bridges = {word for name in named for word in words_of(name)}
     return {
         "title": readable(title(document)),

@@ -138,8 +138,8 @@ def tune_refinement(
         def all_refined(
             queries: NDArray[np.intp], images: NDArray[np.intp], strength: float = strength
         ) -> NDArray[np.floating]:
-            told = probabilities(queries, images)
-            return refine(similarities(queries, images), told, strength=strength, threshold=math.inf)
+            relations = probabilities(queries, images)
+            return refine(similarities(queries, images), relations, strength=strength, threshold=math.inf)
 
         refined = ranked(all_refined)
         settings += [_setting(Refinement(strength, each), differences, plain, refined) for each in thresholds]

@@ -41,7 +41,7 @@ class Found(NamedTuple):
         images: Numbers of the best images, best first.
         similarities: Of those, refined or not.
         rank: Place of the text's own image among all, from 1; of equal ones the mean.
-        told: Relation to its probability for the text and its own image; empty where the model tells none.
+        relations: Relation to its probability for the text and its own image; empty where the model tells none.
         words: How much each word counts; empty where the model has no attention over words.
         refinement: Of the similarities; None where they are cosines.
     """
@@ -50,7 +50,7 @@ class Found(NamedTuple):
     images: tuple[int, ...]
     similarities: tuple[float, ...]
     rank: float
-    told: Mapping[str, float]
+    relations: Mapping[str, float]
     words: Sequence[WordWeight]
     refinement: Refinement | None
 
@@ -99,13 +99,13 @@ def _found(search: Search, numbers: np.ndarray[Any, Any], attention: Attention |
     for row, number in enumerate(numbers.tolist()):
         own = pairs.image_of[[number]]
         rank = ranks_of(search.score(numbers[[row]], images), own).mean[0]
-        told: dict[str, float] = {}
+        relations: dict[str, float] = {}
         if coherence is not None:
             probabilities = coherence.probabilities(pairs.texts[[number]], pairs.images[own])[0, 0]
-            told = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
+            relations = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
         words = [] if attention is None else attention(pairs.text[number])
         ranked = (tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank))
-        found.append(Found(search.model, *ranked, told, words, search.refinement))
+        found.append(Found(search.model, *ranked, relations, words, search.refinement))
     return found
 
 
@@ -158,7 +158,7 @@ def _model(found: Found, own: int) -> dict[str, Any]:
         "model": readable(found.model),
         "rank": f"{found.rank:g}",
         "refinement": found.refinement,
-        "told": sorted(found.told.items(), key=lambda each: -each[1]),
+        "relations": sorted(found.relations.items(), key=lambda each: -each[1]),
         "images": [
             {"number": image, "similarity": similarity, "right": image == own}
             for image, similarity in zip(found.images, found.similarities, strict=True)

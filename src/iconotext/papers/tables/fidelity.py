@@ -57,7 +57,7 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
     """How the documents of a corpus differ from those of the paper's data set; None where they are as many."""
     ours = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
     paper = table.documents.get(dataset or "")
-    if paper is not None and all(map(_as_told, ours, paper)):
+    if paper is not None and all(map(_as_stated, ours, paper)):
         return None
     shown = " / ".join(f"{each:,}" for each in ours)
     said = "no data set of the paper is named"
@@ -66,10 +66,10 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
     return f"data: {corpus.name}, {shown} documents for training / validation / test ({said})"
 
 
-def _as_told(count: int, told: int) -> bool:
-    """Whether a count is a told one, which may be rounded: 6,502 is 7,000."""
-    zeros = len(str(told)) - len(str(told).rstrip("0"))
-    return 2 * abs(count - told) <= int(10**zeros)
+def _as_stated(count: int, stated: int) -> bool:
+    """Whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
+    zeros = len(str(stated)) - len(str(stated).rstrip("0"))
+    return 2 * abs(count - stated) <= int(10**zeros)
 
 
 def line(name: str, found: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from iconotext.papers.tables.results_grid import losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.runs import runs_of
 from iconotext.papers.tables.shares import share_sections
-from iconotext.train.concept_shares import told
+from iconotext.train.concept_shares import describe_shares
 from iconotext.train.log import LOG
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
         metrics = model_folder(comparison.folder, row.key) / METRICS
         shares = json.loads(metrics.read_text(encoding="utf-8")).get("concepts") if metrics.is_file() else None
         if shares is not None:
-            notes.append(f"Rows with concepts: {told(shares)}.")
+            notes.append(f"Rows with concepts: {describe_shares(shares)}.")
             break
     detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
     if detected:
