@@ -385,6 +385,32 @@ def test_a_model_goes_on_from_another_with_that_ones_words(trained, tmp_path):
         train(small_recipe(init=str(tmp_path / "nowhere")), [corpus], tmp_path / "none")
 
 
+def test_what_training_starts_from_is_measured_and_kept_where_no_epoch_is_better(corpus, trained, tmp_path):
+    init = str(trained / "model")
+    train(small_recipe(init=init, training={"learning_rate": 1e-12}), [corpus], tmp_path / "still")
+    metrics = metrics_of(tmp_path / "still")
+    assert metrics["best_epoch"] == 0
+    assert metrics["validation_loss"] == metrics["before"]["validation_loss"]
+    assert metrics["before"]["validation_auc"] == pytest.approx(metrics_of(trained / "model")["validation"]["auc"])
+    assert metrics["validated_on"] == {"documents": 12, "images": 36}
+    old, new = load_model(trained / "model"), load_model(tmp_path / "still")
+    for name, weight in old.model.text.state_dict().items():
+        assert torch.equal(weight, new.model.text.state_dict()[name])  # not those of an epoch that moved a last bit
+    softmax = {"kind": "softmax", "scale": 20, "learn_scale": True}
+    train(small_recipe(init=init, objective=softmax, training={"learning_rate": 0.003}), [corpus], tmp_path / "better")
+    metrics = metrics_of(tmp_path / "better")
+    assert metrics["best_epoch"] > 0
+    assert metrics["validation_loss"] < metrics["before"]["validation_loss"]
+    assert "changed" not in metrics  # the images are looked up in a table
+    assert "before" not in metrics_of(trained / "model")
+
+
+def test_documents_without_a_split_validate_on_enough_images(tmp_path):
+    corpus = write_synthetic(tmp_path / "few", 24, splits=False)
+    train(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "model")
+    assert metrics_of(tmp_path / "model")["validated_on"] == {"documents": 6, "images": 18}  # a quarter, not a tenth
+
+
 # Averaging, precision, several processes
 
 
@@ -484,7 +510,9 @@ def test_no_known_links_no_auc(tmp_path):
     for kind in ("dense", "single-pair"):
         recipe = small_recipe(similarity={"kind": kind}, training={"epochs": 1})
         folder = train(recipe, [corpus], tmp_path / kind)
-        assert set(metrics_of(folder)) - {"collapse"} == {"best_epoch", "validation_loss", "epochs", "no_information"}
+        assert set(metrics_of(folder)) - {"collapse"} == {
+            "best_epoch", "validation_loss", "epochs", "no_information", "validated_on"
+        }  # fmt: skip
         assert log_of(folder)[0]["validation_auc"] == ""
 
 

@@ -37,15 +37,28 @@ class Shares:
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
 
 
-def at_least_two(shares: Shares, count: int) -> Shares:
+PICTURES = 50
+"""Pictures that should validate: by fewer, one epoch can hardly be told from another."""
+
+
+def at_least_two(shares: Shares, count: int, images: int) -> Shares:
     """Shares that give two documents to each split that is to have any, else one, while two are left to train on.
 
     A loss compares documents: a single one for validation has none to be compared with, and its loss is always 0.
+    Validation also gets the documents that have ``PICTURES`` on average, but no more than a quarter for that.
+
+    Args:
+        shares: As they were asked for.
+        count: Documents.
+        images: All that are in them.
     """
     wanted = (shares.validation, shares.test)
+    enough = min(-(-PICTURES * count // max(images, 1)), count // 4)
     for least in (2, 1):
         if count - least * sum(share > 0 for share in wanted) >= 2:
             larger = [max(share, least / count) if share else 0 for share in wanted]
+            if shares.validation and count - enough - round(larger[1] * count) >= 2:
+                larger[0] = max(larger[0], enough / count)
             with suppress(SettingError):  # the other share is so large that there are none to train on
                 return replace(shares, validation=larger[0], test=larger[1])
     return shares

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.report.as_markdown import inline_text
 from iconotext.train.concept_shares import describe_shares
-from iconotext.train.summary import collapse_lines
+from iconotext.train.summary import notes
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -39,7 +39,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
         "",
     ]
-    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in collapse_lines(metrics)), ""]
+    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in notes(metrics)), ""]
     if metrics.get("relations"):
         names = ", ".join(map(inline_text, metrics["relations"]))
         lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]

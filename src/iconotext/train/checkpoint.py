@@ -31,6 +31,8 @@ class Progress:
         seconds: Time they took.
         still: Number of these steps that had no gradient.
         collapsed: Epoch after which the run began again, because it had learned nothing; None if it did not.
+        before: What the model that training starts from is worth in validation, as ``metrics.json`` has it; None for
+            one with random weights.
         history: A row of the log for each epoch done.
         plateau: State of the schedule.
         kept: Validation loss or median rank, epoch and weights of the best epochs, the best first; see
@@ -44,6 +46,7 @@ class Progress:
     seconds: float = 0.0
     still: int = 0
     collapsed: int | None = None
+    before: dict[str, float | None] | None = None
     history: list[dict[str, float | None]] = field(default_factory=list)
     plateau: Plateau = field(default_factory=Plateau)
     kept: list[tuple[float, int, Weights]] = field(default_factory=list)

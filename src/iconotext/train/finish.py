@@ -13,10 +13,12 @@ from iconotext.train.concept_shares import concept_shares
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
 from iconotext.train.prepared import learned_relations
+from iconotext.train.spans import span_counts
 from iconotext.train.validate import evaluate_split, validate
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
+    from iconotext.train.prepared import Prepared
     from iconotext.train.training import Training
 
 
@@ -52,16 +54,19 @@ def _chosen(training: Training) -> dict[str, Any]:
     """Which epochs the model is of, and what they were chosen by."""
     recipe, progress = training.recipe, training.progress
     epoch = progress.kept[0][1]
-    best = progress.history[epoch - 1]
+    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0: what training started from
     found: dict[str, Any] = {
         "best_epoch": epoch,
         "validation_loss": best["validation_loss"],
         "epochs": progress.epoch,
+        "validated_on": _sizes(training.prepared),
     }
-    if best["validation_median_rank"] is not None:
-        found["validation_median_rank"] = best["validation_median_rank"]
-    if best["no_information"] is not None:
-        found["no_information"] = best["no_information"]
+    if progress.before is not None:
+        found["before"] = progress.before
+        found["last_loss"] = progress.history[-1]["validation_loss"]
+    for name in ("validation_median_rank", "no_information"):
+        if best[name] is not None:
+            found[name] = best[name]
     if progress.collapsed is not None:
         found["began_again_after"] = progress.collapsed
     collapse = collapse_of(progress, recipe)
@@ -71,6 +76,12 @@ def _chosen(training: Training) -> dict[str, Any]:
         found["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.kept)
         found["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device).loss
     return found
+
+
+def _sizes(prepared: Prepared) -> dict[str, int]:
+    """How many documents and images validate."""
+    documents = prepared.documents("validation")
+    return {"documents": len(documents), "images": int(span_counts(prepared.image_offsets, documents).sum())}
 
 
 def _measured(training: Training) -> dict[str, Any]:

@@ -82,6 +82,8 @@ def _epochs(training: Training) -> None:
             if wants_remedy(training.progress, training.recipe):
                 training.begin_again()
             progress = training.progress
+            if training.recipe.init is not None and progress.before is None:
+                _look_before(training)
             if has_ended(progress, settings.epochs):
                 break
             row, loss, chosen_by = _epoch(training)
@@ -100,6 +102,32 @@ def _epochs(training: Training) -> None:
         tensorboard.close()
 
 
+def _look_before(training: Training) -> None:
+    """Validate the model that training starts from; it is kept if no epoch is better."""
+    progress = training.progress
+    progress.before, chosen_by = _validated(training)
+    progress.keep(chosen_by, training.model.state_dict(), count=training.recipe.training.average)
+
+
+def _validated(training: Training) -> tuple[Row, float]:
+    """What the validation documents say of the model as it is, and the number that is lowest in the best epochs."""
+    recipe, prepared, processes = training.recipe, training.prepared, training.processes
+    training.model.eval()
+    found = validate(training.model, prepared, recipe, processes.device)
+    loss = processes.agree(found.loss)  # the last bit may differ between GPUs, and what follows from it would
+    rank = None
+    if recipe.training.choose == "median-rank":
+        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, processes.device))
+    row = {
+        "validation_loss": loss,
+        "no_information": found.no_information,
+        "validation_auc": found.auc,
+        "validation_median_rank": rank,
+        "positive": found.positive,
+    }
+    return row, loss if rank is None else rank
+
+
 def _epoch(training: Training) -> tuple[Row, float, float]:
     """One pass over the training documents, and validation.
 
@@ -110,29 +138,21 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
     epoch, device = progress.epoch, processes.device
     before = time.perf_counter() - progress.seconds  # when it began, had it never stopped
     steps, rate = _steps(training, before)
-    training.model.eval()
-    found = validate(training.model, prepared, recipe, device)
-    loss = processes.agree(found.loss)  # the last bit may differ between GPUs, and what follows from it would
-    rank = None
-    if recipe.training.choose == "median-rank":
-        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, device))
-    if not math.isfinite(loss):
+    validated, chosen_by = _validated(training)
+    loss = validated["validation_loss"]
+    if loss is None or not math.isfinite(loss):
         raise TrainingError(f"the validation loss of epoch {epoch + 1} is {loss}")
     row = {
         "epoch": epoch + 1,
         "step": steps * (epoch + 1),
         "learning_rate": rate,
         "train_loss": progress.total / progress.count,
-        "validation_loss": loss,
-        "no_information": found.no_information,
-        "validation_auc": found.auc,
-        "validation_median_rank": rank,
-        "positive": found.positive,
+        **validated,
         "still": processes.agree(progress.still / progress.step),
         **(sampling(training.model, prepared, recipe, device) if training.main else NOTHING)._asdict(),
         "seconds": time.perf_counter() - before,
     }
-    return row, loss, loss if rank is None else rank
+    return row, loss, chosen_by
 
 
 def _steps(training: Training, before: float) -> tuple[int, float]:

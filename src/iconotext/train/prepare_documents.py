@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.corpus.split import Shares, at_least_two
 from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS
 from iconotext.train.spans import offsets_of
 from iconotext.types import Document
@@ -107,10 +108,11 @@ class DocumentTable:
         return splits
 
     def _divided(self, share: float) -> NDArray[np.uint8]:
-        """(D,) splits; of the documents without one a share validates, at least two if two are left to train on."""
+        """(D,) splits; of the documents without one a share validates, see ``at_least_two``."""
         splits = np.array(self._splits, np.uint8)
         undivided = np.array(list(self.drawn), np.int64)
         chances = np.array(list(self.drawn.values()), np.uint64)
-        wanted = min(max(round(share * len(undivided)), 2), max(len(undivided) - 2, 1))
+        images = int(np.diff(np.array(self._images.ends, np.int64))[undivided].sum())
+        wanted = at_least_two(Shares(share, 0), len(undivided), images).counts(len(undivided))["validation"]
         splits[undivided[np.argsort(chances, kind="stable")[:wanted]]] = SPLITS.index("validation")
         return splits

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
 from iconotext.recipe import Recipe, dump_recipe
+from iconotext.recipe.settings import REGION_FILES
+from iconotext.train.changes import changed_links
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.checks import check_start
 from iconotext.train.collapse import raise_if_dead
@@ -78,6 +80,7 @@ def train(
             from iconotext.train.loop import train_in_process
 
             launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
+        _count_changes(recipe, corpora, folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over where the end itself was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
@@ -85,6 +88,19 @@ def train(
                 lock.unlink(missing_ok=True)
     raise_if_dead(folder, json.loads((folder / METRICS).read_text(encoding="utf-8")))
     return folder
+
+
+def _count_changes(recipe: Recipe, corpora: Sequence[Path], folder: Path) -> None:
+    """Write into the figures how many links are others than those of the model that training started from.
+
+    A model that looks images up in a file, or is trained on documents of single pairs alone, has none to count.
+    """
+    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
+    if recipe.init is None or "before" not in metrics or "changed" in metrics or looks_up:
+        return
+    metrics["changed"] = changed_links(recipe.init, folder, corpora)._asdict()
+    write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
 
 
 def finished(folder: Path) -> bool:

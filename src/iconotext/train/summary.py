@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.embed.folder import METRICS
+from iconotext.plain_text import counted
 from iconotext.train.concept_shares import describe_shares
+
+FEW = 20
+"""Pictures of validation documents below which an epoch cannot be told from another."""
+
+LITTLE = 0.01
+"""Share of the validation loss that is not told from chance."""
 
 FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
@@ -24,7 +31,7 @@ def model_summary(folder: Path) -> Iterator[str]:
     )
     if "concepts" in metrics:
         yield describe_shares(metrics["concepts"])
-    yield from collapse_lines(metrics)
+    yield from notes(metrics)
     for split in ("validation", "test"):
         found = metrics.get(split, {})
         if "median_rank" in found:
@@ -38,8 +45,8 @@ def model_summary(folder: Path) -> Iterator[str]:
             yield f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)"
 
 
-def collapse_lines(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """What ``metrics.json`` says of a run that collapsed, or was begun again."""
+def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
+    """What ``metrics.json`` says of how training went: what it changed, and where it learned nothing or cannot tell."""
     if "began_again_after" in metrics:
         yield (
             f"nothing was learned in {metrics['began_again_after']} epochs, so training began again with the mean of "
@@ -47,6 +54,34 @@ def collapse_lines(metrics: Mapping[str, Any]) -> Iterator[str]:
         )
     if "collapse" in metrics:
         yield str(metrics["collapse"]["why"])
+    if "before" in metrics:
+        yield from _gains(metrics)
+    sizes = metrics.get("validated_on")
+    if sizes and sizes["images"] < FEW:
+        pictures, documents = counted(sizes["images"], "picture"), counted(sizes["documents"], "document")
+        yield (
+            f"validated on {pictures} of {documents}: too few to tell whether training helped. Give more documents, "
+            "and their captions (iconotext corpus build pairs)"
+        )
+
+
+def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
+    """What a model has learned beyond the one that it went on from."""
+    before, loss = metrics["before"], metrics["validation_loss"]
+    auc = before["validation_auc"]
+    known = "" if auc is None else f", AUC {100 * auc:.1f}"
+    yield f"before training: validation loss {before['validation_loss']:.4f}{known}"
+    if not metrics["best_epoch"]:
+        yield f"no epoch was better than that (the last: {metrics['last_loss']:.4f}), so the model is the one it was"
+    elif loss > (1 - LITTLE) * before["validation_loss"]:
+        yield f"it is now less than {100 * LITTLE:g} % better: training changed little"
+    changed = metrics.get("changed")
+    if changed and changed["images"]:
+        pictures = counted(changed["images"], "picture")
+        yield (
+            f"links changed: of {pictures}, {changed['picture']:,} have another best sentence by the picture alone, "
+            f"{changed['all']:,} with all evidence"
+        )
 
 
 def relation_summary(folder: Path) -> Iterator[str]:

@@ -219,10 +219,29 @@ def test_file_names_that_are_no_utf8(tmp_path, picture):
     assert dropped[0][0] == "picture: the name of its file, or of a folder above it, is not UTF-8: rename it"
 
 
+@pytest.mark.parametrize(
+    ("validation", "test", "documents", "images", "expected"),
+    [
+        (0.1, 0, 23, 157, 5),  # 50 images would need 8, more than a quarter
+        (0.1, 0, 100, 300, 17),  # 17 documents have 51 images on average, 16 have 48
+        (0.1, 0, 1000, 5000, 100),  # a tenth has enough
+        (0, 0.1, 100, 300, 0),  # nobody asked for validation
+        (0.1, 0.6, 20, 20, 5),  # 5 and 12 leave 3 to train on
+        (0.1, 0.8, 20, 20, 2),  # 5 and 16 would leave none
+        (0.1, 0, 10, 0, 2),
+    ],
+)
+def test_validation_gets_documents_with_fifty_images_but_no_more_than_a_quarter(
+    validation, test, documents, images, expected
+):
+    shares = at_least_two(Shares(validation, test), documents, images)
+    assert shares.counts(documents)["validation"] == expected
+
+
 @given(st.integers(0, 60), st.sampled_from([0, 0.01, 0.1, 0.4]), st.sampled_from([0, 0.01, 0.3]))
 def test_small_corpora_have_two_documents_to_validate_on_where_two_are_left_to_train_on(count, validation, test):
     wanted = Shares(validation, test)
-    found = at_least_two(wanted, count).counts(count)
+    found = at_least_two(wanted, count, 50 * count).counts(count)
     parts = (validation > 0) + (test > 0)
     for name, share in (("validation", validation), ("test", test)):
         assert found[name] == 0 if share == 0 else found[name] >= wanted.counts(count)[name]
@@ -246,7 +265,7 @@ def test_documents_that_share_a_picture_stay_together_and_a_seed_decides(tmp_pat
 
     found = splits(0)
     counts = {name: found.count(name) for name in ("train", "validation", "test")}
-    assert counts == {"train": 32, "validation": 4, "test": 4}
+    assert counts == {"train": 26, "validation": 10, "test": 4}
     assert found[::2] == found[1::2]
     data = (tmp_path / "c.jsonl").read_bytes()
     assert splits(0, workers=2) == found

@@ -308,8 +308,9 @@ def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: i
     Raises:
         CorpusError: So many share an image that a split would be empty; names the image.
     """
+    images = sum(len(document["values"]["images"]) for document in found)
     try:
-        return grouped_splits(groups, at_least_two(shares, len(groups)), seed=seed)
+        return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)
     except CorpusError as error:
         name: dict[str, str] = {}
         count = Counter(
