@@ -9,6 +9,7 @@ from iconotext.errors import MissingPackageError
 EXTRAS = {
     "demo": ("skimage",),
     "library": ("lancedb",),
+    "ocr": ("rapidocr", "onnxruntime"),
     "pandas": ("pandas",),
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
     "timm": ("timm", "torchvision"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError, SettingError
+from iconotext.extras import EXTRAS, require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
 from iconotext.read.given import given_document
@@ -16,6 +17,7 @@ from iconotext.types import Document, LinkedDocument
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
+    from iconotext.features.ocr import LineReader
 
 __all__ = ["LinkSettings", "Linker"]
 
@@ -45,6 +47,7 @@ class Linker:
 
         Raises:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
+            MissingPackageError: The words in images are evidence, and what reads them is not installed.
         """
         from iconotext.embed.relation_model import relations_folder
         from iconotext.encoder import load_encoder
@@ -52,6 +55,8 @@ class Linker:
         chosen = settings or LinkSettings()
         if chosen.relations != "none":
             relations_folder(chosen.relations)  # a mistyped one shows now, not after the first document
+        if "text" in chosen.evidence:
+            require(*EXTRAS["ocr"], purpose="the evidence text")  # now, not after the first document
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
         return cls(load_encoder(model, **own, download=download), chosen)
 
@@ -72,11 +77,14 @@ class Linker:
             FeatureError: The image backbone cannot be compared with the text backbone.
             TypeError: It is neither a document nor the name of a file.
         """
+        from iconotext.features.ocr import with_lines
         from iconotext.links.explanation import explained
         from iconotext.links.link_document import link_document
         from iconotext.links.link_relations import with_relations
 
         document = given_document(document)
+        if "text" in self.settings.evidence:
+            document = with_lines(document, self.line_reader)
         encoded = self.encoder.read(document) if "picture" in self.settings.evidence else None
         linked = link_document(
             encoded.document if encoded else document,
@@ -135,6 +143,16 @@ class Linker:
             except IconotextError as error:
                 where = document.source or document.id if isinstance(document, Document) else document
                 yield Failure(Path(where), error)
+
+    @cached_property
+    def line_reader(self) -> LineReader:
+        """What reads the words in images."""
+        from iconotext.features import FeatureCache
+        from iconotext.features.cached import cached_lines
+        from iconotext.features.ocr import load_line_reader
+
+        reader = load_line_reader()
+        return cached_lines(reader, FeatureCache()) if self.settings.cache else reader
 
     @cached_property
     def relation_model(self) -> RelationModel:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
 """What a sentence stands in: running text, a heading, a list item, a quotation, a table cell, a caption."""
 
-Evidence = Literal["picture", "caption", "layout", "reference"]
+Evidence = Literal["picture", "caption", "text", "layout", "reference"]
 """Where knowledge about a link comes from; see ``iconotext.links``."""
 
 Part = TypeVar("Part")
 
-EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
+EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,21 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of text that is written in an image.
+
+    Attributes:
+        text: What it says, white space collapsed.
+        confidence: Of the reader, 0 to 1.
+        box: Left, top, right, bottom, as shares of the image's width and height, 0 to 1 from the top left.
+    """
+
+    text: str
+    confidence: float
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """One image of a document.
 
@@ -64,6 +79,7 @@ class Image:
         anchors: Identifiers by which the document may point at it (its own ``id`` and its figure's).
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, as shares of width and height, 0 to 1 from the top left.
+        lines: The text that is written in it, in reading order; None where nobody has looked for any.
         problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good image.
     """
 
@@ -76,6 +92,7 @@ class Image:
     anchors: tuple[str, ...] = ()
     page: int | None = None
     box: tuple[float, float, float, float] | None = None
+    lines: tuple[TextLine, ...] | None = None
     problem: str | None = None
 
 

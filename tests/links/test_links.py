@@ -13,7 +13,7 @@ from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, combine, l
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.link_document import link_document
 from iconotext.links.select import SELECTIONS
-from iconotext.types import EVIDENCE, Image, LinkedDocument
+from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 
 texts = st.sampled_from(
@@ -22,12 +22,13 @@ texts = st.sampled_from(
 sentences = st.lists(texts | st.sampled_from(TEXTS), max_size=5)
 images = st.lists(
     st.builds(
-        lambda caption, alt, position, problem: Image(
-            "house.jpg", caption=caption, alt=alt, position=position, problem=problem
+        lambda caption, alt, position, lines, problem: Image(
+            "house.jpg", caption=caption, alt=alt, position=position, lines=lines, problem=problem
         ),
         caption=st.none() | texts,
         alt=st.none() | texts,
         position=st.integers(0, 5),
+        lines=st.none() | st.lists(texts.map(lambda text: TextLine(text, 0.9, (0, 0, 1, 1))), max_size=2).map(tuple),
         problem=st.sampled_from([None, None, "broken"]),
     ),
     max_size=4,
@@ -93,8 +94,10 @@ def test_permuting_images_permutes_results(d: Any, random: Any) -> None:
 
 
 def test_a_document_with_all_kinds() -> None:
+    sign = (TextLine("Paint for roofs", 0.9, (0, 0, 1, 1)),)
     d = workshop(
-        Image("a.jpg", caption="A brother helping.", position=4), Image("b.jpg", caption="Figure 2: Roof", position=6)
+        Image("a.jpg", caption="A brother helping.", position=4),
+        Image("b.jpg", caption="Figure 2: Roof", position=6, lines=sign),
     )
     linked = link_document(d, cosines(d), encode, select="best", model="m")
     assert isinstance(linked, LinkedDocument)

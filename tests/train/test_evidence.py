@@ -5,23 +5,28 @@ import numpy as np
 import pytest
 
 from iconotext.errors import ShapeError
-from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients, subset_name
+from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients, subset_name
 from iconotext.links.evidence import fitted_features
 from iconotext.train.evidence import fit_coefficients, fit_logit, subsets
 from iconotext.train.evidence_documents import Cited, moved, shortened, with_foreign
-from iconotext.types import Image
+from iconotext.train.evidence_text import Written, fit_text
+from iconotext.types import Image, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 
 
 def test_every_subset_ships_with_the_features_there_are() -> None:
     shipped = load_coefficients()
-    assert set(shipped) == {subset_name(kinds) for kinds in subsets()}
-    assert len(shipped) == 7
-    d = workshop(Image("a.jpg", caption="C c", alt="An alt", position=1), Image("b.jpg", alt="Lone alt", position=3))
+    assert set(shipped) == {subset_name(kinds) for kinds in subsets()} | {ADDED}
+    assert len(shipped) == 8
+    words = (TextLine("Danger", 0.9, (0, 0, 1, 1)),)
+    d = workshop(
+        Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words), Image("b.jpg", alt="Lone alt", position=3)
+    )
     features = fitted_features(d, np.zeros((6, 2), np.float32), encode)
     for kinds in subsets():
         names = {name for kind in kinds for name in features[kind]}
         assert set(shipped[subset_name(kinds)].weights) == names
+    assert set(shipped[ADDED].weights) == set(features[ADDED])
     assert (
         dump_coefficients({"layout": Coefficients(1.0, {"a": 2.0})})
         == json.dumps({"layout": {"null": 1.0, "weights": {"a": 2.0}}}, indent=1) + "\n"
@@ -59,6 +64,32 @@ def test_weights_of_groups_count() -> None:
     groups, positive = np.array([0, 0, 1, 1]), np.array([True, False, False, True])
     strong, _ = fit_logit(features, groups, positive, weight=np.array([3.0, 1.0]), ridge=1e-6)
     assert strong[0] == pytest.approx(np.log(3), abs=0.05)
+
+
+def test_what_is_known_and_a_null_option_that_stays() -> None:
+    # The table again, but the first row is known to be twice as likely: exp(w) = 60 / 20 / 2.
+    features = np.tile(np.array([[1.0], [0.0]], np.float32), (100, 1))
+    groups, known = np.repeat(np.arange(100), 2), np.tile([np.log(2), 0.0], 100)
+    positive = np.zeros(200, bool)
+    positive[0:120:2] = True
+    positive[121:160:2] = True
+    weights, null = fit_logit(features, groups, positive, ridge=1e-6, offset=known)
+    assert weights[0] == pytest.approx(np.log(1.5), abs=0.02)
+    assert null == pytest.approx(0, abs=0.02)
+    assert fit_logit(features, groups, positive, offset=known, fixed_null=1.5)[1] == 1.5
+
+
+def test_the_words_weigh_what_the_rest_does_not_say() -> None:
+    # Ten documents of two sentences and two pictures, of which the second has no words. The rest gives both sentences
+    # odds of 1. The words fit the first sentence, which is right in 6 of 10, the second in 2: exp(w) = 3.
+    features = {"text.cos": np.array([[1, 0], [0, 0]], np.float32)}
+    right = [np.array([[n < 6, True], [6 <= n < 8, False]]) for n in range(10)]
+    documents = [Written(features, positive, np.full((2, 2), 0.5, np.float32)) for positive in right]
+    fitted = fit_text([*documents, Written({}, right[0], np.full((2, 2), 0.5, np.float32))], ridge=1e-6)
+    assert fitted.weights["text.cos"] == pytest.approx(np.log(3), abs=0.02)
+    assert fitted.null == pytest.approx(0, abs=0.02)
+    with pytest.raises(ShapeError, match="no picture has words"):
+        fit_text([Written({}, right[0], np.full((2, 2), 0.5, np.float32))])
 
 
 def test_nothing_to_fit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -20,9 +21,13 @@ from iconotext.features.backbone import (
 )
 from iconotext.features.cache import FeatureCache
 from iconotext.features.cores import in_threads
+from iconotext.features.ocr import LineReader
 from iconotext.features.regions import Regions, RegionSource
+from iconotext.types import TextLine
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.types import FloatMatrix, Image
 
 T = TypeVar("T")
@@ -88,6 +93,27 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
         return [row if isinstance(row, str) else Regions(*(row[kind] for kind in REGION_ARRAYS)) for row in rows]
 
     return replace(source, regions=regions)
+
+
+def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:
+    """The same reader, looking only at images that are not in the cache. Problems are not kept there."""
+
+    def fresh(files: list[Picture]) -> list[Row | str]:
+        return [found if isinstance(found, str) else {"lines": _packed(found)} for found in reader.read(files)]
+
+    def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:
+        rows = _recalled(cache, reader.name, ["lines"], files, files, fresh)
+        return [row if isinstance(row, str) else _unpacked(row["lines"]) for row in rows]
+
+    return replace(reader, read=read)
+
+
+def _packed(lines: tuple[TextLine, ...]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps([(line.text, line.confidence, line.box) for line in lines]).encode(), np.uint8)
+
+
+def _unpacked(packed: NDArray[np.uint8]) -> tuple[TextLine, ...]:
+    return tuple(TextLine(text, sure, tuple(box)) for text, sure, box in json.loads(packed.tobytes()))
 
 
 def _same_length(row: Row) -> bool:

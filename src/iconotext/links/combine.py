@@ -10,6 +10,10 @@ that the image belongs to no sentence, so that an image may abstain. The weights
 ``iconotext.train.evidence``, a set for every combination of picture, caption and layout, since any of them may be
 switched off or missing: an image without any text is judged by the weights that were fitted without captions.
 
+Words in images are no kind of these combinations, of which they would double the number. Their weights, ``ADDED`` in
+``coefficients.json``, are fitted with what the other kinds say as it is: their sum is added to the odds of the
+sentences, and an image without words is judged as if nobody had looked for any.
+
 References are not fitted, since the labels of the fit were made from them; their weight follows from how often they
 are right.
 """
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 
 FITTED: tuple[Evidence, ...] = ("picture", "caption", "layout")
 """The kinds whose weights are fitted, in the order of their names in ``coefficients.json``."""
+
+ADDED: Evidence = "text"
+"""The kind whose weights are added to those of any combination."""
 
 EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
@@ -134,6 +141,11 @@ def combine(
         for kind in kinds:
             if kind in name.split("+"):
                 contributions[kind][:, columns] = _weighted(features[kind], entry.weights, columns)
+    if features.get(ADDED):
+        contributions[ADDED] = _weighted(features[ADDED], coefficients[ADDED].weights, np.arange(shape[1]))
+        if not kinds:
+            words = np.any([matrix.any(axis=0) for matrix in features[ADDED].values()], axis=0)
+            null[words] = coefficients[ADDED].null
     if reference is not None:
         contributions["reference"] = _reference_weight(reference)
     log_odds = sum(contributions.values(), np.zeros(shape, np.float32)) - null

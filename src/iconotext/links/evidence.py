@@ -14,6 +14,7 @@ from iconotext.links.combine import Coefficients, Combination, combine
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.reference import reference_evidence
+from iconotext.links.text import text_features
 from iconotext.types import EVIDENCE, Document, Evidence
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def weigh_evidence(
     Args:
         document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
         image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
-        encode: Texts to unit vectors, for captions; called at most once, and not if no image has a text.
+        encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
         evidence: The kinds to use. Kinds that the document does not have are left out.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
         coefficients: Fitted weights, those of the package by default.
@@ -93,6 +94,8 @@ def fitted_features(
         features["picture"] = image_features(image_similarity)
     if "caption" in evidence:
         features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors)
+    if "text" in evidence:
+        features["text"] = text_features(document, encode, sentence_vectors=sentence_vectors)
     if "layout" in evidence:
         features["layout"] = layout_features(document)
     return {kind: columns for kind, columns in features.items() if columns}

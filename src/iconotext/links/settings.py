@@ -14,8 +14,9 @@ class LinkSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    evidence: tuple[Evidence, ...] = EVIDENCE
-    """What to look at, separated by commas: picture, caption, layout, reference."""
+    evidence: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
+    """What to look at, separated by commas: picture, caption, text (the words in pictures, with the extra ocr: about a
+    second for each picture), layout, reference."""
 
     select: Literal["top-k", "best", "assignment", "threshold"] = "top-k"
     """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;

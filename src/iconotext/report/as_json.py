@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from iconotext.plain_text import json_text
@@ -79,6 +80,7 @@ def _image(image: Image) -> dict[str, Any]:
         "position": image.position,
         "page": image.page,
         "problem": image.problem,
+        **({} if image.lines is None else {"lines": [asdict(line) for line in image.lines]}),
     }
 
 

@@ -96,7 +96,8 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
     explained = explanation_data(linked)
-    parts = ("reading", "explanation") if explained else ("reading",)
+    written = any(image.lines for image in document.images)
+    parts = ["reading", *(["written"] if written else []), *(["explanation"] if explained else [])]
     return filled(
         PACKAGE,
         "reading.html",
@@ -224,6 +225,7 @@ def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
                 "alt": _readable(image.alt),
                 "caption": _readable(image.caption),
                 "page": image.page,
+                **({"lines": [[readable(line.text), *line.box] for line in image.lines]} if image.lines else {}),
             }
             for image in linked.document.images
         ],

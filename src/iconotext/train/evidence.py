@@ -113,6 +113,8 @@ def fit_logit(
     *,
     weight: NDArray[np.float64] | None = None,
     ridge: float = RIDGE,
+    offset: NDArray[np.float64] | None = None,
+    fixed_null: float | None = None,
 ) -> tuple[NDArray[np.float64], float]:
     """Conditional logistic regression with a null option.
 
@@ -126,6 +128,8 @@ def fit_logit(
         positive: (N,) whether the row is right.
         weight: (groups,) how much each group counts; all 1 by default.
         ridge: Penalty on half the squared length of w, in units of each feature's standard deviation.
+        offset: (N,) what is known of the rows' log-odds besides; 0 by default.
+        fixed_null: b, if it is not to be fitted.
 
     Returns:
         (F,) weights and the null option's log-odds b.
@@ -145,10 +149,12 @@ def fit_logit(
     x = (features / spread).astype(np.float32)
     null = ~np.logical_or.reduceat(positive, starts)
     weight = np.ones(len(starts)) if weight is None else weight
+    known = 0.0 if offset is None else offset
+    first = np.append(np.zeros(x.shape[1]), fixed_null or 0.0)
 
     def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         w, b = theta[:-1], theta[-1]
-        score = (x @ w.astype(np.float32)).astype(np.float64)
+        score = (x @ w.astype(np.float32)).astype(np.float64) + known
         top = np.maximum(np.maximum.reduceat(score, starts), b)
         mass = np.exp(score - np.repeat(top, counts))
         null_mass = np.exp(b - top)
@@ -160,10 +166,9 @@ def fit_logit(
         slope = np.repeat(by_group, counts) * mass - np.repeat(np.where(null, 0.0, weight / right), counts) * right_mass
         gradient = np.append(slope.astype(np.float32) @ x, (by_group * null_mass - np.where(null, weight, 0.0)).sum())
         gradient[:-1] += ridge * w
+        gradient[-1] *= fixed_null is None
         value = float((weight * (np.log(total) - np.log(right))).sum() + ridge / 2 * w @ w)
         return value, gradient.astype(np.float64)
 
-    result = minimize(
-        loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7}
-    )
+    result = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7})
     return result.x[:-1] / spread, float(result.x[-1])

@@ -10,7 +10,7 @@
   const LARGEST = 14, SMALLEST = 7.5; // rem; how high a picture beside the text may be
   const NEAR = 300; // pixels beyond the window in which threads are drawn all the same
   const NAMES = {
-    picture: "What the picture shows", caption: "Caption and alt text",
+    picture: "What the picture shows", caption: "Caption and alt text", text: "Words in the picture",
     layout: "Place in the document", reference: "Mention in the text",
   };
 
@@ -335,6 +335,7 @@
     picture.removeAttribute("loading");
     const content = document.getElementById("viewer-content");
     content.style.setProperty("--hue", hue(image));
+    content.dataset.image = image;
     const why = own.length ? [
       make("h3", {}, own.length === 1 ? "Its likeliest sentence" : `Its ${own.length} likeliest sentences`),
       make("p", { class: "explained" }, "The thin bars say what speaks for a link (to the right) and against it (to the left)."),

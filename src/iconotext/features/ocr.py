@@ -1,0 +1,132 @@
+"""The words in images: lines of text with their places, read by rapidocr, whose models come in its package.
+
+Detection finds where text stands, recognition reads each place. How long an image takes is bounded by the side at which
+text is looked for and by the length of what is read. Each image is read for itself on one core, so that the result
+depends on neither the other images nor the number of workers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image as Pillow
+
+from iconotext.errors import ImageError
+from iconotext.extras import EXTRAS, require
+from iconotext.features.cores import in_threads
+from iconotext.images import decode
+from iconotext.types import TextLine
+
+if TYPE_CHECKING:
+    from iconotext.features.backbone import Picture
+    from iconotext.types import Document
+
+LONGEST_SIDE = 2000
+"""Pixels; larger images are shrunk before anything is read in them."""
+
+DETECTION_SIDE = 736
+"""Pixels of the longer side at which text is looked for: enough for letters 12 pixels high in a screenshot of 1920 by
+1080, and 960 take half as long again."""
+
+MOST_TEXT = 1000.0
+"""What is read of an image: the sum of the lines' widths in units of their heights, about two characters each, most
+certain lines first. A full page of a book has some 1,500 to 2,000; 1,000 take about three seconds on one core."""
+
+LEAST_CONFIDENCE = 0.6
+"""Lines of less confidence are mostly no text."""
+
+_TELLING = re.compile(r"[^\W_]{2}")  # single letters and digits are marks on a drawing, or no text
+_UPRIGHT = 1.5  # of what is so much higher than wide, the letters lie on their side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineReader:
+    """What reads the text in images.
+
+    Attributes:
+        name: Identifies models and processing: equal names give equal lines. Part of the key in the cache.
+        read: Images to the lines in each, in reading order, or why it cannot be decoded.
+    """
+
+    name: str
+    read: Callable[[Sequence[Picture]], list[tuple[TextLine, ...] | str]]
+
+
+def load_line_reader() -> LineReader:
+    """The reader of the extra ``ocr``; its models are loaded with the first image.
+
+    Raises:
+        MissingPackageError: The extra is not installed.
+    """
+    require(*EXTRAS["ocr"], purpose="reading the words in pictures")
+    engines = cache(_engines)
+
+    def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:
+        return list(in_threads(lambda file: _read(file, *engines()), files))
+
+    return LineReader(f"rapidocr-{version('rapidocr')}-{LONGEST_SIDE}-{DETECTION_SIDE}-{MOST_TEXT:.0f}", read)
+
+
+def with_lines(document: Document, reader: LineReader) -> Document:
+    """The document with the lines of text in its images; one that cannot be decoded has its ``problem``."""
+    wanted = [j for j, image in enumerate(document.images) if image.problem is None and image.file is not None]
+    images = list(document.images)
+    for j, lines in zip(wanted, reader.read([images[j].file or b"" for j in wanted]), strict=True):
+        if isinstance(lines, str):
+            images[j] = replace(images[j], problem=lines.removeprefix(f"{images[j].file!s}: "))
+        else:
+            images[j] = replace(images[j], lines=lines)
+    return replace(document, images=tuple(images))
+
+
+def _engines() -> tuple[Any, Any]:
+    """A detector and a recogniser. Two: whether one of them is switched off is state that threads would share."""
+    from rapidocr import RapidOCR
+
+    threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
+    common = {"Global.log_level": "critical", "Global.use_cls": False, "Global.max_side_len": LONGEST_SIDE, **threads}
+    detection = {"Det.limit_side_len": DETECTION_SIDE, "Det.limit_type": "max", "Global.use_rec": False}
+    return RapidOCR(params=common | detection), RapidOCR(params=common | {"Global.use_det": False})
+
+
+def _read(file: Picture, detector: Any, recogniser: Any) -> tuple[TextLine, ...] | str:
+    try:
+        image = decode(file)
+    except ImageError as error:
+        return str(error)
+    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Pillow.Resampling.LANCZOS)
+    found = detector(_bgr(image))
+    if found.boxes is None:
+        return ()
+    corners = np.asarray(found.boxes, np.float64)  # (n, 4, 2), clockwise from the top left
+    sides = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
+    lengths = np.maximum(sides[:, 0], sides[:, 1]) / np.maximum(np.minimum(sides[:, 0], sides[:, 1]), 1.0)
+    certain = np.argsort(-np.asarray(found.scores), kind="stable")
+    within = certain[np.cumsum(lengths[certain]) <= MOST_TEXT]
+    lines = (_line(image, corners[n], sides[n], recogniser) for n in sorted(within))
+    return tuple(line for line in lines if line.confidence >= LEAST_CONFIDENCE and _TELLING.search(line.text))
+
+
+def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> TextLine:
+    """Read one quadrangle of an image."""
+    width, height = (max(round(float(side)), 1) for side in sides[:2])
+    top_left, top_right, bottom_right, bottom_left = corners
+    outline = np.concatenate([top_left, bottom_left, bottom_right, top_right]).tolist()
+    straight = image.transform((width, height), Pillow.Transform.QUAD, outline, Pillow.Resampling.BICUBIC)
+    turns = (Pillow.Transpose.ROTATE_270, Pillow.Transpose.ROTATE_90) if height >= _UPRIGHT * width else ()
+    tried = [recogniser(_bgr(each)) for each in map(straight.transpose, turns)] or [recogniser(_bgr(straight))]
+    read = max(tried, key=lambda found: found.scores[0])
+    size = np.array(image.size)
+    box = np.clip(np.concatenate([corners.min(axis=0) / size, corners.max(axis=0) / size]), 0, 1)
+    left, top, right, bottom = (round(float(edge), 4) for edge in box)
+    return TextLine(" ".join(read.txts[0].split()), round(float(read.scores[0]), 3), (left, top, right, bottom))
+
+
+def _bgr(image: Pillow.Image) -> Any:
+    return np.ascontiguousarray(np.asarray(image)[:, :, ::-1])

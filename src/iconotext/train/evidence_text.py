@@ -1,0 +1,58 @@
+"""Fitting the weights of the words in images, with what the other evidence says as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import ShapeError
+from iconotext.links.combine import Coefficients
+from iconotext.train.evidence import RIDGE, fit_logit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+
+class Written(NamedTuple):
+    """A training document with what there is in its images to read; S sentences, V images.
+
+    Attributes:
+        features: Of ``text_features``, name to (S, V).
+        positive: (S, V) bool, the sentence cites the image.
+        score: (S, V) what the other evidence gives, 0 to 1: see ``Combination``.
+    """
+
+    features: Mapping[str, FloatMatrix]
+    positive: NDArray[np.bool_]
+    score: FloatMatrix
+
+
+def fit_text(documents: Sequence[Written], *, ridge: float = RIDGE) -> Coefficients:
+    """The weights that are added where an image has words, with a null option for where nothing else is known.
+
+    Args:
+        documents: Images without words take no part. The other evidence is best that of weights from elsewhere.
+        ridge: As for ``fit_logit``.
+
+    Raises:
+        ShapeError: No image has words.
+    """
+    names = sorted({name for document in documents for name in document.features})
+    rows, known, positive, lengths = [], [], [], []
+    for features, right, score in (document for document in documents if document.features):
+        columns = np.flatnonzero(np.any([matrix.any(axis=0) for matrix in features.values()], axis=0))
+        sure = np.clip(score[:, columns].T.ravel().astype(np.float64), 1e-30, 1 - 1e-7)
+        known.append(np.log(sure / (1 - sure)))
+        rows.append(np.stack([features[name][:, columns].T for name in names], axis=-1).reshape(-1, len(names)))
+        positive.append(right[:, columns].T.ravel())
+        lengths += [len(right)] * len(columns)
+    if not lengths:
+        raise ShapeError("no picture has words: nothing to fit")
+    x, right, groups = np.concatenate(rows), np.concatenate(positive), np.repeat(np.arange(len(lengths)), lengths)
+    weights, _ = fit_logit(x, groups, right, ridge=ridge, offset=np.concatenate(known), fixed_null=0.0)
+    _, null = fit_logit(x[:, :0], groups, right, offset=x @ weights)
+    return Coefficients(round(null, 4), {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})

@@ -1,0 +1,56 @@
+"""Text evidence: the words in images."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from iconotext.links.caption import caption_features
+from iconotext.links.combine import Coefficients, load_coefficients
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.text import text_features, text_in
+from iconotext.types import Image, TextLine
+from tests.links.texts import encode, workshop
+
+
+def written(*texts: str) -> tuple[TextLine, ...]:
+    return tuple(TextLine(text, 0.9, (0.0, 0.0, 1.0, 0.1)) for text in texts)
+
+
+SIGN = Image("sign.png", caption="A sign.", position=2, lines=written("FLOOR SANDED", "twice a year"))
+PHOTO = Image("photo.jpg", caption="A brother helping.", position=6, lines=())
+UNREAD = Image("unread.jpg", alt="Dinner", position=6)
+
+
+def test_words_are_compared_as_a_caption_that_says_the_same() -> None:
+    assert text_in(SIGN) == "FLOOR SANDED\ntwice a year"
+    assert text_in(PHOTO) is text_in(UNREAD) is None
+    found = text_features(workshop(SIGN, PHOTO, UNREAD), encode)
+    told = caption_features(workshop(Image("", caption=text_in(SIGN), position=2), Image(""), Image("")), encode)
+    assert found.keys() == {name.replace("caption.", "text.") for name in told}
+    for name, matrix in told.items():
+        np.testing.assert_array_equal(found[name.replace("caption.", "text.")], matrix)
+    assert found["text.common"].argmax(axis=0)[0] == 2  # "Then the floor was sanded twice."
+    assert not any(matrix[:, 1:].any() for matrix in found.values())
+    assert text_features(workshop(PHOTO, UNREAD), encode) == {}
+
+
+def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() -> None:
+    d = workshop(SIGN, PHOTO, UNREAD)
+    without = weigh_evidence(replace(d, images=tuple(replace(i, lines=None) for i in d.images)), None, encode)
+    found = weigh_evidence(d, None, encode)
+    assert found.confidence[2, 0] > without.confidence[2, 0]
+    np.testing.assert_array_equal(found.confidence[:, 1:], without.confidence[:, 1:])
+    np.testing.assert_array_equal(found.score[:, 1:], without.score[:, 1:])
+    weights = load_coefficients()["text"].weights
+    expected = sum(np.float32(weights[name]) * matrix for name, matrix in text_features(d, encode).items())
+    np.testing.assert_allclose(found.contributions["text"], expected, atol=1e-5)
+    for kind, matrix in without.contributions.items():
+        np.testing.assert_array_equal(found.contributions[kind], matrix)
+
+
+def test_words_alone_link_only_images_that_have_some() -> None:
+    weights = {"text": Coefficients(1.0, {"text.common": 2.0})}
+    found = weigh_evidence(workshop(SIGN, PHOTO), None, encode, evidence=["text"], coefficients=weights)
+    assert found.confidence[:, 0].argmax() == 2
+    assert found.confidence[2, 0] > 0.7
+    assert found.confidence[:, 1].max() < 1e-3
