@@ -118,7 +118,7 @@ def measure(
     """The falls of each caption with its own photograph, added to ``falls`` by what was taken away."""
     encoded = linker.encoder.read(document)
     texts = [sentence.text for sentence in document.sentences]
-    vectors, sentences = encoded.images(), encoded.sentences(texts)
+    vectors, sentences = encoded.images(), encoded.sentences(texts, range(len(texts)))
     similarities += (sentences * vectors).sum(axis=1).tolist()
     links = [Link(n, n, 0.0, 0.0, {}) for n in encoded.seen.numbers]
     for window in WINDOWS:
@@ -129,7 +129,7 @@ def measure(
                 spans = [(begin, end) for begin, end, _ in explanation.words]
                 chosen = parts([weight for *_, weight in explanation.words], WORDS, rng)
                 changed = [without(texts[n], [spans[i] for i in np.flatnonzero(row)]) for row in chosen]
-                scores = encoded.sentences([texts[n], *changed]) @ vectors[n]
+                scores = encoded.sentences([texts[n], *changed], [n] * (1 + len(changed))) @ vectors[n]
                 falls.setdefault("a third of the words", []).append(fall(scores))
             chosen = parts([weight for *_, weight in explanation.regions], CELLS, np.random.default_rng(n))
             scores = covered[n].vectors(np.vstack([np.zeros_like(chosen[:1]), chosen])) @ sentences[n]

@@ -76,7 +76,7 @@ def test_a_sentence_of_one_word_is_left_empty():
 VOCABULARY = {"dog": [1.0, 0.0], "frisbee": [0.0, 2.0], "the": [0.0, 0.0], "rain": [-1.0, 0.5]}
 
 
-def summed(texts):
+def summed(texts, places=()):
     return np.array([np.sum([VOCABULARY[word] for word in text.split()] or [[0, 0]], 0) for text in texts], np.float32)
 
 
@@ -146,11 +146,11 @@ def test_many_links_are_explained_as_each_alone(data):
 
 
 def test_links_of_a_picture_or_a_sentence_share_their_trials():
-    seen: list[str] = []
+    seen: list[tuple[str, int]] = []
     looks: list[int] = []
 
-    def sentences(texts):
-        seen.extend(texts)
+    def sentences(texts, places):
+        seen.extend(zip(texts, places, strict=True))
         return summed(texts)
 
     def vectors(masks):
@@ -161,7 +161,7 @@ def test_links_of_a_picture_or_a_sentence_share_their_trials():
     links = [link(s, i) for s in (0, 1) for i in (0, 1)]
     both = {0: np.ones(2), 1: np.ones(2)}
     explain_links(links, ["the dog", "rain", "not linked"], both, sentences, lambda _: shown)
-    assert seen == ["the dog", "dog", "the", "rain", ""]
+    assert seen == [("the dog", 0), ("dog", 0), ("the", 0), ("rain", 1), ("", 1)]
     assert looks == [3, 3]  # the whole picture and each region
 
 

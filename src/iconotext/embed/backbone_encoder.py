@@ -79,9 +79,9 @@ class EncodedDocument:
         """Numbers of the encoded images to their (P,) pooled features."""
         return dict(zip(self.seen.numbers, self.seen.features.pooled, strict=True))
 
-    def sentences(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) vectors of sentences, or of others in place of one of them; nothing is kept in the cache."""
-        return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors)
+    def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
+        """(n, dim) vectors of texts, each in the place of one of the sentences; nothing is kept in the cache."""
+        return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
 
     def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
         """(n, dim) vectors of the encoded images, or of features in place of one of them.

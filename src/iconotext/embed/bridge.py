@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -46,7 +47,9 @@ class ConceptBridge:
         """(C, dim) the class names as text."""
         return self.text.encode(self.classes)
 
-    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
         """See ``Space``; in a document, less what all its sentences share."""
         return vectors if among is None else centred(vectors, among)
 

@@ -50,7 +50,14 @@ def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
     dim, words = recipe.dim, inputs.words
     match recipe.text:
         case GRUSettings() as gru:
-            return WordEncoder(words, word_dim=gru.word_dim, dim=dim, dropout=gru.dropout, dropout_at=gru.dropout_at)
+            return WordEncoder(
+                words,
+                word_dim=gru.word_dim,
+                dim=dim,
+                dropout=gru.dropout,
+                dropout_at=gru.dropout_at,
+                sentence_gru=gru.sentence_gru,
+            )
         case LSTMSettings() as lstm:
             return WordLSTM(words, word_dim=lstm.word_dim, dim=dim, attention=lstm.attention, dropout=lstm.dropout)
         case TransformerSettings() as layered:

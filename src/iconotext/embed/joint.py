@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from iconotext.embed.folder import StoredModel
+    from iconotext.embed.words import WordEncoder
     from iconotext.features.backbone import ImageFeatures
     from iconotext.features.vocabulary import Vocabulary
     from iconotext.types import FloatMatrix
@@ -27,7 +28,8 @@ class JointSpace:
     """Where the two encoders of a model end.
 
     Attributes:
-        stored: The model. Where it reads words, pixels or regions, the features are its vectors already.
+        stored: The model. Where it reads pixels or regions, the features are its vectors already; where it reads words,
+            too, unless a second GRU goes over the sentences: then they are the states that this one reads.
     """
 
     stored: StoredModel
@@ -37,12 +39,14 @@ class JointSpace:
         """Length of a vector."""
         return self.stored.recipe.dim
 
-    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
         """See ``Space``; in a document, less a share of the mean, ``recipe.linking.centre``."""
-        joint = self._sentences(vectors)
+        joint = self._sentences(vectors, among, places)
         if among is None:
             return joint
-        return joint - self._common(joint if among is vectors else self._sentences(among))
+        return joint - self._common(joint if among is vectors else self._sentences(among, among, None))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``; in a document, less a share of the mean."""
@@ -51,10 +55,13 @@ class JointSpace:
             return joint
         return joint - self._common(joint if among is features else self._images(among))
 
-    def _sentences(self, vectors: FloatMatrix) -> FloatMatrix:
+    def _sentences(self, vectors: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
+        text = self.stored.model.text
+        if reads_in_order(text):
+            return _in_order(text, vectors, among, places)
         if self.stored.vocabulary is not None:
             return vectors
-        return _projected(vectors, self.stored.model.text, self.dim)
+        return _projected(vectors, text, self.dim)
 
     def _images(self, features: ImageFeatures) -> FloatMatrix:
         if self.stored.recipe.image.kind != "projection":
@@ -70,7 +77,7 @@ class JointSpace:
 
 
 def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
-    """The text side of a model that reads words, as a text backbone: its vectors are those of the joint space.
+    """The text side of a model that reads words, as a text backbone; see ``JointSpace.stored`` for what it gives.
 
     Args:
         stored: The model.
@@ -84,11 +91,34 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
 
         ids = [vocabulary.ids(text, max_tokens=longest) for text in texts]
         words = torch.tensor([word for sentence in ids for word in sentence])
-        found: Tensor = stored.model.text(words, torch.tensor([len(sentence) for sentence in ids]))
+        text, lengths = stored.model.text, torch.tensor([len(sentence) for sentence in ids])
+        found: Tensor = text.states(words, lengths) if reads_in_order(text) else text(words, lengths)
         return found
 
     dim = stored.recipe.dim
     return TextBackbone(name, dim, lambda texts: _in_batches(texts, encoded, dim))
+
+
+def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
+    """Whether a sentence encoder has a second GRU, which goes over the sentences of a document."""
+    from iconotext.embed.words import WordEncoder
+
+    return isinstance(text, WordEncoder) and text.sentence_gru is not None
+
+
+def _in_order(
+    text: WordEncoder, states: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None
+) -> FloatMatrix:
+    """(n, dim) vectors of sentences from their states: of one document, in place of some of its, or each alone."""
+    import torch
+
+    with torch.inference_mode():
+        own = torch.tensor(states)
+        if among is None:
+            return text.vectors(own).numpy()
+        if places is None:
+            return text.vectors(own, [len(own)]).numpy()
+        return text.in_place(own, torch.tensor(among), places).numpy()
 
 
 def _projected(vectors: FloatMatrix, side: Callable[[Tensor], Tensor], dim: int) -> FloatMatrix:

@@ -56,6 +56,7 @@ class JointModel(nn.Module):
         sentences: Tensor | None,
         words: Tensor | None,
         lengths: Tensor | None,
+        counts: Sequence[int] | None = None,
         pairs: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
         """Encode some sentences and some images.
@@ -65,13 +66,15 @@ class JointModel(nn.Module):
             sentences: (N, features), or None where sentences come as words.
             words: (T,) word ids, or None.
             lengths: (N,) words of each sentence, or None.
+            counts: (D,) sentences of each document; None for sentences that stand alone.
             pairs: Rows of P sentences, and of the P images that they stand with, whose relations are wanted.
 
         Returns:
             (N, dim) and (M, dim) unit rows, the objective's scale and its bias, and the (P, R) log-odds of the
             relations, None where no pairs are given.
         """
-        encoded = (self.text(sentences) if words is None else self.text(words, lengths)).float()
+        context = (counts,) if isinstance(self.text, WordEncoder) else ()
+        encoded = (self.text(sentences) if words is None else self.text(words, lengths, *context)).float()
         seen = self.encode_images(images).float()
         relations = None
         if pairs is not None and self.coherence is not None:

@@ -7,6 +7,7 @@ its sentences a picture shows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,12 +25,15 @@ class Space(Protocol):
     def dim(self) -> int:
         """Length of a vector."""
 
-    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
         """The vectors of n texts.
 
         Args:
             vectors: (n, features) of the texts.
             among: (S, features) of all sentences of the document that they stand in; None for texts that stand alone.
+            places: (n,) numbers of the sentences that each of them replaces; None where they are all the sentences.
 
         Returns:
             (n, dim) float32.
@@ -57,7 +61,9 @@ class SharedSpace:
 
     dim: int
 
-    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
         """See ``Space``."""
         return vectors
 
@@ -85,9 +91,11 @@ class MixedSpace:
         """Length of a vector."""
         return self.first.dim + self.second.dim
 
-    def sentences(self, vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
         """See ``Space``."""
-        return self._beside(self.first.sentences(vectors, among), self.second.sentences(vectors, among))
+        return self._beside(*(each.sentences(vectors, among, places) for each in (self.first, self.second)))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""

@@ -107,7 +107,7 @@ def explain_links(
     links: Sequence[Link],
     texts: Sequence[str],
     image_vectors: Mapping[int, FloatMatrix],
-    sentence_vectors: Callable[[Sequence[str]], FloatMatrix],
+    sentence_vectors: Callable[[Sequence[str], Sequence[int]], FloatMatrix],
     coverable: Callable[[int], Coverable | None],
 ) -> list[Explanation]:
     """Explain the links of one document.
@@ -119,7 +119,8 @@ def explain_links(
         links: Links of the document.
         texts: Its sentences.
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
-        sentence_vectors: Texts to (n, D) vectors; the product of two vectors is the similarity to be explained.
+        sentence_vectors: Texts, and the number of the sentence that each replaces, to (n, D) vectors; the product of
+            two vectors is the similarity to be explained.
         coverable: Number of an image to that image; None for one that nobody can look at, which then has no regions.
 
     Returns:
@@ -155,13 +156,13 @@ def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
 
 
 def _word_trials(
-    sentences: Sequence[int], texts: Sequence[str], encode: Callable[[Sequence[str]], FloatMatrix]
+    sentences: Sequence[int], texts: Sequence[str], encode: Callable[[Sequence[str], Sequence[int]], FloatMatrix]
 ) -> Iterator[tuple[int, list[Span], FloatMatrix]]:
     """Each sentence, its words, and the (1 + words, D) vectors of it whole and without each of them."""
     spans = {i: word_spans(texts[i])[:MOST_WORDS] for i in sentences}
     for some in _batches([(i, 1 + len(spans[i])) for i in sentences]):
         trials = [trial for i in some for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]
-        encoded = encode(trials)
+        encoded = encode(trials, [i for i in some for _ in range(1 + len(spans[i]))])
         bounds = np.cumsum([0, *(1 + len(spans[i]) for i in some)])
         for i, (begin, end) in zip(some, pairwise(bounds.tolist()), strict=True):
             yield i, spans[i], encoded[begin:end]

@@ -90,6 +90,11 @@ class GRUSettings(WordSettings):
     """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"). ``input``:
     whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
 
+    sentence_gru: bool = False
+    """Whether a second GRU of the same size goes over the last states of a document's sentences, in their order; the
+    vector of a sentence is then its state there (Hessel 2019, footnote 19). A sentence that stands alone, such as a
+    query, is a document of one."""
+
 
 class TransformerSettings(WordSettings):
     """A Transformer over words (Li 2021, Eq. 6-7).

@@ -152,5 +152,9 @@ class Recipe(Settings):
                 f'objective.intra_document and sub_document need sets; similarity.kind is "{kind}", '
                 "which makes pairs of them"
             )
+        if isinstance(self.text, GRUSettings) and self.text.sentence_gru and kind in ("single-pair", "labelled-pairs"):
+            raise ValueError(
+                f'text.sentence_gru reads whole documents; similarity.kind is "{kind}", which takes pairs out of them'
+            )
         if self.training.labelled < 1 and kind != "labelled-pairs":
             raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{kind}"')

@@ -48,6 +48,7 @@ def batch_loss(
         sentences=batch.sentences,
         words=batch.words,
         lengths=batch.lengths,
+        counts=batch.sentence_counts,
         pairs=None if batch.relations is None else _pairs(batch),
     )
     cosines = sentences @ images.T

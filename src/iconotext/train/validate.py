@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -128,13 +128,16 @@ def encode_pairs(
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in batches_ahead(prepared, _whole(recipe), planned, training=False, epoch=0):
-            moved = batch.to(device)
-            sentences, seen, *_ = model(
-                moved.images, sentences=moved.sentences, words=moved.words, lengths=moved.lengths
-            )
+            sentences, seen, *_ = _encoded(model, batch.to(device))
             texts.append(sentences.cpu().numpy())
             images.append(seen.cpu().numpy())
     return np.concatenate(texts), np.concatenate(images)
+
+
+def _encoded(model: JointModel, batch: Batch) -> Any:
+    """Sentences and images of a batch, and what else a model gives."""
+    texts = {"sentences": batch.sentences, "words": batch.words, "lengths": batch.lengths}
+    return model(batch.images, counts=batch.sentence_counts, **texts)
 
 
 def _whole(recipe: Recipe) -> Recipe:
@@ -198,10 +201,7 @@ def scored_documents(
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
-            moved = batch.to(device)
-            sentences, images, *_ = model(
-                moved.images, sentences=moved.sentences, words=moved.words, lengths=moved.lengths
-            )
+            sentences, images, *_ = _encoded(model, batch.to(device))
             parts = zip(
                 batch.documents.tolist(),
                 sentences.cpu().split(batch.sentence_counts),

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from iconotext.corpus.store import read_corpus
+from iconotext.encoder import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
-from iconotext.evaluate.results import read_results
+from iconotext.evaluate.results import read_results, score_document
 from iconotext.features.word_vectors import load_word_vectors
 from iconotext.papers.published import published_tables
 from iconotext.papers.tables import job as job_module
@@ -397,3 +401,43 @@ def test_a_model_of_other_settings_is_not_taken_for_ours(corpus, tmp_path, in_pr
     recipe.write_text(recipe.read_text().replace("margin = 0.2", "margin = 0.3"))
     with pytest.raises(SettingError, match=r"another recipe, which differs in objective\.margin"):
         reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])
+
+
+# Footnote 19: a row that the paper tells of without figures
+
+
+def test_the_row_of_the_footnote_is_there_where_it_is_named():
+    for name in ("2", "3"):
+        assert all(row.recipe is None or not row.recipe.text.sentence_gru for row in table_rows(name))
+        rows = {row.key: row for row in table_rows(name, extra=["AP, RNN over sentences"])}
+        plain, own = rows["assignment"].recipe, rows["assignment-sentence-gru"].recipe
+        text = plain.text.model_copy(update={"sentence_gru": True})
+        assert own == plain.model_copy(update={"name": own.name, "text": text})
+        assert own.text.sentence_gru
+
+
+@pytest.mark.slow
+def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(corpus, tmp_path, in_process):
+    name = "assignment-sentence-gru"
+    done = reproduce("3", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=[name])
+    (row,) = done.results["rows"]
+    assert (row["row"], row["model"]) == ("AP, RNN over sentences", name)
+    assert "published" not in row
+    assert done.failed == done.results["collapsed"] == {}
+    assert not any("sentence_gru" in what for what in done.results["differs"][row["row"]])
+    encoder = load_encoder(str(tmp_path / "models" / name), image=str(corpus.with_name("features.npy")), cache=False)
+    tested = [document for document in read_corpus(corpus) if document.split == "test"]
+    kept = {each.id: each.auc for each in read_results(tmp_path / f"results/{name}.parquet").evaluation.documents}
+    aucs = {each.id: score_document(each.id, encoder.similarity(each), each.links).auc for each in tested}
+    assert aucs == pytest.approx(kept)  # a document that is linked is read as it was when the model was tested
+    document = tested[0]
+    turned = replace(document, sentences=document.sentences[::-1], links=None)
+    assert not np.allclose(encoder.similarity(turned)[::-1], encoder.similarity(document), atol=1e-4)
+    texts = [sentence.text for sentence in document.sentences]
+    read = encoder.read(document)
+    np.testing.assert_allclose(
+        read.sentences(texts, range(len(texts))) @ read.images().T, encoder.similarity(document), atol=1e-6
+    )
+    alone = encoder.encode_sentences(texts)  # as queries are
+    np.testing.assert_allclose(alone[:1], encoder.encode_sentences(texts[:1]), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(alone, axis=1), 1, atol=1e-6)
