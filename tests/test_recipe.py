@@ -100,11 +100,12 @@ CONTRADICTIONS = {
     "training.max_regions=9": 'training.max_regions is for encoders of regions; image.kind is "projection"',
     "objective.cross_document=0": "objective: all weights are 0",
     "similarity.kind=single-pair objective.sub_document=1": "need sets; similarity.kind is .single-pair.",
+    "similarity.kind=single-pair objective.order=1": "sub_document and order need sets",
     "similarity.kind=labelled-pairs objective.intra_document=1": "need sets; similarity.kind is .labelled-pairs.",
     "training.labelled=0.5": 'training.labelled is for labelled-pairs; similarity.kind is "dense"',
     "training.warmup=1 training.warmup_steps=9": "one thing in two units",
     "training.warmup_steps=9 training.schedule=cosine": "training: warmup_steps is for plateau and constant",
-    "objective.kind=softmax objective.learn_scale=true objective.cross_document=0 objective.intra_document=1": "only cross_document and sub_document have a scale",
+    "objective.kind=softmax objective.learn_scale=true objective.cross_document=0 objective.intra_document=1": "only cross_document and sub_document learn it",
     "similarity.kind=top-k similarity.links=exactly": 'links is for assignment; kind is "top-k"',
 }
 

@@ -147,9 +147,10 @@ class Recipe(Settings):
         kind, objective = self.similarity.kind, self.objective
         if objective.coherence and kind == "labelled-pairs":
             raise ValueError('objective.coherence needs documents; similarity.kind is "labelled-pairs"')
-        if kind in ("single-pair", "labelled-pairs") and (objective.intra_document or objective.sub_document):
+        within = objective.intra_document or objective.sub_document or objective.order
+        if kind in ("single-pair", "labelled-pairs") and within:
             raise ValueError(
-                f'objective.intra_document and sub_document need sets; similarity.kind is "{kind}", '
+                f'objective.intra_document, sub_document and order need sets; similarity.kind is "{kind}", '
                 "which makes pairs of them"
             )
         if isinstance(self.text, GRUSettings) and self.text.sentence_gru and kind in ("single-pair", "labelled-pairs"):

@@ -60,9 +60,10 @@ class SimilaritySettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: a weighted sum of up to four objectives.
+    """What training minimises: a weighted sum of up to five objectives.
 
-    Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and the fourth.
+    Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``;
+    ``order`` is ours.
     """
 
     cross_document: float = Field(1, ge=0)
@@ -73,6 +74,11 @@ class ObjectiveSettings(Settings):
 
     sub_document: float = Field(0, ge=0)
     """Weight of: so is a random part of it, by half the margin (Eq. 3–4)."""
+
+    order: float = Field(0, ge=0)
+    """Weight of: its images, each in reading order, follow the order of its sentences better than backwards. Only for
+    documents as their authors wrote them: where sentences or images are shuffled, as in documents made of captions, it
+    teaches noise."""
 
     coherence: float = Field(0, ge=0)
     """Weight of: the relations of a text and its image can be told from their vectors (λ_cls of Alikhani 2021). Only
@@ -110,7 +116,7 @@ class ObjectiveSettings(Settings):
     it stops."""
 
     scale: float = Field(20, gt=0)
-    """Softmax and logistic: what similarities are multiplied with (1 / temperature)."""
+    """Softmax, logistic and ``order``: what similarities are multiplied with (1 / temperature)."""
 
     learn_scale: bool = False
     """Whether the scale is learned along."""
@@ -120,8 +126,8 @@ class ObjectiveSettings(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> ObjectiveSettings:
-        if not (self.cross_document or self.intra_document or self.sub_document or self.coherence):
-            raise ValueError("all weights are 0; cross_document, intra_document, sub_document, coherence")
+        if not (self.cross_document or self.intra_document or self.sub_document or self.order or self.coherence):
+            raise ValueError("all weights are 0; cross_document, intra_document, sub_document, order, coherence")
         if self.relations and not self.coherence:
             raise ValueError("relations are for coherence, which is 0")
         if self.relation_loss != "sum" and not self.coherence:
@@ -137,7 +143,7 @@ class ObjectiveSettings(Settings):
         if self.learn_scale and self.kind == "hinge":
             raise ValueError("learn_scale is for softmax and logistic; the hinge has no scale")
         if self.learn_scale and not (self.cross_document or self.sub_document):
-            raise ValueError("learn_scale: only cross_document and sub_document have a scale, and both weights are 0")
+            raise ValueError("learn_scale: only cross_document and sub_document learn it, and both weights are 0")
         return self
 
 

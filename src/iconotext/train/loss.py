@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from iconotext.objectives import (
     intra_document,
     logistic,
     loss_without_information,
+    order,
     sample_negatives,
     softmax,
 )
@@ -88,7 +90,7 @@ def losses_of(
         recipe: Names similarity and objectives.
         epoch: Counted from 0.
         generator: Draws negatives and sub-documents.
-        scale: Of softmax and logistic.
+        scale: Of softmax, logistic and order.
         bias: Of logistic.
 
     Returns:
@@ -125,13 +127,16 @@ def losses_of(
     if objective.sub_document:
         own = _sub_documents(cosines, batch, recipe, generator)
         losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
+    if objective.order:
+        counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
+        losses = losses + objective.order * order(cosines, *counts, scale=scale)
     return losses
 
 
 def compares(recipe: Recipe) -> bool:
     """Whether the recipe compares documents, or parts of one; else it has the coherence objective alone."""
     objective = recipe.objective
-    return bool(objective.cross_document or objective.intra_document or objective.sub_document)
+    return bool(objective.cross_document or objective.intra_document or objective.sub_document or objective.order)
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
@@ -148,6 +153,7 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
         objective.cross_document * least(margin=margin)
         + objective.sub_document * least(margin=margin / 2)
         + objective.intra_document * margin / 2
+        + objective.order * math.log(2)
     )
 
 
