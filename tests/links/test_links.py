@@ -12,7 +12,7 @@ from iconotext.errors import SettingError, ShapeError
 from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.link_document import link_document
-from iconotext.links.select import SELECTIONS
+from iconotext.links.select import SELECTIONS, in_order
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 
@@ -113,6 +113,19 @@ def test_contributions_and_the_null_option_make_the_score() -> None:
     np.testing.assert_allclose(found.score[:, 0], 1 / (1 + np.exp(-log_odds)), rtol=1e-4)
     # confidence: the shares of exp(log-odds) with 1 for the null option
     np.testing.assert_allclose(found.confidence[:, 0], np.exp(log_odds) / (1 + np.exp(log_odds).sum()), rtol=1e-3)
+
+
+def test_in_order_changes_choice_and_confidence_of_the_images_that_take_part() -> None:
+    captions = ["Then the floor was sanded twice.", "Broken.", "A saw and the roof."]
+    images = [Image(f"{k}.jpg", caption=caption) for k, caption in enumerate(captions)]
+    images[1] = replace(images[1], problem="broken")
+    d = workshop(*images)
+    alone = weigh_evidence(d, None, encode, evidence=["caption"]).confidence
+    assert alone.argmax(axis=0)[[0, 2]].tolist() == [2, 1]  # the saw was bought before the floor was sanded
+    expected = in_order(alone[:, [0, 2]])
+    found = link_document(d, None, encode, evidence=["caption"], select="order", min_confidence=0).links
+    assert {link.image: link.sentence for link in found} == {0: 2, 2: 5}
+    assert {link.image: link.confidence for link in found} == pytest.approx({0: expected[2, 0], 2: expected[5, 1]})
 
 
 def test_an_image_without_text_is_judged_without_captions() -> None:

@@ -1,4 +1,4 @@
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from iconotext.errors import SettingError
-from iconotext.links.select import SELECTIONS, assignment, selection
+from iconotext.links.select import SELECTIONS, assignment, in_order, selection
 
 CONFIDENCE = np.array([[0.9, 0.8], [0.7, 0.1], [0.0, 0.0]], np.float32)
 
@@ -63,6 +63,47 @@ def test_shape_threshold_and_repetition(name: Any, matrix: Any, least: Any) -> N
 def test_ties_go_to_the_first_sentence(name: Any) -> None:
     chosen = selection(name)(np.full((4, 2), 0.5, np.float32), k=1)
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])
+
+
+def in_order_by_enumeration(confidence: Any, step_back: float) -> Any:
+    """Every way to give each image a sentence or none, by its weight."""
+    sentences, images = confidence.shape
+    found, total = np.zeros(confidence.shape), 0.0
+    for way in product([None, *range(sentences)], repeat=images):
+        weight, last = 1.0, 0
+        for j, i in enumerate(way):
+            weight *= max(1 - confidence[:, j].sum(dtype=np.float64), 1e-9) if i is None else confidence[i, j]
+            if i is not None:
+                weight *= step_back if i < last else 1.0
+                last = i
+        total += weight
+        for j, i in enumerate(way):
+            if i is not None:
+                found[i, j] += weight
+    return found / total
+
+
+@given(matrix=matrices, step_back=st.sampled_from([0.0067, 0.3, 1.0]), full=st.booleans())
+def test_in_order_sums_over_every_way(matrix: Any, step_back: float, full: bool) -> None:
+    confidence = matrix / max(float(matrix.sum(axis=0).max(initial=0)), 1e-3 if full else 1.0)
+    found = in_order(confidence, step_back=step_back)
+    np.testing.assert_allclose(found, in_order_by_enumeration(confidence, step_back), atol=1e-5)
+    if step_back == 1:
+        np.testing.assert_allclose(found, confidence, atol=1e-5)
+
+
+def test_in_order_by_hand() -> None:
+    # The first image has the last sentence for sure; the second wavers between the first and the last, .6 to .4.
+    confidence = np.array([[0, 0.6], [0, 0], [1, 0.4]], np.float32)
+    back = 0.6 * 0.0067
+    np.testing.assert_allclose(in_order(confidence)[:, 1], [back / (back + 0.4), 0, 0.4 / (back + 0.4)], atol=1e-6)
+
+
+def test_in_order_of_a_long_document() -> None:
+    confidence = np.random.default_rng(0).dirichlet(np.full(2001, 0.01), 500).T[:2000].astype(np.float32)
+    found = in_order(confidence)
+    assert np.isfinite(found).all()
+    assert found.sum(axis=0).max() <= 1 + 1e-5
 
 
 def test_wrong_settings() -> None:

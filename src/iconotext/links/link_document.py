@@ -11,7 +11,7 @@ from iconotext.errors import SettingError
 from iconotext.links.caption import Encode
 from iconotext.links.combine import Combination
 from iconotext.links.evidence import weigh_evidence
-from iconotext.links.select import Selection, selection
+from iconotext.links.select import Selection, in_order, selection
 from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def link_document(
         ranking = "picture" in found.contributions and silent and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
+    if select == "order":
+        found.confidence[:, takes_part] = in_order(found.confidence[:, takes_part])
     chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
     links = _links(found, zip(*chosen.nonzero(), strict=True))

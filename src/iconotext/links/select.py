@@ -13,12 +13,18 @@ import numpy as np
 
 from iconotext.errors import SettingError
 
+_NEVER = 1e-9  # what an image at least counts for none of them: an impossible order must not divide by 0
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.types import FloatMatrix
 
-Selection = Literal["top-k", "best", "assignment", "threshold"]
+Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
+
+STEP_BACK = 0.0067
+"""How probable an image is, against others, whose sentence stands before that of the image before it: exp(-5), chosen
+among exp(0) to exp(-8) for captions alone on cited figures of 18 books, for the 19th, and the same for each."""
 
 
 def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
@@ -58,6 +64,44 @@ def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0
     return chosen & allowed
 
 
+def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
+    """The confidences, given that images mostly follow the order of their sentences.
+
+    A hidden Markov model: each image takes a sentence, or none, by its confidences, and whenever one takes an earlier
+    sentence than the last image that took any, that counts ``step_back`` times. Exact, by forward-backward sums.
+
+    Args:
+        confidence: (S, V), sentences and images in reading order; a column that sums to less than 1 may take none.
+        step_back: Above 0, at most 1; 1 changes nothing.
+
+    Returns:
+        (S, V) float32; columns sum to 1 at most.
+    """
+    sentences, images = confidence.shape
+    own = np.vstack([np.zeros(images), confidence.astype(np.float64)])  # before the first sentence: no image took any
+    none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
+    reached, before = [], np.zeros(sentences + 1)
+    before[0] = 1.0
+    for j in range(images):
+        reached.append(before)
+        before = own[:, j] * _stepped(before, step_back) + none[j] * before
+        before /= before.sum()
+    found, after = np.zeros((sentences, images), np.float32), np.ones(sentences + 1)
+    for j in reversed(range(images)):
+        taken = own[:, j] * _stepped(reached[j], step_back) * after
+        found[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
+        after = _stepped((own[:, j] * after)[::-1], step_back)[::-1] + none[j] * after
+        after /= after.max()
+    return found
+
+
+def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:
+    """(S,) the mass at and before each place, and ``step_back`` times that behind it."""
+    until: NDArray[np.float64] = np.cumsum(mass)
+    until += step_back * (until[-1] - until)
+    return until
+
+
 def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
     """Every cell of at least ``min_confidence``; ``k`` is not used."""
     return confidence >= min_confidence
@@ -66,6 +110,7 @@ def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.
 SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
     "top-k": top_k,
     "best": best,
+    "order": best,  # of what ``in_order`` makes of the confidences
     "assignment": assignment,
     "threshold": threshold,
 }

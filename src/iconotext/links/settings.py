@@ -18,9 +18,10 @@ class LinkSettings(BaseModel):
     """What to look at, separated by commas: picture, caption, text (the words in pictures, with the extra ocr: about a
     second for each picture), layout, reference."""
 
-    select: Literal["top-k", "best", "assignment", "threshold"] = "top-k"
+    select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
     """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
-    ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""
+    ``order``, the best one where pictures follow the order of their sentences; ``assignment``, at most one on both
+    sides; ``threshold``, all that are probable enough."""
 
     k: int = Field(3, ge=1)
     """Sentences for each picture, with ``top-k``."""
