@@ -162,6 +162,33 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
         assert "'d': 1 of 2 pictures cannot be seen and still count: not found" in result.stderr
 
 
+@pytest.mark.slow
+def test_pictures_are_put_back(tmp_path, picture):
+    for number in range(3):
+        picture(f"{number}.png", seed=number)
+    texts = ["Dogs sleep.", "A red tram stops.", "Taxes rise.", "Bread is baked."]
+    row = {
+        "id": "d",
+        "sentences": texts,
+        "blocks": [0, 1, 2, 3],
+        "images": ["0.png", "1.png", "2.png"],
+        "captions": ["A dog asleep.", "A tram, red.", "Fresh bread."],
+        "positions": [1, 2, 4],
+    }
+    (tmp_path / "c.jsonl").write_text(
+        json.dumps(row) + "\n" + json.dumps({**row, "id": "none", "positions": [1, 1, 1]})
+    )
+    table = run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder")
+    assert re.search(r"most shared caption words +100\.0 \(100\.0 to 100\.0\)", table)
+    assert "1 document with 3 pictures" in table
+    assert "its pictures stand at one place: 1 (none)" in table
+    found = json.loads(run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder", "--json"))
+    assert (found["protocol"], found["documents"], list(found["undefined"])) == ("reorder", 1, ["none"])
+    assert set(found["rules"]) == {"random", "words", "text", "image", "both"}
+    alone = run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder", "--evidence", "caption")
+    assert "image only" not in alone
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -169,7 +196,9 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
         (["no-training", "good.jsonl", "--evidence", "smell"], "evidence"),
-        (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval: add --pool"),
+        (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval and reordering: add --pool"),
+        (["no-training", "good.jsonl", "--protocol", "reorder", "--pool", "5"], "--pool does not go with --protocol"),
+        (["no-training", "good.jsonl", "--protocol", "reorder"], "no document can be measured .it has no sentences"),
         (["random", "good.jsonl", "--compare", "gone.parquet"], r"gone\.parquet: cannot be read"),
         (["random", "good.jsonl", "--compare", "good.parquet"], "not a Parquet file"),
     ],

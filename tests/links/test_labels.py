@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from iconotext.links.labels import Label, cited_labels, is_caption, own_labels
+from iconotext.links.labels import Label, cited_labels, is_caption, own_labels, unlabelled
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,17 @@ def test_caption_paragraphs_are_recognised() -> None:
 )
 def test_odd_texts_end(text: Any) -> None:
     assert len(list(cited_labels(text))) <= 5000
+
+
+@pytest.mark.parametrize(
+    ("caption", "rest"),
+    [
+        ("Figure 3: A roof.", "A roof."),
+        ("**Abb. 3.2a** – Ein Dach", "Ein Dach"),
+        ("Figures 2 and 3. Roofs", "Roofs"),
+        ("A roof, see Figure 3", "A roof, see Figure 3"),
+        ("Figure 3", ""),
+    ],
+)
+def test_a_caption_without_its_label(caption: str, rest: str) -> None:
+    assert unlabelled(caption) == rest

@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate_settings import EvaluateSettings, Split
+from iconotext.cli.evaluate_settings import EvaluateSettings, Protocol, Split
 from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import LINKING, Download, SettingsPanel, settings_options
 from iconotext.cli.output import complain, say_json
@@ -69,6 +69,13 @@ def evaluate(
         typer.Option(metavar="MODEL", help="Another model, or its results file, to compare with.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a results file that is there.")] = False,
+    protocol: Annotated[
+        Protocol,
+        typer.Option(
+            help="links: find the gold links. reorder: shuffle each document's pictures, and put them back by content "
+            "(COHERENCE); needs no gold links."
+        ),
+    ] = Protocol.LINKS,
     pool: Annotated[
         int | None,
         typer.Option(
@@ -102,8 +109,16 @@ def evaluate(
     - `iconotext evaluate object-detection corpus.jsonl --split test --word-vectors GoogleNews.bin.gz`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
     - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
+    - `iconotext evaluate default articles.jsonl --protocol reorder`
     """
     with known_errors(download=download):
+        if protocol is Protocol.REORDER:
+            from iconotext.cli.evaluate_reorder import evaluate_reorder
+
+            others = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
+            check_unused(others, "does not go with --protocol reorder: leave it out")
+            evaluate_reorder(model, corpus, split, as_json=as_json, settings=settings, linking=linking)
+            return
         if pool is not None or refine is not None:
             from iconotext.cli.evaluate_retrieval import evaluate_retrieval
 
@@ -114,7 +129,10 @@ def evaluate(
                 model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, linking=linking
             )
             return
-        check_unused({"--draws": "draws" in settings.model_fields_set}, "is for retrieval: add --pool 500")
+        check_unused(
+            {"--draws": "draws" in settings.model_fields_set},
+            "is for retrieval and reordering: add --pool 500, or --protocol reorder",
+        )
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
         from iconotext.evaluate.corpus_part import corpus_part

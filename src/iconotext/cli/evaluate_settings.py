@@ -16,19 +16,26 @@ class Split(StrEnum):
     TEST = "test"
 
 
+class Protocol(StrEnum):
+    """What is measured."""
+
+    LINKS = "links"
+    REORDER = "reorder"
+
+
 class EvaluateSettings(BaseModel):
     """How a model is measured."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Seed of the intervals, the permutations, the pools and the random baseline."""
+    """Seed of the intervals, the permutations, the pools, the shuffles and the random baseline."""
 
     resamplings: int = Field(2000, ge=100)
     """How often the documents, or pairs, are drawn anew for an interval."""
 
     draws: int = Field(10, ge=1)
-    """How many pools are drawn, with --pool."""
+    """How many pools are drawn, with --pool, or how often pictures are shuffled, with --protocol reorder."""
 
     word_vectors: Path | None = None
     """word2vec or GloVe file for object-detection (default: the text backbone)."""

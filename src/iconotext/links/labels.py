@@ -85,16 +85,26 @@ _ELSEWHERE_BEFORE = re.compile(
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
 BEFORE = 100
 """Characters before a label that are searched for such words."""
+_BEFORE_LABEL = " *_([#>\t\u00a0"
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 
 def own_labels(text: str) -> tuple[Label, ...]:
     """The labels with which a caption begins; empty where it has none."""
-    start = _START.match(text.lstrip(" *_([#>\t\u00a0"))
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
         return ()
     labels, _ = _numbers(start.string, start)
     return tuple(labels)
+
+
+def unlabelled(text: str) -> str:
+    """A caption without the labels that it begins with."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    if start is None:
+        return text
+    _, end = _numbers(start.string, start)
+    return start.string[end:].lstrip(" :.|—–：-*_)]")
 
 
 def is_caption(text: str) -> bool:

@@ -1,0 +1,89 @@
+"""``iconotext evaluate --protocol reorder``: how often pictures that lost their places find them by content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.cli import grids
+from iconotext.cli.common import progress
+from iconotext.cli.evaluate_settings import EvaluateSettings, Split
+from iconotext.cli.output import complain, say, say_json
+from iconotext.papers.render import Grid
+from iconotext.plain_text import counted
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.reorder import Reordering
+    from iconotext.pipeline import LinkSettings
+
+
+def evaluate_reorder(
+    model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
+) -> None:
+    """Measure and print.
+
+    Args:
+        model: As for ``load_encoder``.
+        corpus: Corpus file.
+        split: Part of it.
+        as_json: Print JSON.
+        settings: Seed, shuffles and resamplings.
+        linking: The evidence, all that does not tell the place where none is named, and the backbones.
+
+    Raises:
+        IconotextError: Model or corpus cannot be read, or evidence would tell the place.
+    """
+    from iconotext.corpus.feature_files import own_features
+    from iconotext.encoder import load_encoder
+    from iconotext.evaluate.corpus_part import corpus_part
+    from iconotext.evaluate.reorder import CONTENT, reorder
+
+    encoder = load_encoder(
+        model,
+        text=linking.text,
+        image=linking.image or own_features(model, corpus),
+        concepts=linking.concepts,
+        cache=linking.cache,
+    )
+    chosen = corpus_part(corpus, split and split.value)
+    found = reorder(
+        encoder,
+        progress(chosen.documents(), total=chosen.count, label="Putting back"),
+        evidence=linking.evidence if "evidence" in linking.model_fields_set else CONTENT,
+        draws=settings.draws,
+        resamplings=settings.resamplings,
+        seed=settings.seed,
+        say=complain,
+    )
+    if as_json:
+        about = {"model": model, "corpus": str(chosen.path), "split": chosen.split, "protocol": "reorder"}
+        say_json({**about, "draws": settings.draws, "seed": settings.seed, **found.as_dict()})
+    else:
+        show(model, found)
+
+
+def show(model: str, found: Reordering) -> None:
+    """The table for people, on stdout."""
+    from iconotext.evaluate.reorder import METRICS, RULES
+
+    rows = []
+    for rule, totals in found.totals.items():
+        beyond = found.beyond_words(rule)["placed"]
+        name = RULES[rule] if rule in ("random", "words") else f"{model}, {RULES[rule]}"
+        cells = [_figure(figure) for figure in found.figures(totals).values()]
+        rows.append([name, *cells, "" if rule in ("random", "words") else _figure(beyond, "+.1f")])
+    grids.show([Grid("", ["Put back by", *METRICS.values(), "Beyond caption words"], rows)])
+    say(
+        f"\n{counted(len(found.documents), 'document')} with {counted(sum(found.images), 'picture')}, in percent; in "
+        "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
+        "difference in pictures at their own place."
+    )
+    for why, number in Counter(found.undefined.values()).items():
+        names = [name for name, own in found.undefined.items() if own == why]
+        say(f"Left out, because {why}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+
+
+def _figure(figure: tuple[float, float, float], shown: str = ".1f") -> str:
+    mean, low, high = (format(100 * value, shown) for value in figure)
+    return f"{mean} ({low} to {high})"

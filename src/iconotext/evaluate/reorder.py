@@ -1,0 +1,251 @@
+"""Putting pictures back: a document's images lose their places and find them by content alone (COHERENCE).
+
+Wang et al. 2026 (arXiv 2604.27389) shuffle the images of an article, and a model says which one fills which gap; they
+count the articles in which all stand right, and Kendall's tau. So do we, with what the evidence says about the
+sentences around a gap instead of a prompt, and the matching of images with gaps that has the largest sum. No gold links
+are needed. Their ablations hide the images, or the article's text, and leave nothing to compare: that is our random
+order. Ours hide what is written about the images, or the images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
+from iconotext.evaluate.random_scores import random_scores
+from iconotext.evaluate.scores import UnseenImages
+from iconotext.links.caption import texts_of
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.labels import unlabelled
+from iconotext.links.layout import places
+from iconotext.links.words import stems
+from iconotext.types import EVIDENCE, Document, Evidence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.encoder import Encoder
+    from iconotext.types import FloatMatrix, Image
+
+CONTENT: tuple[Evidence, ...] = tuple(kind for kind in EVIDENCE if kind not in ("layout", "reference"))
+"""The kinds of evidence that do not tell the place."""
+
+RULES = {
+    "random": "random order",
+    "words": "most shared caption words",
+    "text": "text only",
+    "image": "image only",
+    "both": "text and image",
+}
+"""How images are put back, and what that is called: two simple rules, then the model's evidence."""
+
+METRICS = {"exact": "All at their place", "placed": "At its own place", "tau": "Kendall's τ"}
+"""Shares of the documents and of the images, and mean over documents of the share of pairs of images in right order:
+(τ + 1) / 2, as in the paper, 0.5 by chance."""
+
+
+class Displaced(NamedTuple):
+    """A document whose images do not say any more where they stood.
+
+    Attributes:
+        document: Without places, labels ("Figure 3") and caption sentences, its V images in another order.
+        position: (V,) int, sentences that stood before each image: its place. Equal ones are one place.
+        around: (V, S) bool, the sentences of the block before and of the block after each image's place.
+    """
+
+    document: Document
+    position: NDArray[np.int64]
+    around: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """How well pictures were put back.
+
+    Attributes:
+        documents: Their ids.
+        images: How many each has.
+        undefined: Ids of the documents that were left out, with the reason.
+        totals: Rule to (documents, 3), for each document what counts in each metric: its share, the images at their
+            place, its share.
+        resamplings: For the intervals.
+        seed: For the intervals.
+    """
+
+    documents: tuple[str, ...]
+    images: tuple[int, ...]
+    undefined: dict[str, str]
+    totals: dict[str, NDArray[np.float64]]
+    resamplings: int = RESAMPLINGS
+    seed: int = 0
+
+    def figures(self, totals: NDArray[np.float64]) -> dict[str, tuple[float, float, float]]:
+        """Metric to its value, 0 to 1, and its 95 % bootstrap interval over documents."""
+        weights = np.ones_like(totals)
+        weights[:, 1] = self.images
+        bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed).tolist()
+        means = (totals.sum(0) / weights.sum(0)).tolist()
+        return {name: (mean, *pair) for name, mean, pair in zip(METRICS, means, bounds, strict=True)}
+
+    def beyond_words(self, rule: str) -> dict[str, tuple[float, float, float]]:
+        """The same of the difference to the most shared caption words."""
+        return self.figures(self.totals[rule] - self.totals["words"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        rules = {
+            rule: {"figures": self.figures(totals), "beyond_words": self.beyond_words(rule)}
+            for rule, totals in self.totals.items()
+        }
+        return {
+            "documents": len(self.documents),
+            "images": sum(self.images),
+            "undefined": self.undefined,
+            "rules": rules,
+        }
+
+
+def reorder(
+    encoder: Encoder,
+    documents: Iterable[Document],
+    *,
+    evidence: Sequence[Evidence] = CONTENT,
+    draws: int = 10,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Reordering:
+    """Shuffle the images of documents, and put them back.
+
+    Args:
+        encoder: Compares images, and what is written about them, with sentences.
+        documents: With places; links are not looked at.
+        evidence: Kinds to use, of ``CONTENT``.
+        draws: How many shuffles; they decide between equal scores.
+        resamplings: For the intervals.
+        seed: Of shuffles and intervals.
+        say: Is told of images that cannot be seen.
+
+    Raises:
+        SettingError: A kind of evidence would tell the place.
+        CorpusError: No document has images at two places.
+    """
+    if told := [kind for kind in evidence if kind not in CONTENT]:
+        raise SettingError(f"evidence {told[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
+    unseen = UnseenImages(say, looks_up=encoder.image_source.looks_up)
+    undefined: dict[str, str] = {}
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    measured: list[tuple[str, int]] = []
+    for document in documents:
+        if why := _undefined(document):
+            undefined[document.id] = why
+            continue
+        lost = displaced(document, seed=seed)
+        orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
+        for rule, scores in _scores(encoder, lost, evidence, unseen):
+            found.setdefault(rule, []).append(put_back(scores, lost.position, orders))
+        measured.append((document.id, len(lost.position)))
+    unseen.finish()
+    if not measured:
+        reasons = ", ".join(sorted(set(undefined.values()))) or "there are none"
+        raise CorpusError(f"no document can be measured ({reasons}); give a corpus as `iconotext corpus build` makes")
+    names, images = zip(*measured, strict=True)
+    return Reordering(names, images, undefined, {k: np.array(v) for k, v in found.items()}, resamplings, seed)
+
+
+def _undefined(document: Document) -> str | None:
+    if not document.sentences or not document.images:
+        return "it has no sentences or no pictures"
+    if not document.has_layout:
+        return "it does not say where its pictures stand"
+    return "its pictures stand at one place" if len({image.position for image in document.images}) < 2 else None
+
+
+def displaced(document: Document, *, seed: int = 0) -> Displaced:
+    """Take from images all that tells their places; the document has layout."""
+    text = np.array([sentence.kind != "caption" for sentence in document.sentences])
+    before = np.concatenate([[0], np.cumsum(text)])
+    order = random_scores(document.id, 1, len(document.images), seed=seed)[0].argsort()
+    images = [document.images[j] for j in order]
+    kept = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
+    there = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
+    place = places(replace(document, sentences=kept, images=there))
+    around = (place.rank == place.above[:, None]) | (place.rank == place.below[:, None])
+    return Displaced(
+        replace(document, sentences=kept, images=tuple(map(_without_place, images)), links=None), place.position, around
+    )
+
+
+def _without_place(image: Image) -> Image:
+    caption, alt = (text and unlabelled(text) for text in (image.caption, image.alt))
+    return replace(image, caption=caption, alt=alt, position=None, block=None, anchors=(), page=None, box=None)
+
+
+def _scores(
+    encoder: Encoder, lost: Displaced, evidence: Sequence[Evidence], unseen: UnseenImages
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """(V, V) of every place with every image, by each rule."""
+    document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
+    yield "random", np.zeros((len(texts), len(texts)))
+    words = [stems(sentence.text) for sentence in document.sentences]
+    near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in lost.around]
+    wanted = [stems(text) for text in texts]
+    yield "words", np.array([[len(here & own) for own in wanted] for here in near], dtype=np.float64)
+    seen = tuple(kind for kind in evidence if kind != "caption")
+    encoded = encoder.read(document) if seen else None
+    if encoded is not None:
+        unseen.see(encoded.document)
+    written = tuple(kind for kind in evidence if kind == "caption")
+    for rule, some in {"text": written, "image": seen, "both": (*seen, *written) if seen and written else ()}.items():
+        if some:
+            whole = encoded.document if encoded and some != written else document
+            found = weigh_evidence(
+                whole,
+                encoded.similarity if encoded else None,
+                encoder.text_backbone.encode,
+                evidence=some,
+                sentence_vectors=encoded.caption_vectors if encoded else None,
+            )
+            shape = len(document.sentences), len(texts)
+            yield rule, _around(sum(found.contributions.values(), np.zeros(shape, np.float32)), lost.around)
+
+
+def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(V, V) log-odds that an image belongs to one of the sentences around a place: the logarithm of their sum."""
+    weight = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0))
+    log: NDArray[np.float64] = np.log(around.astype(np.float64) @ weight + 1e-30)
+    return log
+
+
+def put_back(
+    scores: NDArray[np.float64], position: NDArray[np.int64], orders: NDArray[np.int64]
+) -> tuple[float, float, float]:
+    """Match images with places by the largest sum of scores, and compare with where they stood.
+
+    Args:
+        scores: (V, V) of the place of image g with image v.
+        position: (V,) places.
+        orders: (draws, V) orders in which the images come; they matter where scores are equal.
+
+    Returns:
+        Whether all are at their place, how many are, and the share of pairs from different places that stand in right
+        order, half where they are put at one place; means over the draws.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    results = []
+    apart = np.triu(position[:, None] != position)
+    for order in orders:
+        rows, columns = linear_sum_assignment(scores[:, order], maximize=True)
+        put = np.empty_like(position)
+        put[order[columns]] = position[rows]
+        agreement = np.sign(position[:, None] - position) * np.sign(put[:, None] - put)
+        right = put == position
+        results.append((float(right.all()), float(right.sum()), float((agreement[apart].mean() + 1) / 2)))
+    exact, placed, tau = np.mean(results, axis=0).tolist()
+    return exact, placed, tau
