@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.reorder import METRICS, displaced, put_back, reorder
-from iconotext.types import Document, Image, Sentence
+from iconotext.features.ocr import LineReader
+from iconotext.links.settings import LinkSettings
+from iconotext.types import Document, Image, Sentence, TextLine
 from tests.links.texts import encode
 
 ONE_ORDER = np.array([[0, 1, 2, 3]])
@@ -84,21 +87,26 @@ def test_nothing_tells_the_place() -> None:
     assert len(orders) > 2
 
 
-def encoder(similar: Any = ()) -> Any:
+def linker(similar: Any = (), evidence: Any = ("picture", "caption")) -> Any:
     """Texts as hashed words; an image is as similar to a sentence as ``similar`` says of its source and the text."""
 
     def read(document: Document) -> Any:
         cells = [[float((i.source, s.text) in similar) for i in document.images] for s in document.sentences]
         return SimpleNamespace(document=document, similarity=np.array(cells, np.float32), caption_vectors=None)
 
-    return SimpleNamespace(
-        read=read, text_backbone=SimpleNamespace(encode=encode), image_source=SimpleNamespace(looks_up=True)
-    )
+    source, backbone = SimpleNamespace(looks_up=True), SimpleNamespace(encode=encode)
+    encoder = SimpleNamespace(read=read, text_backbone=backbone, image_source=source)
+    return SimpleNamespace(encoder=encoder, settings=LinkSettings(evidence=evidence), line_reader=LineReader("", lines))
+
+
+def lines(files: Any) -> Any:
+    written = {"a.jpg": "Dough rests", "b.jpg": "Saw, wood", "c.jpg": "Red paint"}
+    return [(TextLine(written[file.name], 0.9, (0, 0, 1, 1)),) for file in files]
 
 
 def test_what_is_written_and_what_is_seen_put_pictures_back() -> None:
     seen = {("a.jpg", "It rests."), ("b.jpg", "A saw cuts wood."), ("c.jpg", "Red paint dried.")}
-    found = reorder(encoder(seen), [article(DOUGH, SAW, ROOF)])
+    found = reorder(linker(seen), [article(DOUGH, SAW, ROOF)])
     assert list(found.totals) == ["random", "words", "text", "image", "both"]
     for rule in ("words", "text", "image", "both"):
         assert found.totals[rule].tolist() == [[1, 3, 1]], rule
@@ -106,24 +114,33 @@ def test_what_is_written_and_what_is_seen_put_pictures_back() -> None:
     assert found.beyond_words("text")["placed"] == (0, 0, 0)
 
 
+def test_words_in_pictures_count_as_what_is_seen() -> None:
+    images = [
+        Image(name, file=Path(name), position=place) for name, place in (("a.jpg", 2), ("b.jpg", 4), ("c.jpg", 6))
+    ]
+    found = reorder(linker(evidence=("caption", "text")), [article(*images)])
+    assert found.totals["image"].tolist() == [[1, 3, 1]]
+    assert found.totals["text"][0, 1] < 3  # nothing is written about them
+
+
 def test_where_pictures_stood_changes_no_score() -> None:
     """Pictures that stand at each other's places are put back where the others were put: the place is not used."""
-    right = reorder(encoder(), [article(DOUGH, SAW, ROOF)])
+    right = reorder(linker(), [article(DOUGH, SAW, ROOF)])
     changed = [replace(i, position=p) for i, p in ((DOUGH, 6), (SAW, 4), (ROOF, 2))]
-    wrong = reorder(encoder(), [article(*changed)])
+    wrong = reorder(linker(), [article(*changed)])
     assert right.totals["text"][0].tolist() == [1, 3, 1]
     assert wrong.totals["text"][0].tolist() == [0, 1, 0]
 
 
 def test_figures_are_means_over_documents_and_images() -> None:
     swapped = article(replace(DOUGH, position=6), replace(ROOF, position=2), name="swapped")
-    found = reorder(encoder(), [article(DOUGH, SAW, ROOF), swapped], evidence=("caption",))
+    found = reorder(linker(evidence=("caption",)), [article(DOUGH, SAW, ROOF), swapped])
     figures = found.figures(found.totals["text"])
     assert list(figures) == list(METRICS)
     assert [value for value, _, _ in figures.values()] == pytest.approx([0.5, 3 / 5, 0.5])
     assert set(found.totals) == {"random", "words", "text"}
     assert found.as_dict()["rules"]["text"]["figures"]["placed"][0] == pytest.approx(0.6)
-    again = reorder(encoder(), [swapped, article(DOUGH, SAW, ROOF)], evidence=("caption",))
+    again = reorder(linker(evidence=("caption",)), [swapped, article(DOUGH, SAW, ROOF)])
     assert again.totals["random"].tolist() == found.totals["random"][::-1].tolist()  # the order of documents is nothing
 
 
@@ -134,7 +151,7 @@ def test_what_cannot_be_measured_is_named() -> None:
         article(DOUGH, replace(SAW, position=None), name="no place"),
         article(name="no pictures"),
     ]
-    found = reorder(encoder(), documents)
+    found = reorder(linker(), documents)
     assert found.documents == ("d",)
     assert found.undefined == {
         "one place": "its pictures stand at one place",
@@ -142,10 +159,10 @@ def test_what_cannot_be_measured_is_named() -> None:
         "no pictures": "it has no sentences or no pictures",
     }
     with pytest.raises(CorpusError, match="its pictures stand at one place"):
-        reorder(encoder(), documents[1:2])
+        reorder(linker(), documents[1:2])
 
 
 @pytest.mark.parametrize("kind", ["layout", "reference"])
 def test_evidence_that_tells_the_place_is_refused(kind: Any) -> None:
     with pytest.raises(SettingError, match=f"evidence {kind} tells the places"):
-        reorder(encoder(), [article(DOUGH, SAW)], evidence=("caption", kind))
+        reorder(linker(evidence=("caption", kind)), [article(DOUGH, SAW)])

@@ -29,28 +29,23 @@ def evaluate_reorder(
         split: Part of it.
         as_json: Print JSON.
         settings: Seed, shuffles and resamplings.
-        linking: The evidence, all that does not tell the place where none is named, and the backbones.
+        linking: The evidence, picture and caption where none is named, and the backbones.
 
     Raises:
         IconotextError: Model or corpus cannot be read, or evidence would tell the place.
     """
     from iconotext.corpus.feature_files import own_features
-    from iconotext.encoder import load_encoder
     from iconotext.evaluate.corpus_part import corpus_part
-    from iconotext.evaluate.reorder import CONTENT, reorder
+    from iconotext.evaluate.reorder import reorder
+    from iconotext.pipeline import Linker
 
-    encoder = load_encoder(
-        model,
-        text=linking.text,
-        image=linking.image or own_features(model, corpus),
-        concepts=linking.concepts,
-        cache=linking.cache,
-    )
+    named = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
+    image = linking.image or own_features(model, corpus)
+    linker = Linker.load(model, linking.model_copy(update={"evidence": named, "image": image}))
     chosen = corpus_part(corpus, split and split.value)
     found = reorder(
-        encoder,
+        linker,
         progress(chosen.documents(), total=chosen.count, label="Putting back"),
-        evidence=linking.evidence if "evidence" in linking.model_fields_set else CONTENT,
         draws=settings.draws,
         resamplings=settings.resamplings,
         seed=settings.seed,

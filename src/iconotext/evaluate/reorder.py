@@ -9,7 +9,7 @@ order. Ours hide what is written about the images, or the images.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,20 +19,21 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
 from iconotext.evaluate.random_scores import random_scores
 from iconotext.evaluate.scores import UnseenImages
+from iconotext.features.ocr import with_lines
 from iconotext.links.caption import texts_of
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.labels import unlabelled
 from iconotext.links.layout import places
 from iconotext.links.words import stems
-from iconotext.types import EVIDENCE, Document, Evidence
+from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoder import Encoder
+    from iconotext.pipeline import Linker
     from iconotext.types import FloatMatrix, Image
 
-CONTENT: tuple[Evidence, ...] = tuple(kind for kind in EVIDENCE if kind not in ("layout", "reference"))
+CONTENT: tuple[Evidence, ...] = ("picture", "caption", "text")
 """The kinds of evidence that do not tell the place."""
 
 RULES = {
@@ -111,10 +112,9 @@ class Reordering:
 
 
 def reorder(
-    encoder: Encoder,
+    linker: Linker,
     documents: Iterable[Document],
     *,
-    evidence: Sequence[Evidence] = CONTENT,
     draws: int = 10,
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
@@ -123,9 +123,8 @@ def reorder(
     """Shuffle the images of documents, and put them back.
 
     Args:
-        encoder: Compares images, and what is written about them, with sentences.
+        linker: Its encoder, and its evidence, of ``CONTENT``.
         documents: With places; links are not looked at.
-        evidence: Kinds to use, of ``CONTENT``.
         draws: How many shuffles; they decide between equal scores.
         resamplings: For the intervals.
         seed: Of shuffles and intervals.
@@ -135,9 +134,9 @@ def reorder(
         SettingError: A kind of evidence would tell the place.
         CorpusError: No document has images at two places.
     """
-    if told := [kind for kind in evidence if kind not in CONTENT]:
+    if told := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
         raise SettingError(f"evidence {told[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
-    unseen = UnseenImages(say, looks_up=encoder.image_source.looks_up)
+    unseen = UnseenImages(say, looks_up=linker.encoder.image_source.looks_up)
     undefined: dict[str, str] = {}
     found: dict[str, list[tuple[float, float, float]]] = {}
     measured: list[tuple[str, int]] = []
@@ -147,7 +146,7 @@ def reorder(
             continue
         lost = displaced(document, seed=seed)
         orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
-        for rule, scores in _scores(encoder, lost, evidence, unseen):
+        for rule, scores in _scores(linker, lost, unseen):
             found.setdefault(rule, []).append(put_back(scores, lost.position, orders))
         measured.append((document.id, len(lost.position)))
     unseen.finish()
@@ -186,9 +185,7 @@ def _without_place(image: Image) -> Image:
     return replace(image, caption=caption, alt=alt, position=None, block=None, anchors=(), page=None, box=None)
 
 
-def _scores(
-    encoder: Encoder, lost: Displaced, evidence: Sequence[Evidence], unseen: UnseenImages
-) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """(V, V) of every place with every image, by each rule."""
     document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
     yield "random", np.zeros((len(texts), len(texts)))
@@ -196,16 +193,18 @@ def _scores(
     near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in lost.around]
     wanted = [stems(text) for text in texts]
     yield "words", np.array([[len(here & own) for own in wanted] for here in near], dtype=np.float64)
+    evidence, encoder = linker.settings.evidence, linker.encoder
     seen = tuple(kind for kind in evidence if kind != "caption")
-    encoded = encoder.read(document) if seen else None
+    if "text" in evidence:
+        document = with_lines(document, linker.line_reader)
+    encoded = encoder.read(document) if "picture" in evidence else None
     if encoded is not None:
         unseen.see(encoded.document)
     written = tuple(kind for kind in evidence if kind == "caption")
     for rule, some in {"text": written, "image": seen, "both": (*seen, *written) if seen and written else ()}.items():
         if some:
-            whole = encoded.document if encoded and some != written else document
             found = weigh_evidence(
-                whole,
+                lost.document if some == written else encoded.document if encoded else document,
                 encoded.similarity if encoded else None,
                 encoder.text_backbone.encode,
                 evidence=some,
