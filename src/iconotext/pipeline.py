@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import EXTRAS, require
+from iconotext.links.calibration import Calibration, calibration_of, kind_of, load_calibration
+from iconotext.links.decoys import DecoyPool
+from iconotext.links.promise import Candidate, Promises, make_promises
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
 from iconotext.read.given import given_document
+from iconotext.read.spool import Spool
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from iconotext.features.ocr import LineReader
 
 __all__ = ["LinkSettings", "Linker"]
+
+OWN = "your own"
+"""The class of calibration figures that the user gave."""
 
 
 class Linker:
@@ -83,6 +90,8 @@ class Linker:
         from iconotext.links.link_relations import with_relations
 
         document = given_document(document)
+        if self.settings.max_false is not None:
+            return self.promises([document]).keep(self.plain.link(document))
         if "text" in self.settings.evidence:
             document = with_lines(document, self.line_reader)
         encoded = self.encoder.read(document) if "picture" in self.settings.evidence else None
@@ -134,6 +143,12 @@ class Linker:
         """
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
+        if self.settings.max_false is not None:
+            with Spool(documents) as spool:
+                promises = self._promises(spool, self.settings.max_false)
+                for linked in self.plain.link_all(spool):
+                    yield linked if isinstance(linked, Failure) else promises.keep(linked)
+            return
         for document in documents:
             if isinstance(document, Failure):
                 yield document
@@ -153,6 +168,87 @@ class Linker:
 
         reader = load_line_reader()
         return cached_lines(reader, FeatureCache()) if self.settings.cache else reader
+
+    @cached_property
+    def plain(self) -> Linker:
+        """The same without promises: each image is linked to its best sentence, however little confidence it has."""
+        chosen = {"max_false": None, "select": "best", "min_confidence": 0.0}
+        return Linker(self.encoder, self.settings.model_copy(update=chosen))
+
+    def calibrate(self, documents: Iterable[Document | Failure]) -> None:
+        """Make promises from these documents, whose gold links are right and complete, instead of those that ship."""
+        linked = ((OWN, each) for each in self._bare().link_all(documents) if isinstance(each, LinkedDocument))
+        self.calibration = calibration_of(linked, self.settings.evidence)
+
+    def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Promises:
+        """What can be promised of documents that are linked together; nothing but numbers is kept of each.
+
+        Args:
+            documents: Walked once; what cannot be linked is passed over.
+
+        Raises:
+            SettingError: Two documents have the same id, or ``max_false`` is not set.
+        """
+        if self.settings.max_false is None:
+            raise SettingError("max_false is not set: say which share of the links may be wrong")
+        with Spool(documents) as spool:
+            return self._promises(spool, self.settings.max_false)
+
+    def _promises(self, documents: Spool, max_false: float) -> Promises:
+        pool = DecoyPool()
+        for document in documents:
+            if isinstance(document, Document):
+                pool.add(document)
+        rivals = self._rivals(documents, pool)
+        tested: dict[str, list[Candidate]] = {}
+        for linked in self._bare().link_all(documents):
+            if isinstance(linked, Failure):
+                continue
+            if linked.document.id in tested:
+                raise SettingError(f"two documents have the id {linked.document.id!r}: promises need ids that differ")
+            tested[linked.document.id] = [
+                Candidate(
+                    linked.document.id,
+                    link.image,
+                    kind_of(linked.document, link.image, self.settings.evidence),
+                    link.confidence,
+                    link.paragraph,
+                    *rivals.get((linked.document.id, link.image), ()),
+                )
+                for link in linked.links
+            ]
+        images = [each for of_document in tested.values() for each in of_document]
+        return make_promises(images, self.calibration, max_false, self.settings.promise)
+
+    def _rivals(self, documents: Spool, pool: DecoyPool) -> dict[tuple[str, int], tuple[float, float]]:
+        """Id of the document and number of each image that has a decoy, to the best score of both."""
+        content = tuple(kind for kind in self.settings.evidence if kind not in ("layout", "reference"))
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        pairs: dict[str, dict[int, int]] = {}
+
+        def joined() -> Iterator[Document]:
+            for document in documents:
+                if isinstance(document, Document):
+                    both, pairs[document.id] = pool.with_decoys(document)
+                    yield both
+
+        for linked in self._bare(evidence=content).link_all(joined()) if content else ():
+            if isinstance(linked, LinkedDocument):
+                best = {link.image: link.score for link in linked.links}
+                for own, decoy in pairs.pop(linked.document.id).items():
+                    if own in best and decoy in best:
+                        found[linked.document.id, own] = best[own], best[decoy]
+        return found
+
+    def _bare(self, **chosen: object) -> Linker:
+        """``plain``, and nothing but the links themselves."""
+        update = {"relations": "none", "explain": False, **chosen}
+        return Linker(self.encoder, self.plain.settings.model_copy(update=update))
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What promises are made from: the calibration figures that ship, unless ``calibrate`` had others."""
+        return load_calibration()
 
     @cached_property
     def relation_model(self) -> RelationModel:

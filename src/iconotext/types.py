@@ -25,6 +25,11 @@ Part = TypeVar("Part")
 
 EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "reference")
 
+Claim = Literal["document", "paragraph", "sentence"]
+"""What may be promised of a link: its picture belongs to the document; its paragraph, or its sentence, is right."""
+
+CLAIMS: tuple[Claim, ...] = ("document", "paragraph", "sentence")
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -177,6 +182,8 @@ class Link:
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
         explanation: What carries it; None where nobody asked, or nothing is known of the image but its place.
+        paragraph: Probability, 0 to 1, that the link or another one from the same block to the image is right; None
+            without layout.
         relations: How sentence and image relate: by the names of ``corpus.relations``, the probability of each; None
             where nobody asked, or the document's language is one that the relation model does not know.
     """
@@ -188,12 +195,38 @@ class Link:
     evidence: Mapping[str, float]
     explanation: Explanation | None = None
     relations: Mapping[str, float] | None = None
+    paragraph: float | None = None
 
     def __repr__(self) -> str:
         return (
             f"Link(sentence={self.sentence}, image={self.image}, score={self.score:.3f}, "
             f"confidence={self.confidence:.3f})"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is promised of the links of all documents that were linked together; see ``iconotext.links.promise``.
+
+    Attributes:
+        claim: What is said of each image that passed.
+        max_false: Of those, the share for which that is false, at most.
+        tested: How many images it was tested for.
+        kept: How many of them passed.
+        calibration: How many calibration figures, or decoys, the promise is made from.
+        untested: How many images could not be tested; nothing is said of them.
+        refused: Why not; None where all were tested.
+        images: The images of this document that passed.
+    """
+
+    claim: Claim
+    max_false: float
+    tested: int
+    kept: int
+    calibration: int
+    untested: int = 0
+    refused: str | None = None
+    images: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -206,12 +239,14 @@ class LinkedDocument:
         similarity: (sentences, images) float32, the matrix the links were chosen from; 0 in the column of an image
             that has a problem.
         model: Name of the model that compared images with sentences.
+        promises: One for each claim; () where nobody asked for any.
     """
 
     document: Document
     links: tuple[Link, ...]
     similarity: FloatMatrix
     model: str
+    promises: tuple[Promise, ...] = ()
 
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import iconotext.cli.link
 from iconotext.cli.app import app
-from iconotext.pipeline import Linker
+from iconotext.pipeline import Linker, LinkSettings
 from iconotext.report.manifest import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests.cli.test_link import run
@@ -26,6 +26,8 @@ from tests.read.test_epub import book
 
 class QuickLinker:
     """Links every good picture to the first sentence, and remembers what it was asked for."""
+
+    settings = LinkSettings()
 
     def __init__(self) -> None:
         self.linked: list[str] = []

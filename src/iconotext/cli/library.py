@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import Download, Json, Linking, Reading, settings_options
+from iconotext.cli.options import LINKING, Download, Json, Reading, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
@@ -53,7 +53,7 @@ def add(
         ),
     ] = None,
     reading: Reading = ReadSettings(),
-    linking: Linking = LinkSettings(),
+    linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise"))] = LinkSettings(),
     model: Annotated[
         str | None,
         typer.Option(

@@ -26,6 +26,7 @@ from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.cli.link_run import Run
+    from iconotext.pipeline import Linker
     from iconotext.read import Failure
     from iconotext.types import Document
 
@@ -69,6 +70,15 @@ def link(
             help="Name or folder of a model: default, or a dual encoder such as CLIP.", autocompletion=complete.models
         ),
     ] = "default",
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CORPUS",
+            help="Documents whose links you know are right, to make the promise of --max-false from.",
+            show_default=False,
+            exists=True,
+        ),
+    ] = None,
     download: Download = False,
     force: Annotated[
         bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
@@ -99,7 +109,9 @@ def link(
         if verbose:
             show_log()
         files, reading = fetch_pages(paths, reading, cache_folder() / "pages")
-        settings = RunSettings(model, reading, linking, force, quiet)
+        if calibration is not None and linking.max_false is None:
+            raise SettingError("--calibration is for promises: add --max-false 0.1")
+        settings = RunSettings(model, reading, linking, force, quiet, calibration)
         if to is Format.HTML and not is_page(output):
             link_folder(files, output or Path("linked"), settings)
         else:
@@ -116,6 +128,7 @@ class RunSettings:
         linking: How they are linked.
         force: Replace what is there.
         quiet: Tell only of errors.
+        calibration: Corpus that promises are made from, None for what ships.
     """
 
     model: str = "default"
@@ -123,6 +136,17 @@ class RunSettings:
     linking: LinkSettings = field(default_factory=LinkSettings)
     force: bool = False
     quiet: bool = False
+    calibration: Path | None = None
+
+    def linker(self) -> Linker:
+        """The linker, with the calibration figures."""
+        from iconotext.corpus.store import read_corpus
+        from iconotext.pipeline import Linker
+
+        linker = Linker.load(self.model, self.linking)
+        if self.calibration is not None:
+            linker.calibrate(read_corpus(self.calibration))
+        return linker
 
     def digest(self) -> str:
         """Of all that shapes a page but the document: version, settings, and models with their files."""
@@ -139,7 +163,6 @@ class RunSettings:
 def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     """Bring a folder of pages up to date; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
-    from iconotext.pipeline import Linker
     from iconotext.read import Failure
     from iconotext.report.page_folder import INDEX, PageFolder
     from iconotext.report.problems import NAME
@@ -149,8 +172,13 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
-    pages = PageFolder(folder, setup=settings.digest(), force=settings.force, sources=[path for path, _ in run.found])
-    linker = cache(lambda: Linker.load(settings.model, settings.linking).link)
+    setup, linker = settings.digest(), cache(lambda: settings.linker().link)
+    if settings.linking.max_false is not None:  # what is promised of one page depends on all documents
+        loaded = settings.linker()
+        promises = loaded.promises(_documents(run, settings.reading))
+        run.promises, setup = promises.made, setup + promises.digest
+        linker = cache(lambda: lambda document: promises.keep(loaded.plain.link(document)))
+    pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
     last = INDEX
     for (path, within), name in zip(run.watched(run.found), run.names, strict=True):
         for made in pages.update(path, name, partial(_read, path, settings.reading, within, name), linker):
@@ -209,20 +237,23 @@ def is_page(output: Path | None) -> bool:
 
 def _results(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Every document of a run, linked or failed, one in memory at a time."""
-    from iconotext.pipeline import Linker
-    from iconotext.read import Failure, read_found
+    from iconotext.read import Failure
     from iconotext.report.as_table import count
 
-    linker = Linker.load(settings.model, settings.linking)
-    found = (
-        each if isinstance(each, Failure) else as_said_here(each) for each in read_found(run.found, settings.reading)
-    )
-    for result in run.watched(linker.link_all(found)):
+    for result in run.watched(settings.linker().link_all(_documents(run, settings.reading))):
         if isinstance(result, Failure):
             run.failed(result)
         else:
             run.made(result.document.source, count(result), result)
         yield result
+
+
+def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
+    """The documents of a run as they are read."""
+    from iconotext.read import Failure, read_found
+
+    for each in read_found(run.found, reading):
+        yield each if isinstance(each, Failure) else as_said_here(each)
 
 
 def _pieces(

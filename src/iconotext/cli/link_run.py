@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from iconotext.read import Failure, ReadSettings
     from iconotext.report.as_table import Counts
     from iconotext.report.problems import Problem
-    from iconotext.types import LinkedDocument
+    from iconotext.types import LinkedDocument, Promise
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class Run:
     Attributes:
         found: The documents: the file, and the folder that was named, None where the file itself was.
         names: Their ids, before an EPUB falls into chapters.
+        promises: What is promised of the links.
 
     Raises:
         DocumentError: There are none.
@@ -63,6 +64,7 @@ class Run:
         if not self.found:
             self._tell_unread()
             raise no_documents(paths, reading, self._skipped)
+        self.promises: tuple[Promise, ...] = ()
         self._given = {path for path, folder in self.found if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
@@ -100,6 +102,7 @@ class Run:
         from iconotext.report.problems import Problem
 
         self._only = linked if not self._counts else None
+        self.promises = linked.promises if linked is not None else self.promises
         self._counts.append(counts)
         self._unchanged += linked is None
         where = str(path or counts.name)
@@ -109,6 +112,7 @@ class Run:
     def show_table(self) -> None:
         """The links of one document, or the numbers of several, on stdout."""
         from iconotext.report.as_table import overview, table
+        from iconotext.report.promised import promise_lines
 
         if self._quiet or not self._counts:
             return
@@ -117,6 +121,8 @@ class Run:
             output_console().print(table(self._only))
         else:
             output_console().print(overview(self._counts))
+        for line in promise_lines(self.promises):
+            say(line)
 
     def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
         """Say what was left out and what went wrong, and end the program with status 1 if it must.

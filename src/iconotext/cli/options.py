@@ -240,6 +240,9 @@ READING = SettingsPanel(
 Reading = Annotated[ReadSettings, READING]
 """How documents are read."""
 
-LINKING = SettingsPanel("Linking", more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}})
+LINKING = SettingsPanel(
+    "Linking",
+    more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}, "max_false": {"metavar": "SHARE"}},
+)
 Linking = Annotated[LinkSettings, LINKING]
 """How documents are linked."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.errors import SettingError
 from iconotext.links.caption import Encode
-from iconotext.links.combine import Combination
+from iconotext.links.combine import Coefficients, Combination
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.select import Selection, in_order, selection
 from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.types import FloatMatrix
 
 MIN_CONFIDENCE = 0.1
@@ -34,6 +36,7 @@ def link_document(
     min_confidence: float | None = None,
     model: str = "",
     sentence_vectors: FloatMatrix | None = None,
+    coefficients: Mapping[str, Coefficients] | None = None,
 ) -> LinkedDocument:
     """Links the images of a document to its sentences.
 
@@ -47,6 +50,7 @@ def link_document(
         min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
         model: Name of the model that gave ``image_similarity``, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
+        coefficients: Weights of the evidence, those of the package by default.
 
     Returns:
         The document with its links, and the (S, V) scores they were chosen from.
@@ -58,7 +62,14 @@ def link_document(
     choose = selection(select)
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
-    found = weigh_evidence(document, image_similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors)
+    found = weigh_evidence(
+        document,
+        image_similarity,
+        encode,
+        evidence=evidence,
+        sentence_vectors=sentence_vectors,
+        coefficients=coefficients,
+    )
     if min_confidence is None:
         silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind != "picture")
         ranking = "picture" in found.contributions and silent and select != "threshold"
@@ -68,11 +79,14 @@ def link_document(
         found.confidence[:, takes_part] = in_order(found.confidence[:, takes_part])
     chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
-    links = _links(found, zip(*chosen.nonzero(), strict=True))
+    blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
+    links = _links(found, zip(*chosen.nonzero(), strict=True), blocks)
     return LinkedDocument(document, tuple(links), found.score, model)
 
 
-def _links(found: Combination, cells: Iterable[tuple[np.int64, np.int64]]) -> list[Link]:
+def _links(
+    found: Combination, cells: Iterable[tuple[np.int64, np.int64]], blocks: NDArray[np.int64] | None
+) -> list[Link]:
     links = [
         Link(
             sentence=int(i),
@@ -80,6 +94,7 @@ def _links(found: Combination, cells: Iterable[tuple[np.int64, np.int64]]) -> li
             score=float(found.score[i, j]),
             confidence=float(found.confidence[i, j]),
             evidence={kind: float(matrix[i, j]) for kind, matrix in found.contributions.items()},
+            paragraph=None if blocks is None else min(float(found.confidence[blocks == blocks[i], j].sum()), 1.0),
         )
         for i, j in cells
     ]

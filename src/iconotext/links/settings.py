@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from iconotext.types import EVIDENCE, Evidence
+from iconotext.types import EVIDENCE, Claim, Evidence
 
 
 class LinkSettings(BaseModel):
@@ -28,6 +28,14 @@ class LinkSettings(BaseModel):
 
     min_confidence: float | None = Field(None, ge=0, le=1)
     """Drop links less probable than this (default: 0.1, but 0 for pictures alone)."""
+
+    max_false: float | None = Field(None, ge=0.01, le=0.5)
+    """Promise that at most this share of the links is wrong, and drop all others. Each picture is then linked to its
+    best sentence alone, and all documents are looked at before the first is linked."""
+
+    promise: Claim = "sentence"
+    """With ``max_false``: what is right of a link that stays: its ``sentence``, its ``paragraph``, or only that its
+    picture belongs to the ``document``. The others are promised beside it, without dropping links."""
 
     text: str | None = None
     """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
@@ -56,6 +64,14 @@ class LinkSettings(BaseModel):
         if not evidence:
             raise ValueError(f"name at least one of {', '.join(EVIDENCE)}")
         return tuple(kind for kind in EVIDENCE if kind in evidence)
+
+    @field_validator("max_false")
+    @classmethod
+    def _decides(cls, max_false: float | None, info: ValidationInfo) -> float | None:
+        chosen = info.data.get("select"), info.data.get("min_confidence")
+        if max_false is not None and (chosen[0] not in ("top-k", "best") or chosen[1] is not None):
+            raise ValueError("it decides which links stay: leave select and min_confidence out")
+        return max_false
 
     @field_validator("explain")
     @classmethod

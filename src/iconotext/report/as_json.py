@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from iconotext.plain_text import json_text
-from iconotext.types import Image, Link, LinkedDocument, Sentence
+from iconotext.types import Image, Link, LinkedDocument, Promise, Sentence
 
 if TYPE_CHECKING:
     from iconotext.read import Failure
@@ -21,7 +21,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
     finite becomes None, since JSON has no word for it.
     """
     document = linked.document
-    return {
+    found = {
         "id": document.id,
         "source": document.place,
         "title": document.title,
@@ -32,6 +32,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         "links": [_link(link) for link in linked.links],
         "similarity": [[_number(cell) for cell in row] for row in linked.similarity.tolist()],
     }
+    return found | ({"promises": list(map(_promise, linked.promises))} if linked.promises else {})
 
 
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
@@ -92,6 +93,8 @@ def _link(link: Link) -> dict[str, Any]:
         "confidence": _number(link.confidence),
         "evidence": {kind: _number(weight) for kind, weight in link.evidence.items()},
     }
+    if link.paragraph is not None:
+        found["paragraph"] = _number(link.paragraph)
     if link.explanation is not None:
         found["explanation"] = {
             "words": [[begin, end, _number(weight)] for begin, end, weight in link.explanation.words],
@@ -100,6 +103,11 @@ def _link(link: Link) -> dict[str, Any]:
     if link.relations is not None:
         found["relations"] = {name: _number(probability) for name, probability in link.relations.items()}
     return found
+
+
+def _promise(promise: Promise) -> dict[str, Any]:
+    said = asdict(promise)
+    return said | {"pictures": sorted(said.pop("images"))}
 
 
 def _number(value: float) -> float | None:

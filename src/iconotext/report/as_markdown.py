@@ -11,6 +11,7 @@ from urllib.parse import quote
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.explanation import carried_by
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.promised import promise_lines
 from iconotext.report.shown_relations import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
@@ -48,7 +49,8 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         text = block_text(_text(document, block))
         parts.append(("# " if number == 0 and not parts else _BEFORE.get(block.kind, "")) + text)
         parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
-    parts += _unlinked(document, by_image)
+    parts += _unlinked(linked, by_image)
+    parts += ["\n".join(f"- {inline_text(line)}" for line in promise_lines(linked.promises))] * bool(linked.promises)
     return "\n\n".join(parts) + "\n"
 
 
@@ -131,9 +133,9 @@ def _address(source: str) -> str:
     return address if not re.match(r"(?i)(javascript|vbscript|data):", address) else "#"
 
 
-def _unlinked(document: Document, by_image: dict[int, list[Link]]) -> list[str]:
-    left = [image for i, image in enumerate(document.images) if i not in by_image]
+def _unlinked(linked: LinkedDocument, by_image: dict[int, list[Link]]) -> list[str]:
+    left = [image for i, image in enumerate(linked.document.images) if i not in by_image]
     if not left:
         return []
-    entries = [f"- {block_text(image.source)}: {inline_text(unlinked_reason(image))}" for image in left]
+    entries = [f"- {block_text(image.source)}: {inline_text(unlinked_reason(linked, image))}" for image in left]
     return ["## Pictures that were not linked", "\n".join(entries)]

@@ -107,7 +107,7 @@ def table(linked: LinkedDocument) -> Table:
         else:
             name.stylize("dim")
             style = "dim red" if image.problem else "dim"
-            found.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
+            found.add_row(name, Text(readable(unlinked_reason(linked, image)), style=style), "")
     return found
 
 

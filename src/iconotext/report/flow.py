@@ -68,9 +68,10 @@ def placed(document_blocks: Iterable[Block], strongest: dict[int, Link]) -> dict
     return after
 
 
-def unlinked_reason(image: Image) -> str:
+def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
     """Why an image without links has none, for people."""
-    return image.problem or "no sentence fits it well enough"
+    promised = "it is not sure enough for the promise, or nothing can be promised of it"
+    return image.problem or (promised if linked.promises else "no sentence fits it well enough")
 
 
 def title(document: Document) -> str:

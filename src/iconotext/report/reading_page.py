@@ -19,6 +19,7 @@ from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import PACKAGE, filled
+from iconotext.report.promised import promise_lines
 from iconotext.report.seal import sealed
 from iconotext.report.shown_relations import relation_data
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
@@ -109,10 +110,15 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,
-        left=[(figures[i], readable(unlinked_reason(x))) for i, x in enumerate(document.images) if i not in by_image],
+        left=[
+            (figures[i], readable(unlinked_reason(linked, x)))
+            for i, x in enumerate(document.images)
+            if i not in by_image
+        ],
         sentences=len(document.sentences),
         pictures=len(document.images),
         links=len(linked.links),
+        promises=map(readable, promise_lines(linked.promises)),
         model=readable(linked.model),
         index=index,
         data=_data(linked, explained),

@@ -1,0 +1,375 @@
+"""Do promises hold? The calibration figures that ship, and the realised share of what is false.
+
+    python benchmarks/promise.py fit           writes src/iconotext/links/calibration.json, after evidence.py fit
+    python benchmarks/promise.py report        the tables below, in Markdown
+    python benchmarks/promise.py simulate      what holds, and what breaks, where the truth is known; needs no data
+
+Two need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, then
+``fit`` takes a minute. Every cited figure is linked by weights that were fitted without its class (OpenStax, old
+books, modern generators). ``report`` prints for each publisher, as one run of ``iconotext link --max-false``:
+
+1. The right paragraph and the right sentence, promised from the calibration figures of all *other* publishers; power is
+   the share of the right links that stay. Beside it the simplest rule, a probability of 1 - alpha or more. Intervals
+   are of 500 resamplings of its documents.
+2. The right document: as many pictures of other documents as a document has are put into it, five times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iconotext.corpus.store import read_corpus
+from iconotext.encoder import load_encoder
+from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
+from iconotext.links.caption import Encode
+from iconotext.links.combine import Coefficients, subset_name
+from iconotext.links.decoys import DecoyPool
+from iconotext.links.link_document import link_document
+from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
+from iconotext.links.settings import LinkSettings
+from iconotext.train.evidence import example, fit_subset
+from iconotext.train.evidence_documents import Cited, variants
+from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "src" / "iconotext" / "links" / "calibration.json"
+ALPHAS = (0.05, 0.1, 0.2)
+RESAMPLINGS = 500
+CLAIMS: tuple[Claim, ...] = ("paragraph", "sentence")
+ALL = LinkSettings().evidence
+BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A document of a publisher; ``cited`` has its vectors."""
+
+    group: str
+    publisher: str
+    cited: Cited
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["fit", "report", "simulate"])
+    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    arguments = parser.parse_args()
+    if arguments.command == "simulate":
+        simulate()
+        return
+    folder = arguments.data / "documents"
+    encode, vectors = encoders()
+    seen = [
+        source
+        for name in ("cited/cited.jsonl", "textbook/cited.jsonl")
+        for source in sources(folder / name, encode, vectors)
+    ]
+    weights = cross_fitted(seen, encode)
+    linked = [(source, linked_by(source, encode, weights, ALL)) for source in seen]
+    if arguments.command == "fit":
+        table = whole(calibration_of(((source.group, each) for source, each in linked), ALL))
+        TARGET.write_text(dump_calibration(table), encoding="utf-8")
+        print(f"wrote {TARGET.relative_to(ROOT)}")
+        return
+    unseen = sources(folder / "cited_text" / "openstax.jsonl", encode, None)
+    print("1. The right paragraph, the right sentence: calibration from other publishers\n")
+    report_claims(linked, [], ALL)
+    blind = [(source, linked_by(source, encode, weights, BLIND)) for source in (*seen, *unseen)]
+    report_claims(blind[len(seen) :], blind[: len(seen)], BLIND)
+    print("\n2. The right document: as many foreign pictures as own\n")
+    genres = [
+        source
+        for name in ("build", "cooking", "garden_home")
+        for source in sources(folder / name / "documents.jsonl", encode, vectors, name)
+    ]
+    report_documents([*seen, *unseen, *genres], encode)
+
+
+def encoders() -> tuple[Encode, Callable[[Sequence[Image]], FloatMatrix]]:
+    """What encodes texts, each once, and pictures: the concept bridge, which no document has trained."""
+    encoder = load_encoder("no-training")
+    known: dict[str, FloatMatrix] = {}
+
+    def encode(texts: Sequence[str]) -> FloatMatrix:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, encoder.text_backbone.encode(new), strict=True) if new else ())
+        return np.stack([known[text] for text in texts]) if texts else np.zeros((0, encoder.dim), np.float32)
+
+    return encode, lambda images: encoder.encode_images(images).vectors
+
+
+def sources(
+    path: Path, encode: Encode, vectors: Callable[[Sequence[Image]], FloatMatrix] | None, genre: str | None = None
+) -> list[Source]:
+    """The documents of a corpus, without images that cannot be read; all of them where no image is looked at."""
+    found = []
+    for document in read_corpus(path):
+        images = [replace(image, problem=None if vectors is None else image.problem) for image in document.images]
+        good = [j for j, image in enumerate(images) if image.problem is None]
+        links = tuple((i, good.index(j)) for i, j in document.links or () if j in good)
+        if not good:
+            continue
+        own = replace(document, images=tuple(images[j] for j in good), links=links)
+        seen = vectors(own.images) if vectors is not None else np.zeros((len(good), 1), np.float32)
+        cited = Cited(own, encode([sentence.text for sentence in own.sentences]), seen)
+        found.append(Source(genre or group(own), genre or publisher(own), cited))
+    return found
+
+
+def publisher(document: Document) -> str:
+    meta = document.meta
+    return str(meta.get("generator") or meta.get("book") or document.id.split("/")[0])
+
+
+def group(document: Document) -> str:
+    """One of three classes of documents."""
+    made = document.meta.get("generator")
+    return "openstax" if made is None else "old books" if made == "gutenberg" else "modern guides"
+
+
+def cross_fitted(seen: Sequence[Source], encode: Encode) -> dict[str, dict[str, Coefficients]]:
+    """Class to the weights that were fitted without it."""
+    copies = variants([source.cited for source in seen], seed=0)
+    examples = [(seen[n // 2].group, example(cited, encode, weight=w)) for n, (cited, w) in enumerate(copies)]
+    subsets: list[tuple[Evidence, ...]] = [("picture", "caption", "layout"), ("caption", "layout")]
+    subsets += [("picture", "layout"), ("layout",)]  # for images without any words
+    return {
+        left: {subset_name(kinds): fit_subset([e for name, e in examples if name != left], kinds) for kinds in subsets}
+        for left in sorted({source.group for source in seen})
+    }
+
+
+def linked_by(
+    source: Source, encode: Encode, weights: dict[str, dict[str, Coefficients]], evidence: tuple[Evidence, ...]
+) -> LinkedDocument:
+    """Every image with its best sentence."""
+    cited = source.cited
+    return link_document(
+        cited.document,
+        cited.similarity if "picture" in evidence else None,
+        encode,
+        evidence=evidence,
+        select="best",
+        min_confidence=0.0,
+        sentence_vectors=cited.sentence_vectors,
+        coefficients=weights[source.group],
+    )
+
+
+def whole(table: Calibration) -> Calibration:
+    """The kinds that all three classes have: a single one is too few to say what another will be like."""
+    return {kind: classes for kind, classes in table.items() if len(classes) == 3}
+
+
+def report_claims(
+    linked: Sequence[tuple[Source, LinkedDocument]],
+    others: Sequence[tuple[Source, LinkedDocument]],
+    evidence: tuple[Evidence, ...],
+) -> None:
+    """One table for each claim: a line for each publisher of ``linked``, calibrated by all other publishers."""
+    for claim in CLAIMS:
+        print(f"\nright {claim}; share that is false, and in brackets power: promise | probability >= 1 - alpha\n")
+        print("| publisher | figures | right | " + " | ".join(f"{a:.0%} | simple {a:.0%}" for a in ALPHAS) + " |")
+        print("|---" * (3 + 2 * len(ALPHAS)) + "|")
+        for name in sorted({source.publisher for source, _ in linked}):
+            test = [each for source, each in linked if source.publisher == name]
+            own = next(source.group for source, _ in linked if source.publisher == name)
+            calibrating = [
+                (source.group, each)
+                for source, each in (*linked, *others)
+                # OpenStax is one publisher; of the generators each is.
+                if source.publisher != name and not (own == source.group == "openstax")
+            ]
+            table = calibration_of(calibrating, evidence)
+            kind = max(table, key=lambda kind: sum(map(len, table[kind].values())))
+            documents = calibration_of((("", each) for each in test), evidence).get(kind, {}).get("", [])
+            print_line(name, documents, table[kind], claim)
+
+
+def print_line(
+    name: str, documents: list[list[Figure]], classes: Mapping[str, list[list[Figure]]], claim: Claim
+) -> None:
+    numbers = [np.array([value(figure, claim) for figure in rows]).reshape(-1, 2) for rows in documents]
+    scores, right = np.concatenate(numbers).T
+    p = conformal_p_values(scores, classes, claim)
+    owner = np.repeat(np.arange(len(documents)), [len(rows) for rows in numbers])
+    cells = []
+    for alpha in ALPHAS:
+        rules: tuple[Callable[[NDArray[np.int64]], NDArray[np.bool_]], ...] = (
+            lambda some, alpha=alpha: benjamini_hochberg(p[some], alpha),  # type: ignore[misc]
+            lambda some, alpha=alpha: scores[some] >= 1 - alpha,  # type: ignore[misc]
+        )
+        cells += [figures(rule, right, owner, len(documents)) for rule in rules]
+    print(f"| {name} | {len(right)} | {right.mean():.0%} | " + " | ".join(cells) + " |", flush=True)
+
+
+def value(figure: Figure, claim: Claim) -> tuple[float, bool]:
+    whole_figure = (figure.paragraph, figure.paragraph_right), (figure.sentence, figure.sentence_right)
+    return whole_figure[claim == "sentence"]
+
+
+def figures(
+    rule: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    right: NDArray[np.float64],
+    owner: NDArray[np.int64],
+    documents: int,
+) -> str:
+    """Realised share of the false with its interval, and power."""
+    rng = np.random.default_rng(0)
+    rows = [np.flatnonzero(owner == n) for n in range(documents)]
+    every = np.arange(len(right))
+    drawn = [np.concatenate([rows[n] for n in rng.integers(documents, size=documents)]) for _ in range(RESAMPLINGS)]
+    shares = [false_share(rule(some), right[some]) for some in drawn]
+    low, high = np.quantile(shares, [0.025, 0.975])
+    kept = rule(every)
+    power = right[kept].sum() / max(1.0, right.sum())
+    return f"{false_share(kept, right):.1%} ({low:.0%}-{high:.0%}) [{power:.0%}]" if kept.any() else "none kept"
+
+
+def false_share(kept: NDArray[np.bool_], right: NDArray[np.float64]) -> float:
+    return float(1 - right[kept].mean()) if kept.any() else 0.0
+
+
+def report_documents(found: Sequence[Source], encode: Encode) -> None:
+    """Own and foreign pictures against decoys: of the same collection, and of another kind, which are easier."""
+    print("| collection | pictures | " + " | ".join(f"{a:.0%}" for a in ALPHAS) + " | decoys of another kind, 10% |")
+    print("|---" * (3 + len(ALPHAS)) + "|")
+    names = sorted({source.publisher for source in found})
+    for name in names:
+        own = [source for source in found if source.publisher == name]
+        if len(own) < 2:
+            continue
+        other = [s for s in found if s.group != own[0].group and s.cited.image_vectors.shape[1] > 1]
+        other = other if own[0].cited.image_vectors.shape[1] > 1 else [s for s in found if s.group != own[0].group]
+        fair = [rivals(own, own, encode, seed) for seed in range(SEEDS)]
+        unfair = [rivals(own, other, encode, seed) for seed in range(SEEDS)]
+        cells = [entrapped(fair, alpha) for alpha in ALPHAS] + [entrapped(unfair, 0.1)]
+        print(f"| {name} | {sum(len(s.cited.document.images) for s in own)} | " + " | ".join(cells) + " |", flush=True)
+
+
+SEEDS = 5
+
+
+def rivals(own: Sequence[Source], decoys: Sequence[Source], encode: Encode, seed: int) -> FloatMatrix:
+    """(n, 3) scores of pictures and of their decoys, and whether the picture is the document's own."""
+    pool = DecoyPool()
+    for source in decoys:
+        pool.add(source.cited.document)
+    vectors = {
+        id_of(image): vector
+        for source in (*own, *decoys)
+        for image, vector in zip(source.cited.document.images, source.cited.image_vectors, strict=True)
+    }
+    found = []
+    for source in own:
+        mixed, foreign = entrap(source, own, seed)
+        both, pairs = pool.with_decoys(mixed)
+        seen = np.stack([vectors[id_of(image)] for image in both.images])
+        looked_at = seen.shape[1] > 1
+        content: tuple[Evidence, ...] = ("picture", "caption") if looked_at else ("caption",)
+        joined = replace(source.cited, document=both, image_vectors=seen)
+        linked = link_document(
+            both,
+            joined.similarity if looked_at else None,
+            encode,
+            evidence=content,
+            select="best",
+            min_confidence=0.0,
+            sentence_vectors=source.cited.sentence_vectors,
+        )
+        best = {link.image: link.score for link in linked.links}
+        found += [(best[j], best[k], j not in foreign) for j, k in pairs.items()]
+    return np.array(found, np.float32).reshape(-1, 3)
+
+
+def id_of(image: Image) -> tuple[object, ...]:
+    return image.file, image.source, image.caption, image.alt
+
+
+def entrap(source: Source, others: Sequence[Source], seed: int) -> tuple[Document, Collection[int]]:
+    """The document with as many images of others as it has, and their numbers."""
+    document = source.cited.document
+    rng = np.random.default_rng([seed, len(document.sentences), len(document.images)])
+    there = {(image.caption, image.alt, image.source) for image in document.images}
+    pool = [i for o in others if o.cited.document.id != document.id for i in o.cited.document.images]
+    pool = [image for image in pool if (image.caption, image.alt, image.source) not in there]
+    number = min(len(document.images), len(pool))
+    drawn = [pool[n] for n in rng.choice(len(pool), number, replace=False)] if number else []
+    first = len(document.images)
+    return replace(document, images=(*document.images, *drawn), links=None), range(first, first + number)
+
+
+def entrapped(runs: Iterable[FloatMatrix], alpha: float) -> str:
+    shares, powers = [], []
+    for run in runs:
+        kept = competition(run[:, 0].astype(np.float64), run[:, 1].astype(np.float64), alpha)
+        shares.append(false_share(kept, run[:, 2].astype(np.float64)))
+        powers.append(run[kept, 2].sum() / max(1.0, run[:, 2].sum()))
+    error = 1.96 * np.std(shares, ddof=1) / np.sqrt(len(shares))
+    return f"{np.mean(shares):.1%} (±{error:.1%}) [{np.mean(powers):.0%}]"
+
+
+def simulate(runs: int = 500) -> None:
+    """Mean share of the false with its Monte Carlo interval, where the assumptions hold and where they are broken."""
+    rng = np.random.default_rng(0)
+    print("| what | " + " | ".join(f"{a:.0%}" for a in ALPHAS) + " |\n|---" + "|---" * len(ALPHAS) + "|")
+    decoys = {"decoys like foreign pictures": 0.0, "decoys easier than foreign pictures": -0.7}
+    for name, shift in decoys.items():
+        shares = np.array([simulated_competition(rng, shift) for _ in range(runs)])
+        print(f"| document, {name} | " + " | ".join(map(mean, shares.T)) + " |")
+    kinds = {
+        "calibration of the same kind": (0.0, 1),
+        "two classes, pictures of either": (0.0, 2),
+        "calibration of another kind": (1.5, 1),
+        "pictures of one of two classes, the other easier": (1.5, 2),
+    }
+    for name, (shift, classes) in kinds.items():
+        shares = np.array([simulated_selection(rng, shift, classes) for _ in range(runs)])
+        print(f"| sentence, {name} | " + " | ".join(map(mean, shares.T)) + " |")
+
+
+def mean(shares: NDArray[np.float64]) -> str:
+    return f"{shares.mean():.1%} (±{1.96 * shares.std() / np.sqrt(len(shares)):.1%})"
+
+
+def simulated_competition(rng: np.random.Generator, shift: float) -> list[float]:
+    """200 pictures, half of them foreign; decoys score less by ``shift``."""
+    own = rng.random(200) < 0.5
+    score, decoy = rng.normal(2.0 * own), rng.normal(shift, size=200)
+    return [false_share(competition(score, decoy, alpha), own.astype(np.float64)) for alpha in ALPHAS]
+
+
+def simulated_selection(rng: np.random.Generator, shift: float, classes: int) -> list[float]:
+    """30 documents of 1 to 8 figures, calibrated by 100 of each class; wrong ones of one score less by ``shift``."""
+
+    def documents(number: int, less: float) -> list[list[Figure]]:
+        made = []
+        for _ in range(number):
+            easy, size = rng.normal(scale=0.7), rng.integers(1, 9)
+            right = rng.random(size) < 1 / (1 + np.exp(-0.5 - easy))
+            scores = rng.normal(np.where(right, 2.0, -less)) + easy
+            made.append([Figure(s, bool(r), s, bool(r)) for s, r in zip(scores, right, strict=True)])
+        return made
+
+    table = {"easier": documents(100, shift)}
+    if classes == 2:
+        table["the same"] = documents(100, 0.0)
+    rows = [figure for document in documents(30, 0.0) for figure in document]
+    scores, right = np.array([(figure.sentence, figure.sentence_right) for figure in rows]).T
+    p = conformal_p_values(scores, table, "sentence")
+    return [false_share(benjamini_hochberg(p, alpha), right) for alpha in ALPHAS]
+
+
+if __name__ == "__main__":
+    main()
