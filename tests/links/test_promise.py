@@ -104,7 +104,8 @@ def made_up(rng, documents: int, *, wrong: float = 0.0) -> list[list[Figure]]:
 
 def test_selection_keeps_its_promise_and_not_with_calibration_of_another_kind():
     rng = np.random.default_rng(4)
-    fair, unfair = [], []
+    fair: list[float] = []
+    unfair: list[float] = []
     for _ in range(300):
         rows = [each for document in made_up(rng, 25) for each in document]
         scores, right = np.array([(each.sentence, each.sentence_right) for each in rows]).T
