@@ -38,6 +38,7 @@ class MadeUpEncoder:
     sees: str = "made-up"
     name: str = "made-up"
     text_backbone: Any = None
+    language: Any = None
 
     @property
     def image_source(self) -> ImageSource:

@@ -48,6 +48,10 @@ class Encoder(Protocol):
         """What compares texts with texts, such as captions with sentences."""
 
     @property
+    def language(self) -> str | None:
+        """The one language whose sentences it can compare with images; None for several, or where nobody knows."""
+
+    @property
     def image_source(self) -> ImageSource:
         """Where the features of images come from."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +87,7 @@ class Linker:
         """
         from iconotext.features.ocr import with_lines
         from iconotext.links.explanation import explained
+        from iconotext.links.language import is_foreign, language_note, no_meaning
         from iconotext.links.link_document import link_document
         from iconotext.links.link_relations import with_relations
 
@@ -94,18 +96,25 @@ class Linker:
             return self.promises([document]).keep(self.plain.link(document))
         if "text" in self.settings.evidence:
             document = with_lines(document, self.line_reader)
-        encoded = self.encoder.read(document) if "picture" in self.settings.evidence else None
+        evidence, encode = self.settings.evidence, self.encoder.text_backbone.encode
+        unseen = "picture" in evidence and is_foreign(document, self.encoder.language)
+        unread = is_foreign(document, self.encoder.text_backbone.language)
+        note = language_note(document, picture=unseen, caption=unread and "caption" in evidence)
+        if unseen:
+            evidence = tuple(kind for kind in evidence if kind != "picture")
+        encoded = self.encoder.read(document) if "picture" in evidence else None
         linked = link_document(
             encoded.document if encoded else document,
             encoded.similarity if encoded else None,
-            self.encoder.text_backbone.encode,
-            evidence=self.settings.evidence,
+            no_meaning if unread else encode,
+            evidence=evidence,
             select=self.settings.select,
             k=self.settings.k,
             min_confidence=self.settings.min_confidence,
             model=self.encoder.name,
-            sentence_vectors=encoded.caption_vectors if encoded else None,
+            sentence_vectors=encoded.caption_vectors if encoded and not unread else None,
         )
+        linked = replace(linked, notes=(note,) if note else ())
         if self.settings.relations != "none":
             # A picture has its say if the relation model knows the features that there are of it.
             known = self.encoder.image_source.name == self.relation_model.backbones["image"]

@@ -240,6 +240,8 @@ class LinkedDocument:
             that has a problem.
         model: Name of the model that compared images with sentences.
         promises: One for each claim; () where nobody asked for any.
+        notes: What a user should know of the links as a whole, a sentence each, such as a language that the model does
+            not know.
     """
 
     document: Document
@@ -247,6 +249,7 @@ class LinkedDocument:
     similarity: FloatMatrix
     model: str
     promises: tuple[Promise, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")

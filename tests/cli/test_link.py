@@ -44,6 +44,26 @@ def test_pages_and_table(article, tmp_path):
     assert (tmp_path / "one.html").is_file()
 
 
+def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture):
+    picture("a.png")
+    for name in ("eins", "zwei"):
+        text = f"Das {name} Brett wird zuerst zugesägt und danach geschliffen, bis alle seine Kanten wirklich glatt und ganz sauber sind. "
+        (tmp_path / f"{name}.md").write_text(f"{text}Abbildung 1 zeigt es.\n\n![Abbildung 1: Brett](a.png)\n")
+    result = CliRunner().invoke(app, ["link", str(tmp_path), "--to", "json"])
+    told = [line for line in result.stderr.splitlines() if "does not know" in line]
+    assert [line.partition(" (")[0] for line in told] == [
+        f"iconotext: {tmp_path / 'eins.md'}: the text is in a language that the model does not know",
+        "In languages that the model does not know: 2 de",
+    ]
+    for linked in json.loads(result.stdout):
+        assert linked["language"] == "de"
+        assert "pictures and captions were not compared" in linked["notes"][0]
+        assert linked["links"][0]["sentence"] == 1
+    quiet = CliRunner().invoke(app, ["link", str(tmp_path), "--to", "json", "--quiet"])
+    assert quiet.stderr == ""
+    assert quiet.stdout == result.stdout
+
+
 @pytest.mark.slow
 def test_json_has_the_format_of_the_documentation(article):
     (linked,) = json.loads(run("link", article, "--to", "json"))

@@ -4,6 +4,7 @@ import sentence_transformers
 import torch
 import transformers
 
+from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
 from iconotext.features.hub import SIDE
@@ -39,6 +40,20 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, save_tokenize
     expected = model.encode(TEXTS, show_progress_bar=False)
     np.testing.assert_allclose(backbone.encode(TEXTS), expected, atol=1e-5)
     assert backbone.encode([]).shape == (0, 8)
+
+
+@pytest.mark.slow
+def test_given_as_text_it_compares_documents_of_other_languages(tmp_path, save_tokenizer, noise):
+    tiny_bert(tmp_path, "mean", save_tokenizer)
+    sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
+    document = Document("guide", sentences, (Image("a.png", noise(0), caption="ein Brett"),), language="de")
+    chosen = {"evidence": ("picture", "caption"), "select": "best", "min_confidence": 0, "cache": False}
+    with_text = Linker.load(settings=LinkSettings(text=str(tmp_path / "model"), **chosen)).link(document)
+    assert with_text.notes == ()
+    assert set(with_text.links[0].evidence) == {"picture", "caption"}
+    english = Linker.load(settings=LinkSettings(**chosen)).link(document)
+    assert "does not know (de)" in english.notes[0]
+    assert set(english.links[0].evidence) == {"caption"}
 
 
 def test_both_sides_of_a_clip_like_model(models, tmp_path, noise):

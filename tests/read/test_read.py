@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from iconotext import Document, IconotextError, ReadSettings, read, read_all
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
 from iconotext.read import SUFFIXES, Failure, find_documents, unique_names
-from iconotext.read.sentences import detect_language, language_code, split_sentences
+from iconotext.read.sentences import detect_language, document_language, language_code, split_sentences
 
 
 def test_bad_files(tmp_path):
@@ -96,6 +96,33 @@ def test_a_document_without_text_or_pictures(tmp_path, picture):
 )
 def test_language(text, language):
     assert detect_language(text) == language
+
+
+GERMAN = (
+    "Das Brett wird zuerst zugesägt und danach geschliffen, bis die Kanten glatt sind. Zum Schluss streichen wir es "
+    "zweimal mit Öl ein und lassen es über Nacht trocknen."
+)
+ENGLISH = (
+    "The board is cut to size first and then sanded until the edges are smooth. In the end we oil it twice and leave "
+    "it to dry over night, which is enough."
+)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "language"),
+    [
+        (None, GERMAN, "de"),
+        ("de", GERMAN, "de"),
+        ("en", GERMAN, "de"),  # the template of a site is often declared to be English
+        ("de", ENGLISH, "en"),
+        ("fr", GERMAN, "fr"),  # between other languages the author knows better
+        ("en", GERMAN[:60], "en"),  # too little to contradict
+        ("de", ENGLISH[:60], "de"),
+        (None, "Montage", "en"),
+    ],
+)
+def test_the_text_counts_where_a_declaration_is_plainly_wrong(declared, text, language):
+    assert document_language(declared, text) == language
 
 
 def test_declared_languages():

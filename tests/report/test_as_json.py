@@ -13,7 +13,7 @@ from iconotext.report.as_json import json_array, json_lines, json_object
 from iconotext.types import Image
 from tests.report.conftest import explained, link, make_linked
 
-KEYS = {"id", "source", "model", "sentences", "images", "links", "similarity"}
+KEYS = {"id", "source", "model", "notes", "sentences", "images", "links", "similarity"}
 
 
 def test_every_key_of_the_format(linked):

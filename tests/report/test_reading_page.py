@@ -41,6 +41,12 @@ def test_sentences_lead_to_their_pictures(linked):
     assert tree.xpath("//li[@id='p2']//*[contains(@class, 'broken')]")[0].text == "file not found"
 
 
+def test_what_there_is_to_know_of_the_links_stands_above_the_text(linked):
+    tree = parse(reading_page(replace(linked, notes=("not compared <b>by meaning</b>",))))
+    assert [e.text for e in tree.xpath("//header/p[@class='kind']")] == ["Note: not compared <b>by meaning</b>."]
+    assert not parse(reading_page(linked)).xpath("//header/p[@class='kind']")
+
+
 @pytest.mark.parametrize("made", [lambda linked: linked, explained])
 def test_the_policy_names_script_and_style_by_their_hash(linked, made):
     page = reading_page(made(linked))

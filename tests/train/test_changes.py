@@ -21,7 +21,9 @@ def encoder(*columns):
     def encode(texts):
         return np.tile(np.eye(1, 4, dtype=np.float32), (len(texts), 1))
 
-    return SimpleNamespace(read=read, text_backbone=SimpleNamespace(encode=encode))
+    return SimpleNamespace(
+        name="x", language=None, read=read, text_backbone=SimpleNamespace(encode=encode, language=None)
+    )
 
 
 def test_images_whose_best_sentence_is_another_one_are_counted(tmp_path, monkeypatch):

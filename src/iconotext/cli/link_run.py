@@ -72,6 +72,7 @@ class Run:
         self._unchanged = 0
         self._problems_shown = False
         self._only: LinkedDocument | None = None
+        self._foreign: Counter[str] = Counter()
 
     @property
     def linked(self) -> int:
@@ -107,7 +108,17 @@ class Run:
         self._unchanged += linked is None
         where = str(path or counts.name)
         self._images += [Problem(where, picture, why) for picture, why in counts.problems]
+        if linked is not None and linked.notes:
+            self._note(where, linked)
         logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
+
+    def _note(self, where: str, linked: LinkedDocument) -> None:
+        """Say at once what there is to know of a document's links, but of each language only the first time."""
+        language = linked.document.language
+        self._foreign[language] += 1
+        if self._foreign[language] == 1 and not self._quiet:
+            for note in linked.notes:
+                complain(f"{where}: {note}")
 
     def show_table(self) -> None:
         """The links of one document, or the numbers of several, on stdout."""
@@ -136,6 +147,9 @@ class Run:
         self._tell_unread()
         if self._unchanged and not self._quiet:
             say(f"{self._unchanged:,} of {len(self._counts):,} unchanged", err=True)
+        if self._foreign.total() > len(self._foreign) and not self._quiet:
+            counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
+            say(f"In languages that the model does not know: {counts}", err=True)
         if removed and not self._quiet:
             say(f"{removed:,} {'page' if removed == 1 else 'pages'} removed, as their documents are gone", err=True)
         self._tell_problems(all_in)

@@ -124,6 +124,11 @@ class BackboneEncoder:
         """Length of a vector."""
         return self.space.dim
 
+    @property
+    def language(self) -> str | None:
+        """See ``Encoder``."""
+        return self.reader.language
+
     @cached_property
     def fingerprint(self) -> str:
         """Equal for equal vectors of what stands alone."""

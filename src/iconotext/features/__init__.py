@@ -69,7 +69,7 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
         from iconotext.features.minilm import MiniLM
 
         minilm = MiniLM()
-        return TextBackbone(minilm.name, minilm.dim, minilm.encode)
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en")
     from iconotext.features.sentence_transformer import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)

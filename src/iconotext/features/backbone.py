@@ -104,11 +104,13 @@ class TextBackbone:
         name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
         dim: Length of a vector.
         encode: From n texts to (n, dim) float32, in their order; rows of length 1, unless the backbone says otherwise.
+        language: The one language that it was trained on; None where that is not known, or there are several.
     """
 
     name: str
     dim: int
     encode: Callable[[Sequence[str]], FloatMatrix]
+    language: str | None = None
 
 
 class ImageEncode(Protocol):

@@ -126,7 +126,12 @@ def _postings(sentences: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
-    """Mean and standard deviation of the cosines among the sentences; of few, near MiniLM's typical ones."""
+    """Mean and standard deviation of the cosines among the sentences; of few, near MiniLM's typical ones.
+
+    Vectors of zeros, for texts that the encoder cannot read, leave all cosines at 0.
+    """
+    if not vectors.any():
+        return np.float32(0), np.float32(1)
     step = max(1, -(-len(vectors) // _SAMPLE))
     sample = vectors[::step]
     cosines = (sample @ sample.T)[np.triu_indices(len(sample), k=1)].astype(np.float64)

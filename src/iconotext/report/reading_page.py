@@ -107,6 +107,7 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         scripts=[f"{part}.js" for part in parts],
         heading=heading,
         address=readable(document.meta.get("address", "")),
+        notes=list(map(readable, linked.notes)),
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import load_encoder
-from iconotext.links.evidence import weigh_evidence
+from iconotext.pipeline import Linker, LinkSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from iconotext.encoder import Encoder
     from iconotext.types import Document
 
 DOCUMENTS = 200
@@ -49,12 +45,18 @@ def changed_links(before: str, after: Path, corpora: Sequence[Path]) -> Changes:
         CorpusError, FeatureError: A corpus or a model cannot be read.
     """
     encoders = [load_encoder(name) for name in (before, str(after))]
+    best = LinkSettings(select="best", min_confidence=0, relations="none")
+    alone, all_kinds = (
+        [Linker(encoder, best.model_copy(update={"evidence": kinds})) for encoder in encoders]
+        for kinds in (("picture",), best.evidence)
+    )
     images = picture = every = 0
     for document in islice(_with_a_choice(corpora), DOCUMENTS):
-        (old, old_all), (new, new_all) = (_best_sentences(encoder, document) for encoder in encoders)
+        old, new = (_best_sentences(linker, document) for linker in alone)
         images += len(old)
-        picture += int((old != new).sum())
-        every += int((old_all != new_all).sum())
+        picture += sum(new[image] != sentence for image, sentence in old.items())
+        old, new = (_best_sentences(linker, document) for linker in all_kinds)
+        every += sum(new[image] != sentence for image, sentence in old.items())
     return Changes(images, picture, every)
 
 
@@ -64,11 +66,6 @@ def _with_a_choice(corpora: Sequence[Path]) -> Iterator[Document]:
             yield document
 
 
-def _best_sentences(encoder: Encoder, document: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(images,) the best sentence of each image that can be read: by the picture alone, and by all evidence."""
-    read = encoder.read(document)
-    found = weigh_evidence(
-        read.document, read.similarity, encoder.text_backbone.encode, sentence_vectors=read.caption_vectors
-    )
-    good = [number for number, image in enumerate(read.document.images) if image.problem is None]
-    return read.similarity[:, good].argmax(0), found.confidence[:, good].argmax(0)
+def _best_sentences(linker: Linker, document: Document) -> dict[int, int]:
+    """The best sentence of each image that can be read."""
+    return {link.image: link.sentence for link in linker.link(document).links}

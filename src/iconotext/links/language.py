@@ -1,0 +1,48 @@
+"""Documents in a language that an encoder does not know: what is not compared with them, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.read.sentences import TELLING
+
+if TYPE_CHECKING:
+    from iconotext.types import Document, FloatMatrix
+
+
+def is_foreign(document: Document, language: str | None) -> bool:
+    """Whether a document is in another language than the one that is known; of a few words nobody can tell.
+
+    Args:
+        document: Its ``language`` is declared or detected.
+        language: What an encoder knows; None for one of which that is not known.
+    """
+    if language is None or document.language == language:
+        return False
+    return sum(len(sentence.text) for sentence in document.sentences) >= TELLING
+
+
+def no_meaning(texts: Sequence[str]) -> FloatMatrix:
+    """(n, 1) zeros, in place of the vectors of an encoder that does not know the language: nothing is alike."""
+    return np.zeros((len(texts), 1), np.float32)
+
+
+def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
+    """What a user should know of such a document.
+
+    Args:
+        document: With its language.
+        picture: Whether images cannot be compared with its sentences.
+        caption: Whether captions cannot be compared with its sentences by meaning.
+    """
+    lost = [what for what, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
+    if not lost:
+        return None
+    return (
+        f"the text is in a language that the model does not know ({document.language}): {' and '.join(lost)} were not "
+        "compared with it by meaning, and links come from layout, references, names, numbers and words written alike. "
+        "A sentence-transformers model that knows the language can be given as text (--text FOLDER)"
+    )

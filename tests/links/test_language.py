@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.links.caption import caption_features
+from iconotext.links.language import is_foreign, language_note, no_meaning
+
+TEXTS = (
+    "Zuerst wird das Gehäuse geöffnet und der Akku entfernt, damit nichts passieren kann.",
+    "Danach kommt der ESP32 auf die Platine, wie Abbildung 2 zeigt.",
+    "Nach 30 Minuten ist die Farbe trocken, und man kann alles wieder zusammensetzen.",
+)
+
+
+def guide(language="de", texts=TEXTS, caption="Abbildung 2: ESP32"):
+    sentences = tuple(Sentence(text, block) for block, text in enumerate(texts))
+    images = (Image("a.png", b"", caption=caption, block=3, position=3),)
+    return Document("guide", sentences, images, language=language)
+
+
+@pytest.mark.parametrize(
+    ("document", "known", "foreign"),
+    [
+        (guide(), "en", True),
+        (guide(), "de", False),
+        (guide(), None, False),  # nobody knows what the encoder knows
+        (guide("en"), "en", False),
+        (guide(texts=("Gehäuse öffnen.", "Fertig.")), "en", False),  # too little to tell
+    ],
+)
+def test_what_counts_as_foreign(document, known, foreign):
+    assert is_foreign(document, known) is foreign
+
+
+def test_without_meaning_the_words_of_captions_still_count():
+    features = caption_features(guide(), no_meaning)
+    known = caption_features(guide(), lambda texts: np.eye(len(texts), dtype=np.float32))
+    for name in ("caption.cos", "caption.rival", "caption.around"):
+        assert not features.pop(name).any()
+        del known[name]
+    assert features["caption.common"].argmax() == 1  # ESP32
+    for name, matrix in known.items():
+        np.testing.assert_array_equal(features[name], matrix)
+
+
+def test_the_note_says_what_was_not_compared():
+    assert language_note(guide(), picture=False, caption=False) is None
+    both = language_note(guide(), picture=True, caption=True) or ""
+    assert "does not know (de): pictures and captions were not compared" in both
+    assert "--text FOLDER" in both
+    assert "(de): captions were not" in (language_note(guide(), picture=False, caption=True) or "")
+
+
+def unused(*_):
+    raise AssertionError("nothing is encoded of a text in a language that is not known")
+
+
+def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_documents():
+    backbone = SimpleNamespace(encode=unused, language="en")
+    linker = Linker(
+        SimpleNamespace(name="x", language="en", read=unused, text_backbone=backbone),
+        LinkSettings(k=1, relations="none"),
+    )
+    linked = linker.link(guide())
+    (note,) = linked.notes
+    assert "(de): pictures and captions were not" in note
+    (link,) = linked.links
+    assert link.sentence == 1  # cited
+    assert set(link.evidence) == {"caption", "layout", "reference"}
+    with pytest.raises(AssertionError, match="nothing is encoded"):
+        linker.link(guide("en"))
+    only_picture = Linker(linker.encoder, LinkSettings(evidence=("picture",), relations="none")).link(guide())
+    assert only_picture.links == ()
+    assert "(de): pictures were not" in only_picture.notes[0]
+
+
+def test_a_model_that_learned_its_own_words_looks_at_images_of_any_document():
+    def read(document):
+        similarity = np.array([[0.1], [0.2], [0.9]], np.float32)
+        return SimpleNamespace(document=document, similarity=similarity, caption_vectors=None)
+
+    backbone = SimpleNamespace(encode=unused, language="en")
+    encoder = SimpleNamespace(name="x", language=None, read=read, text_backbone=backbone)
+    linked = Linker(
+        encoder, LinkSettings(evidence=("picture", "caption"), select="best", min_confidence=0, relations="none")
+    ).link(guide())
+    assert set(linked.links[0].evidence) == {"picture", "caption"}
+    assert "(de): captions were not" in linked.notes[0]
