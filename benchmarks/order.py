@@ -145,7 +145,7 @@ def report_train(data: Path, start: Path) -> None:
             aucs: dict[float | None, list[NDArray[np.float64]]] = {None: [auc_of(start, tested)]}
             for seed in range(SEEDS):
                 for weight in WEIGHTS:
-                    settings = [f"objective.order={weight}", f"seed={seed}", f"init={start}"]
+                    settings = ["training.epochs=8", f"objective.order={weight}", f"seed={seed}", f"init={start}"]
                     folder = Path(work, f"{genre}-{seed}-{weight}")
                     train(load_recipe("adapt", settings), others, folder, prepared=Path(work, f"{genre}-{seed}"))
                     aucs.setdefault(weight, []).append(auc_of(folder, tested))
