@@ -56,7 +56,11 @@ def evaluate(
     split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
     linking: Annotated[
         LinkSettings,
-        replace(LINKING, only=("evidence", "text", "image", "concepts", "cache"), defaults={"evidence": ("picture",)}),
+        replace(
+            LINKING,
+            only=("evidence", "text", "image", "concepts", "cache", "max_false", "promise"),
+            defaults={"evidence": ("picture",)},
+        ),
     ] = LinkSettings(),
     settings: Annotated[EvaluateSettings, SettingsPanel("Measuring")] = EvaluateSettings(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,

@@ -70,12 +70,13 @@ def score_documents(
         documents: With gold links.
         linking: The evidence and the backbones.
         seed: Of the baseline.
-        say: Is told of images that cannot be seen.
+        say: Is told of images that cannot be seen, and what became of a promise.
 
     Raises:
         IconotextError: The model cannot be loaded or cannot score a document.
         CorpusError: The picture is the only evidence, and no image can be seen.
     """
+    from iconotext.evaluate.promised import RealisedPromise
     from iconotext.evaluate.random_scores import random_scores
     from iconotext.evaluate.results import Scored
     from iconotext.pipeline import Linker
@@ -87,13 +88,17 @@ def score_documents(
             yield Scored(document.id, random_scores(document.id, *sizes, seed=seed), document.links)
         return
     linker = Linker.load(model, linking)
+    realised = RealisedPromise(linking.promise)
     unseen = UnseenImages(say, looks_up=linker.encoder.image_source.looks_up)
     for linked in linker.link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error
         unseen.see(linked.document)
+        if linked.promises:
+            realised.see(linked)
         yield Scored(linked.document.id, linked.similarity, linked.document.links)
     unseen.finish()
+    realised.finish(say)
     if set(linking.evidence) == {"picture"} and unseen.images == unseen.total > 0:
         raise CorpusError(
             f"none of {unseen.total:,} pictures could be looked at, so there is nothing to measure: build the corpus "
