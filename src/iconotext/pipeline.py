@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import EXTRAS, require
-from iconotext.links.calibration import Calibration, calibration_of, kind_of, load_calibration
-from iconotext.links.decoys import DecoyPool
-from iconotext.links.promise import Candidate, Promises, make_promises
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
 from iconotext.read.given import given_document
@@ -23,6 +20,9 @@ if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
+    from iconotext.links.calibration import Calibration
+    from iconotext.links.decoys import DecoyPool
+    from iconotext.links.promise import Candidate, Promises
 
 __all__ = ["LinkSettings", "Linker"]
 
@@ -186,6 +186,8 @@ class Linker:
 
     def calibrate(self, documents: Iterable[Document | Failure]) -> None:
         """Make promises from these documents, whose gold links are right and complete, instead of those that ship."""
+        from iconotext.links.calibration import calibration_of
+
         linked = ((OWN, each) for each in self._bare().link_all(documents) if isinstance(each, LinkedDocument))
         self.calibration = calibration_of(linked, self.settings.evidence)
 
@@ -204,6 +206,10 @@ class Linker:
             return self._promises(spool, self.settings.max_false)
 
     def _promises(self, documents: Spool, max_false: float) -> Promises:
+        from iconotext.links.calibration import kind_of
+        from iconotext.links.decoys import DecoyPool
+        from iconotext.links.promise import Candidate, make_promises
+
         pool = DecoyPool()
         for document in documents:
             if isinstance(document, Document):
@@ -257,6 +263,8 @@ class Linker:
     @cached_property
     def calibration(self) -> Calibration:
         """What promises are made from: the calibration figures that ship, unless ``calibrate`` had others."""
+        from iconotext.links.calibration import load_calibration
+
         return load_calibration()
 
     @cached_property
