@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from iconotext.recipe import TrainingSettings
 
 
-LOGGERS = ("lightning_fabric", "lightning.fabric")
-"""Those of Lightning Fabric, by either name of its package."""
+ATTEMPTS = 5
+"""How often several processes look for a port to meet at. Fabric chooses one and lets it go, and seconds later, on a
+busy machine many, the first process asks for it: another program may have it by then."""
+
+LOGGERS = ("lightning_fabric", "lightning.fabric", "torch.multiprocessing.spawn")
+"""Those of Lightning Fabric, by either name of its package, and of what starts processes."""
 
 
 class Watcher(Protocol):
@@ -125,20 +129,24 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
         from lightning_fabric import Fabric
         from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
 
-        fabric = Fabric(
-            accelerator="cuda" if gpus else "cpu",
-            devices=settings.devices,
-            strategy="ddp_spawn",
-            precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
-        )
         threads = max(1, torch.get_num_threads() // settings.devices) if not gpus else torch.get_num_threads()
         with _relay(watcher) as queue:
-            try:
-                fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]  # Fabric passes on more than it declares
-            except ProcessRaisedException as error:
-                raise _original(error) from error
-            except ProcessExitedException as error:
-                raise TrainingError(f"one of the {settings.devices} processes ended: {error}") from error
+            for attempt in range(1, ATTEMPTS + 1):
+                fabric = Fabric(
+                    accelerator="cuda" if gpus else "cpu",
+                    devices=settings.devices,
+                    strategy="ddp_spawn",
+                    precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
+                )
+                try:
+                    with _restored("MASTER_PORT"):  # else every later run in this process would ask for the same port
+                        fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]  # Fabric passes on more than it declares
+                    break
+                except ProcessRaisedException as error:
+                    if attempt == ATTEMPTS or "EADDRINUSE" not in str(error):
+                        raise _original(error) from error
+                except ProcessExitedException as error:
+                    raise TrainingError(f"one of the {settings.devices} processes ended: {error}") from error
 
 
 def _in_process(
@@ -197,11 +205,13 @@ def _relay(watcher: Watcher | None) -> Iterator[Any]:
 
     listener = threading.Thread(target=listen, name="iconotext-watcher", daemon=True)
     listener.start()
+    patience: float | None = 10  # a process that was killed while it wrote leaves a queue that never ends
     try:
         yield queue
+        patience = None  # all ended well, so all that they told is in the queue, however long it takes to read
     finally:
         queue.put(None)
-        listener.join(timeout=10)
+        listener.join(patience)
         queue.close()
 
 
@@ -218,20 +228,27 @@ def _original(error: Exception) -> Exception:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Nothing of what Lightning and PyTorch say about themselves, here and in the processes that are started."""
-    before = os.environ.get("PYTHONWARNINGS")
     loggers = [logging.getLogger(name) for name in LOGGERS]
     levels = [logger.level for logger in loggers]
-    os.environ["PYTHONWARNINGS"] = "ignore"
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with _restored("PYTHONWARNINGS"), warnings.catch_warnings():
+            os.environ["PYTHONWARNINGS"] = "ignore"
             warnings.simplefilter("ignore")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        if before is None:
-            os.environ.pop("PYTHONWARNINGS", None)
-        else:
-            os.environ["PYTHONWARNINGS"] = before
+
+
+@contextmanager
+def _restored(variable: str) -> Iterator[None]:
+    """A variable of the environment is afterwards as it was, whatever was done to it."""
+    before = os.environ.get(variable)
+    try:
+        yield
+    finally:
+        os.environ.pop(variable, None)
+        if before is not None:
+            os.environ[variable] = before
