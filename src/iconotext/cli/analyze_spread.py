@@ -74,8 +74,9 @@ def spread(
         for number, (level, each) in enumerate(levels):
             for side, examples in sides.items():
                 own = examples[number]
-                level_of = f"{level} spread: images {each.image:.2f}, text {each.text:.2f}"
-                named = replace(own.document, title=f"{title(own.document)}: {side} ({level_of})")
-                shown.append(replace(own, document=named))
-        write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=None), force=force)
+                found = f"{title(own.document)}, of {level} spread (images {each.image:.2f}, text {each.text:.2f})"
+                shown.append(replace(own, document=replace(own.document, title=f"{found}: {side}")))
+        heading = "Links where spread is high, middle and low"
+        page = examples_page(shown, model=model, corpus=corpus.name, mean_auc=None, heading=heading)
+        write_text(output, page, force=force)
         say(f"Open {output}", err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import load_encoder
@@ -264,6 +265,31 @@ def test_some_rows_only_and_all_published_columns(corpus, tmp_path, in_process):
     # Rows of an earlier call stay in the table.
     done = reproduce("S3", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=["dense"])
     assert [row["row"] for row in done.results["rows"]] == ["Random", "NoStruct + hard", "DC"]
+
+
+@pytest.mark.slow
+def test_baselines_alone_prepare_no_trained_row(corpus, tmp_path, in_process, monkeypatch):
+    """No features are looked at: neither those of a backbone, nor regions that are not there."""
+    folder = tmp_path / "captioned"
+    folder.mkdir()
+    for number in range(6):
+        Image.new("RGB", (8, 8), (40 * number, 0, 0)).save(folder / f"{number}.png")
+    lines = [
+        {"id": f"d{n}", "split": split, "sentences": ["one", "two"], "images": [f"{n}.png", f"{(n + 1) % 6}.png"]}
+        | {"links": [[0, 0], [1, 1]]}
+        for n, split in enumerate(["train", "train", "validation", "validation", "test", "test"])
+    ]
+    (folder / "c.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr("iconotext.train.prepare_images.BackboneWriter", None)
+    done = reproduce("2", folder / "c.jsonl", tmp_path / "a", watch=Seen(), overrides=SMALL[1:], only=["random"])
+    assert [row["row"] for row in done.results["rows"]] == ["Random"]
+    done = reproduce("2", corpus, tmp_path / "b", watch=Seen(), overrides=SMALL, only=["random"])
+    (alone,) = done.results["rows"]
+    whole = reproduce("2", corpus, tmp_path / "c", watch=Seen(), overrides=SMALL, only=["random", "dense"])
+    assert whole.results["rows"][0] == alone  # the same documents
+    again = reproduce("2", corpus, tmp_path / "c", watch=Seen(), overrides=SMALL, only=["random"])
+    assert again.results["rows"] == whole.results["rows"]
+    assert not (tmp_path / "c" / "prepared-plain").exists()  # what is there already will do
 
 
 def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, monkeypatch):

@@ -174,7 +174,9 @@ def strongest_edges(
     return sorted(edges, key=lambda edge: (-edge.score, edge.sentence))[:count]
 
 
-def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None) -> str:
+def examples_page(
+    examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None, heading: str = "Example links"
+) -> str:
     """A whole HTML page with a part for each document.
 
     Args:
@@ -182,6 +184,7 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
         model: Name of the model.
         corpus: Name of the corpus.
         mean_auc: Of the whole corpus, 0 to 1.
+        heading: What the page is.
 
     Raises:
         ShapeError: A matrix does not fit its document.
@@ -189,7 +192,8 @@ def examples_page(examples: Sequence[Example], *, model: str, corpus: str, mean_
     return filled(
         "iconotext.papers.analyses",
         "examples.html",
-        title=f"Example links: {readable(model)}",
+        title=f"{heading}: {readable(model)}",
+        heading=heading,
         styles=["examples.css"],
         model=readable(model),
         corpus=readable(corpus),

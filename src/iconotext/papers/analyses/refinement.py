@@ -65,6 +65,8 @@ def _figures(name: str, setting: Setting) -> list[str]:
 def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: bool = False) -> None:
     """Write the settings and the figure into a folder, the settings last.
 
+    The figure has the confidence in a relation by its probability, a line for each λ (Fig. 3a), and ranks (Fig. 3b).
+
     Args:
         tuning: What was tried.
         folder: Made if need be. In a model's folder, ``evaluate`` finds the settings by itself.
@@ -74,25 +76,15 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
     Raises:
         OutputError: A file exists and ``force`` is not set, or cannot be written.
     """
-    draw_tuning(tuning, folder / FIGURE_FILE, force=force)
-    text = json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
-    write_text(folder / SETTINGS_FILE, text + "\n", force=force)
-
-
-def draw_tuning(tuning: Tuning, path: Path, *, force: bool = False) -> None:
-    """Draw the confidence in a relation by its probability, a line for each λ (Fig. 3a), and the ranks (Fig. 3b).
-
-    Raises:
-        OutputError: Another suffix than that of a figure; the file exists and ``force`` is not set; it cannot be
-            written.
-    """
 
     def draw(canvas: Figure) -> None:
         left, right = canvas.subplots(1, 2)
         _confidences(left, sorted({setting.strength for setting in tuning.settings[1:]}), tuning.best.strength)
         _ranks(right, tuning)
 
-    write_figure(draw, path, width=9.4, height=3.6, force=force)
+    write_figure(draw, folder / FIGURE_FILE, width=9.4, height=3.6, force=force)
+    text = json.dumps(about | tuning.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+    write_text(folder / SETTINGS_FILE, text + "\n", force=force)
 
 
 def _confidences(axes: Axes, strengths: list[float], chosen: float) -> None:

@@ -122,7 +122,7 @@ def reproduce(
         at_first = [*named, *rows] if only else rows
         first = next(run for row in at_first if not row.transferred for run in runs_of(row, 1))
         arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
-        prepared = arrays.of(first)
+        prepared = arrays.plain(first) if named and not any(row.recipe for row in named) else arrays.of(first)
         if published.kind == "links":
             links.check_corpus(corpus, prepared, links=not published.has_losses)
         else:
@@ -139,6 +139,7 @@ def reproduce(
                 own = arrays.of(run)
                 _check_links(run, own, _trained_on(run.row, corpus, source))
                 to_do.append((run.key, _job(run, published, corpus, source, own, folder)))
+        runs = [run for row in rows for run in runs_of(row, seeds)]
         failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
         comparison = Comparison(
             table=published,
@@ -151,7 +152,7 @@ def reproduce(
             seeds=seeds,
             source=source,
             failed=failed,
-            collapsed=_collapsed(rows, seeds, folder),
+            collapsed={run.key: each for run in runs if (each := collapse_of(folder, run.key)) is not None},
             problems=problems,
             notify=notify,
         )
@@ -208,12 +209,6 @@ def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
             raise CorpusError(
                 f"{corpus}: {run.row.name}: {error}; leave the row out with only=..., or name a corpus that has more"
             ) from error
-
-
-def _collapsed(rows: Sequence[Row], seeds: int, folder: Path) -> dict[str, dict[str, Any]]:
-    """Key of each run that collapsed to what its model says of it."""
-    found = {run.key: collapse_of(folder, run.key) for row in rows for run in runs_of(row, seeds)}
-    return {key: each for key, each in found.items() if each is not None}
 
 
 def _done(run: Run, folder: Path, table: PublishedTable) -> bool:

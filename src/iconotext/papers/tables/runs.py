@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.papers.tables.rows import Row
-from iconotext.recipe import Recipe
+from iconotext.recipe import FeatureSettings, Recipe
+from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
 from iconotext.train.prepare import prepare, prepared_key
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Arrays:
         Raises:
             CorpusError: A corpus is not there.
         """
-        self._corpora, self._report = corpora, report
+        self._corpora, self._folder, self._report = corpora, folder, report
         recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
         self._first_seeds = {key: recipe for key, (recipe, _) in recipes.items()}
         keys = {row: prepared_key(recipe, [corpus]) for row, (recipe, corpus) in recipes.items()}
@@ -80,6 +81,19 @@ class Arrays:
         if key not in self.keys:  # of a row that may come later: the folders of the others stay where they are
             return f"{ARRAYS}-{key[:12]}"
         return ARRAYS if len(self.keys) == 1 else f"{ARRAYS}/{key[:12]}"
+
+    def plain(self, run: Run) -> Prepared:
+        """The corpus for rows that are not trained: without features, unless it was prepared for the run before."""
+        if self._folders[run.row.key].is_dir():
+            return self.of(run)
+        table = run.recipe.features.image.endswith(".npy")
+        update = {
+            "features": FeatureSettings(image=run.recipe.features.image if table else "pixels"),
+            "text": run.recipe.words or GRUSettings(),
+            "image": ProjectionSettings() if table else NetworkSettings(),
+        }
+        recipe = run.recipe.model_copy(update=update)
+        return prepare(recipe, [self._corpora(run.row)], self._folder / f"{ARRAYS}-plain", report=self._report)
 
     def of(self, run: Run) -> Prepared:
         """The corpus as a run reads it, encoded if that was not done before.

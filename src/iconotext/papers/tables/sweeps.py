@@ -42,8 +42,13 @@ def sweep_sections(
         scores: Of the models that are there, at least one.
         rows: Of the table, the first one with the values that the paper chose.
         differences: To that row; see ``differences_to``.
-        folder: Where the drawing goes.
+        folder: Where the drawing goes: a panel for each sweep, validation and test pairs a line each.
     """
+
+    def draw(canvas: Figure) -> None:
+        for axes, what in zip(canvas.subplots(1, len(SWEPT)), SWEPT, strict=True):
+            _panel(axes, what, [(value, name) for value, name in swept(rows, what) if name in scores], scores)
+
     seeds = max(map(len, scores.values()))
     lines = []
     for name, by_seed in scores.items():
@@ -55,7 +60,7 @@ def sweep_sections(
         "The paper chose by such a drawing and does not say of which pairs; choose a value on validation pairs. "
         "Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
     ]
-    draw_sweeps(scores, rows, folder / FIGURE)
+    write_figure(draw, folder / FIGURE, width=8.4, height=3.2, force=True)
     return [Grid("Figure 8 of Alikhani et al. 2021", columns, lines, notes), Drawing(FIGURE, "Median rank by value")]
 
 
@@ -69,16 +74,6 @@ def swept(rows: Sequence[Row], what: str) -> list[tuple[float, str]]:
             if all(value(row.recipe) == value(first) for value in others):
                 found.append((SWEPT[what](row.recipe), row.name))
     return sorted(found)
-
-
-def draw_sweeps(scores: Scores, rows: Sequence[Row], path: Path) -> None:
-    """Fig. 8: a panel for each sweep, validation and test pairs a line each."""
-
-    def draw(canvas: Figure) -> None:
-        for axes, what in zip(canvas.subplots(1, len(SWEPT)), SWEPT, strict=True):
-            _panel(axes, what, [(value, name) for value, name in swept(rows, what) if name in scores], scores)
-
-    write_figure(draw, path, width=8.4, height=3.2, force=True)
 
 
 def _panel(axes: Axes, what: str, values: Sequence[tuple[float, str]], scores: Scores) -> None:
