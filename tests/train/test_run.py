@@ -477,7 +477,8 @@ def greet(processes, watcher, folder):
 def test_processes_look_for_another_port_where_theirs_is_taken(tmp_path, monkeypatch, capfd):
     from lightning_fabric.plugins.environments import lightning
 
-    told, free = [], lightning.find_free_network_port
+    told: list[dict[str, float]] = []
+    free = lightning.find_free_network_port
     with socket.create_server(("127.0.0.1", 0)) as taken:
         theirs = taken.getsockname()[1]
         ports = iter([theirs])
