@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.reorder import METRICS, displaced, put_back, reorder
+from iconotext.evaluate.reorder import METRICS, Displaced, displaced, put_back, reorder
 from iconotext.features.ocr import LineReader
 from iconotext.links.settings import LinkSettings
 from iconotext.types import Document, Image, Sentence, TextLine
@@ -67,8 +67,14 @@ SAW = Image("b.jpg", alt="A saw for wood", position=4, block=None)
 ROOF = Image("c.jpg", caption="Fig. 3. The painted roof.", position=6)
 
 
+def lost_of(document: Document, seed: int = 0) -> Displaced:
+    lost = displaced(document, seed=seed)
+    assert isinstance(lost, Displaced)
+    return lost
+
+
 def test_nothing_tells_the_place() -> None:
-    lost = displaced(article(DOUGH, SAW, ROOF))
+    lost = lost_of(article(DOUGH, SAW, ROOF))
     assert "caption" not in {sentence.kind for sentence in lost.document.sentences}
     place = {image.source: where for image, where in zip(lost.document.images, lost.position.tolist(), strict=True)}
     assert place == {"a.jpg": 2, "b.jpg": 3, "c.jpg": 5}  # the caption sentence is gone
@@ -83,7 +89,7 @@ def test_nothing_tells_the_place() -> None:
     around = {image.source: row.tolist() for image, row in zip(lost.document.images, lost.around, strict=True)}
     assert around["a.jpg"] == [True, True, True, False, False]  # the block above and the block below
     assert around["c.jpg"] == [False, False, False, True, True]
-    orders = {tuple(i.source for i in displaced(article(DOUGH, SAW, ROOF), seed=s).document.images) for s in range(9)}
+    orders = {tuple(i.source for i in lost_of(article(DOUGH, SAW, ROOF), s).document.images) for s in range(9)}
     assert len(orders) > 2
 
 
@@ -102,6 +108,14 @@ def linker(similar: Any = (), evidence: Any = ("picture", "caption")) -> Any:
 def lines(files: Any) -> Any:
     written = {"a.jpg": "Dough rests", "b.jpg": "Saw, wood", "c.jpg": "Red paint"}
     return [(TextLine(written[file.name], 0.9, (0, 0, 1, 1)),) for file in files]
+
+
+def test_captions_among_the_sentences_of_a_corpus_are_found_by_their_words() -> None:
+    whole = article(DOUGH, SAW)
+    plain = replace(whole, sentences=tuple(replace(s, kind="paragraph") for s in whole.sentences))
+    assert len(lost_of(plain).document.sentences) == 6
+    copied = replace(plain, images=(replace(DOUGH, caption="Figure 2: Kneaded dough. By Ann."), SAW))
+    assert [s.text for s in lost_of(copied).document.sentences] == [s.text for s in lost_of(whole).document.sentences]
 
 
 def test_what_is_written_and_what_is_seen_put_pictures_back() -> None:
@@ -150,6 +164,8 @@ def test_what_cannot_be_measured_is_named() -> None:
         article(DOUGH, replace(SAW, position=2), name="one place"),
         article(DOUGH, replace(SAW, position=None), name="no place"),
         article(name="no pictures"),
+        article(DOUGH, replace(SAW, position=3), name="a caption between"),
+        Document("captions", (Sentence("A.", 0, "caption"), Sentence("B.", 1, "caption")), (DOUGH, SAW)),
     ]
     found = reorder(linker(), documents)
     assert found.documents == ("d",)
@@ -157,6 +173,8 @@ def test_what_cannot_be_measured_is_named() -> None:
         "one place": "its pictures stand at one place",
         "no place": "it does not say where its pictures stand",
         "no pictures": "it has no sentences or no pictures",
+        "a caption between": "its pictures stand at one place",
+        "captions": "it has no sentences or no pictures",
     }
     with pytest.raises(CorpusError, match="its pictures stand at one place"):
         reorder(linker(), documents[1:2])

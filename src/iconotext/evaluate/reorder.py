@@ -141,10 +141,10 @@ def reorder(
     found: dict[str, list[tuple[float, float, float]]] = {}
     measured: list[tuple[str, int]] = []
     for document in documents:
-        if why := _undefined(document):
-            undefined[document.id] = why
-            continue
         lost = displaced(document, seed=seed)
+        if isinstance(lost, str):
+            undefined[document.id] = lost
+            continue
         orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
         for rule, scores in _scores(linker, lost, unseen):
             found.setdefault(rule, []).append(put_back(scores, lost.position, orders))
@@ -157,23 +157,25 @@ def reorder(
     return Reordering(names, images, undefined, {k: np.array(v) for k, v in found.items()}, resamplings, seed)
 
 
-def _undefined(document: Document) -> str | None:
-    if not document.sentences or not document.images:
+def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
+    """Take from images all that tells their places; or why the document cannot be measured."""
+    captions = [image.caption for image in document.images if image.caption]
+    text = np.array(
+        [s.kind != "caption" and not any(s.text in caption for caption in captions) for s in document.sentences],
+        np.bool_,
+    )
+    if not document.images or not text.any():
         return "it has no sentences or no pictures"
     if not document.has_layout:
         return "it does not say where its pictures stand"
-    return "its pictures stand at one place" if len({image.position for image in document.images}) < 2 else None
-
-
-def displaced(document: Document, *, seed: int = 0) -> Displaced:
-    """Take from images all that tells their places; the document has layout."""
-    text = np.array([sentence.kind != "caption" for sentence in document.sentences])
     before = np.concatenate([[0], np.cumsum(text)])
     order = random_scores(document.id, 1, len(document.images), seed=seed)[0].argsort()
     images = [document.images[j] for j in order]
     kept = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
     there = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
     place = places(replace(document, sentences=kept, images=there))
+    if len(set(place.position.tolist())) < 2:
+        return "its pictures stand at one place"
     around = (place.rank == place.above[:, None]) | (place.rank == place.below[:, None])
     return Displaced(
         replace(document, sentences=kept, images=tuple(map(_without_place, images)), links=None), place.position, around
