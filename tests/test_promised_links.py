@@ -94,7 +94,7 @@ def test_failures_pass_through_and_documents_may_come_from_anywhere():
 
 def test_two_documents_of_one_name_are_an_error():
     with pytest.raises(SettingError, match="'d00'"):
-        list(linker().link_all([STORIES[0], STORIES[0]]))
+        list(linker().link_all([STORIES[0], replace(STORIES[1], id="d00")]))
     with pytest.raises(SettingError, match="max_false is not set"):
         linker(max_false=None).promises(STORIES)
 

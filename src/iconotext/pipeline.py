@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from iconotext.features.ocr import LineReader
     from iconotext.links.calibration import Calibration
     from iconotext.links.decoys import DecoyPool
-    from iconotext.links.promise import Candidate, Promises
+    from iconotext.links.promise import Promises
 
 __all__ = ["LinkSettings", "Linker"]
 
@@ -211,29 +211,28 @@ class Linker:
         from iconotext.links.promise import Candidate, make_promises
 
         pool = DecoyPool()
+        ids: set[str] = set()
         for document in documents:
             if isinstance(document, Document):
+                if document.id in ids:
+                    raise SettingError(f"two documents have the id {document.id!r}: promises need ids that differ")
+                ids.add(document.id)
                 pool.add(document)
         rivals = self._rivals(documents, pool)
-        tested: dict[str, list[Candidate]] = {}
-        for linked in self._bare().link_all(documents):
-            if isinstance(linked, Failure):
-                continue
-            if linked.document.id in tested:
-                raise SettingError(f"two documents have the id {linked.document.id!r}: promises need ids that differ")
-            tested[linked.document.id] = [
-                Candidate(
-                    linked.document.id,
-                    link.image,
-                    kind_of(linked.document, link.image, self.settings.evidence),
-                    link.confidence,
-                    link.paragraph,
-                    *rivals.get((linked.document.id, link.image), ()),
-                )
-                for link in linked.links
-            ]
-        images = [each for of_document in tested.values() for each in of_document]
-        return make_promises(images, self.calibration, max_false, self.settings.promise)
+        tested = [
+            Candidate(
+                linked.document.id,
+                link.image,
+                kind_of(linked.document, link.image, self.settings.evidence),
+                link.confidence,
+                link.paragraph,
+                *rivals.get((linked.document.id, link.image), ()),
+            )
+            for linked in self._bare().link_all(documents)
+            if isinstance(linked, LinkedDocument)
+            for link in linked.links
+        ]
+        return make_promises(tested, self.calibration, max_false, self.settings.promise)
 
     def _rivals(self, documents: Spool, pool: DecoyPool) -> dict[tuple[str, int], tuple[float, float]]:
         """Id of the document and number of each image that has a decoy, to the best score of both."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,18 +23,27 @@ POOL = 500
 """Images that decoys are drawn from, however many documents there are."""
 
 
+class _Decoy(NamedTuple):
+    rank: int  # the negated digest: of a heap the smallest entry is thrown out
+    document: str
+    number: int
+    words: frozenset[str]
+    image: Image
+
+
 class DecoyPool:
     """Images of documents: those with the smallest digests, so that the order in which they come does not matter."""
 
     def __init__(self, size: int = POOL) -> None:
         self._size = size
-        self._heap: list[tuple[int, str, int, Image]] = []  # the negated digest first: the largest is thrown out
+        self._heap: list[_Decoy] = []
 
     def add(self, document: Document) -> None:
-        """Let the images of a document take part."""
+        """Let the images of a document take part; no other one may have its id."""
         for number, image in enumerate(document.images):
             if image.problem is None:
-                heapq.heappush(self._heap, (-_digest(document.id, number), document.id, number, image))
+                rank = -_digest(document.id, number)
+                heapq.heappush(self._heap, _Decoy(rank, document.id, number, _words(image), image))
                 if len(self._heap) > self._size:
                     heapq.heappop(self._heap)
 
@@ -46,19 +55,24 @@ class DecoyPool:
             if no image of another document with the same kinds of words is left.
         """
         seen = {_looks(image) for image in document.images}
-        left = [entry for entry in sorted(self._heap)[::-1] if entry[1] != document.id]
+        left = sorted(decoy for decoy in self._heap if decoy.document != document.id)
         images, pairs = list(document.images), {}
         for number, image in enumerate(document.images):
-            fitting = [n for n, entry in enumerate(left) if texts_of(entry[3]).keys() == texts_of(image).keys()]
-            fitting = [n for n in fitting if _looks(left[n][3]) not in seen]
+            words = _words(image)
+            fitting = [n for n, decoy in enumerate(left) if decoy.words == words and _looks(decoy.image) not in seen]
             if image.problem is not None or not fitting:
                 continue
             rng = np.random.default_rng(_digest(document.id, number))
-            decoy = left.pop(fitting[rng.integers(len(fitting))])[3]
-            seen.add(_looks(decoy))
+            drawn = left.pop(fitting[rng.integers(len(fitting))]).image
+            seen.add(_looks(drawn))
             pairs[number] = len(images)
-            images.append(replace(decoy, position=image.position, block=image.block))
+            images.append(replace(drawn, position=image.position, block=image.block))
         return replace(document, images=tuple(images)), pairs
+
+
+def _words(image: Image) -> frozenset[str]:
+    """The kinds of words that an image has."""
+    return frozenset(texts_of(image))
 
 
 def _looks(image: Image) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,28 +58,26 @@ class Promises:
 
     Attributes:
         made: One for each claim, without the images of a document.
-        passed: Claim to the document and number of each image that passed.
+        passed: Claim to the id of each document to the numbers of its images that passed.
         required: The claim without which a link is dropped.
     """
 
     made: tuple[Promise, ...]
-    passed: Mapping[Claim, Collection[tuple[str, int]]]
+    passed: Mapping[Claim, Mapping[str, frozenset[int]]]
     required: Claim
 
     def keep(self, linked: LinkedDocument) -> LinkedDocument:
         """The document with the links that passed, and with what is promised."""
-        here = {
-            claim: frozenset(image for name, image in self.passed[claim] if name == linked.document.id)
-            for claim in CLAIMS
-        }
+        here = {claim: self.passed[claim].get(linked.document.id, frozenset()) for claim in CLAIMS}
         links = tuple(link for link in linked.links if link.image in here[self.required])
         return replace(linked, links=links, promises=tuple(replace(p, images=here[p.claim]) for p in self.made))
 
     @property
     def digest(self) -> str:
         """Equal for equal promises: it is they, not only the document, that a page is made from."""
-        said = self.made, [sorted(self.passed[claim]) for claim in CLAIMS], self.required
-        return hashlib.sha256(repr(said).encode(errors="surrogatepass")).hexdigest()
+        passed = [sorted((name, sorted(images)) for name, images in self.passed[claim].items()) for claim in CLAIMS]
+        said = repr((self.made, passed, self.required))
+        return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
 
 
 def make_promises(
@@ -93,14 +91,14 @@ def make_promises(
         max_false: Share, above 0 and below 1.
         required: See ``Promises``.
     """
-    promise, winners = _document_promise(tested, max_false)
-    made: list[Promise] = [promise]
-    passed: dict[Claim, set[tuple[str, int]]] = {"document": winners}
-    for claim in CLAIMS[1:]:
-        promise, winners = _conformal_promise(tested, calibration, max_false, claim)
-        made.append(promise)
-        passed[claim] = winners
-    return Promises(tuple(made), passed, required)
+    found = {
+        claim: _document_promise(tested, max_false)
+        if claim == "document"
+        else _conformal_promise(tested, calibration, max_false, claim)
+        for claim in CLAIMS
+    }
+    made = tuple(promise for promise, _ in found.values())
+    return Promises(made, {claim: _by_document(passed) for claim, (_, passed) in found.items()}, required)
 
 
 def competition(own: NDArray[np.float64], decoy: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
@@ -160,7 +158,14 @@ def benjamini_hochberg(p_values: NDArray[np.float64], max_false: float) -> NDArr
     return rejected
 
 
-def _document_promise(tested: Sequence[Candidate], max_false: float) -> tuple[Promise, set[tuple[str, int]]]:
+def _by_document(passed: Iterable[Candidate]) -> dict[str, frozenset[int]]:
+    images: dict[str, set[int]] = {}
+    for each in passed:
+        images.setdefault(each.document, set()).add(each.image)
+    return {name: frozenset(numbers) for name, numbers in images.items()}
+
+
+def _document_promise(tested: Sequence[Candidate], max_false: float) -> tuple[Promise, list[Candidate]]:
     rivals = [(each, each.decoy) for each in tested if each.decoy is not None]
     needed = math.ceil(1 / max_false - 1e-9)
     refused = None
@@ -169,10 +174,10 @@ def _document_promise(tested: Sequence[Candidate], max_false: float) -> tuple[Pr
     elif len(rivals) < needed:
         refused = f"too few pictures: at least {needed} are needed, each with a decoy"
     if refused:
-        return Promise("document", max_false, 0, 0, 0, len(tested), refused), set()
+        return Promise("document", max_false, 0, 0, 0, len(tested), refused), []
     own = np.array([each.own for each, _ in rivals])
     won = competition(own, np.array([decoy for _, decoy in rivals]), max_false)
-    passed = {(each.document, each.image) for (each, _), good in zip(rivals, won, strict=True) if good}
+    passed = [each for (each, _), good in zip(rivals, won, strict=True) if good]
     untested = len(tested) - len(rivals)
     why = "no decoy with words of the same kind" if untested else None
     return Promise("document", max_false, len(rivals), len(passed), len(rivals), untested, why), passed
@@ -180,7 +185,7 @@ def _document_promise(tested: Sequence[Candidate], max_false: float) -> tuple[Pr
 
 def _conformal_promise(
     tested: Sequence[Candidate], calibration: Calibration, max_false: float, claim: Claim
-) -> tuple[Promise, set[tuple[str, int]]]:
+) -> tuple[Promise, list[Candidate]]:
     needed = math.ceil(1 / max_false - 1e-9) - 1  # with fewer documents no p value is small enough
     usable = {
         kind: classes for kind, classes in calibration.items() if classes and min(map(len, classes.values())) >= needed
@@ -197,6 +202,6 @@ def _conformal_promise(
         rows = [n for n, (each, _) in enumerate(known) if each.kind == kind]
         p_values[rows] = conformal_p_values(np.array([known[n][1] for n in rows]), usable[kind], claim)
     good = benjamini_hochberg(p_values, max_false)
-    passed = {(each.document, each.image) for (each, _), right in zip(known, good, strict=True) if right}
+    passed = [each for (each, _), right in zip(known, good, strict=True) if right]
     figures = sum(len(document) for kind in kinds for documents in usable[kind].values() for document in documents)
     return Promise(claim, max_false, len(known), len(passed), figures, unknown.total(), refused), passed
