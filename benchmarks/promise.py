@@ -10,8 +10,8 @@ Three need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside th
 
 ``report``: every cited figure is linked by weights that were fitted without its class (OpenStax, old books, modern
 generators), and promises come from the calibration figures of all *other* publishers. Power is the share of the right
-links that stay. Beside it the simplest rule, a probability of 1 - alpha or more. Intervals are of 500 resamplings of the
-publisher's documents.
+links that stay. Beside it the simplest rule, a probability of 1 - alpha or more. Intervals are of 500 resamplings of
+the publisher's documents.
 
 ``entrap``: as many pictures of other documents as a document has are put into it, with the weights that ship; mean of
 three draws with its 95 % interval. At most 40 documents of a publisher.
