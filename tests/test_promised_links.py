@@ -116,7 +116,14 @@ def test_the_same_run_without_a_promise_has_its_links():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"select": "assignment"}, {"select": "threshold"}, {"min_confidence": 0.5}, {"max_false": 0}, {"max_false": 0.9}],
+    [
+        {"select": "assignment"},
+        {"select": "threshold"},
+        {"min_confidence": 0.5},
+        {"max_false": 0},
+        {"max_false": 0.9},
+        {"max_false": None, "promise": "paragraph"},
+    ],
 )
 def test_what_contradicts_a_promise(settings):
     with pytest.raises(ValidationError):
@@ -133,9 +140,9 @@ MADE = (
 def test_promises_in_words():
     assert [line.replace("\u00a0", " ") for line in promise_lines(MADE)] == [
         "Right document: no promise, no decoys: link several documents",
-        "Right paragraph: 3 of 12 pictures, at most 10 % of them lead to a wrong paragraph "
+        "Right paragraph: 3 of 12 pictures of this run, at most 10 % of them lead to a wrong paragraph "
         "(promise from 412 calibration figures)",
-        "Right sentence: 0 of 12 pictures, none is sure enough (promise from 412 calibration figures); "
+        "Right sentence: 0 of 12 pictures of this run, none is sure enough (promise from 412 calibration figures); "
         "2 not tested, not enough calibration data of this kind (fr)",
     ]
 

@@ -73,6 +73,13 @@ class LinkSettings(BaseModel):
             raise ValueError("it decides which links stay: leave select and min_confidence out")
         return max_false
 
+    @field_validator("promise")
+    @classmethod
+    def _of_a_share(cls, promise: Claim, info: ValidationInfo) -> Claim:
+        if promise != "sentence" and info.data.get("max_false") is None and "max_false" in info.data:
+            raise ValueError("it says what max_false promises: give max_false too, such as 0.1")
+        return promise
+
     @field_validator("explain")
     @classmethod
     def _explainable(cls, explain: bool, info: ValidationInfo) -> bool:

@@ -25,7 +25,7 @@ def _line(promise: Promise) -> str:
     head = f"Right {promise.claim}: "
     if not promise.tested:
         return f"{head}no promise, {promise.refused or 'there are no pictures'}"
-    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')}"
+    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} of this run"
     share = f"at most {percent(promise.max_false)} of them {wrong}" if promise.kept else "none is sure enough"
     left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
     return f"{head}{kept}, {share} (promise from {counted(promise.calibration, thing)}){left}"
