@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.results import read_results
+from iconotext.evaluate.results import Scored, evaluate, read_results
 from iconotext.papers.published import published_facts
 from iconotext.papers.tables import document_vectors
 from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.differences import compare_rows
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import reproduce
 from iconotext.papers.tables.runs import Arrays, runs_of
@@ -497,3 +498,20 @@ def test_the_ablation_says_which_data_set_it_is_of(corpus, tmp_path, in_process)
     assert "The caption of the published table says SIS" in text
     assert done.results["rows"][1]["difference"]["to"] == "1 Ours, C+I+D"
     assert len({row["model"] for row in done.results["rows"]}) == 2
+
+
+def test_rows_are_compared_with_the_first_where_the_papers_own_model_was_not_trained():
+    links = ((0, 0),)
+    by_row = {
+        name: {
+            seed: evaluate([Scored(f"d{n}", np.array([[score], [n / 4]]), links) for n in range(4)]) for seed in (0, 1)
+        }
+        for name, score in (("NoStruct", 0.3), ("MulLink", 0.9))
+    }
+    grid, found = compare_rows(by_row, "Ours")
+    assert grid.title == "Differences to NoStruct"
+    assert found["NoStruct"]["difference"] is None
+    assert found["MulLink"]["difference"]["to"] == "NoStruct"
+    assert found["MulLink"]["difference"]["auc"]["difference"] == 0.5  # right in 4 of 4 documents instead of 2
+    assert compare_rows(by_row, "MulLink")[0].title == "Differences to MulLink"
+    assert compare_rows({}, "Ours")[0] is None

@@ -26,13 +26,14 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
 
     Args:
         rows: Name of the row to its scores by seed.
-        reference: Name of the row that the others are compared with.
+        reference: Name of the row that the others are compared with; where it is not there, it is the first.
 
     Returns:
         The table, None without anything to compare; and for each name what ``results.json`` says of it: ``spread``,
         ``difference``.
     """
     facts: dict[str, dict[str, Any]] = {}
+    reference = reference if reference in rows else next(iter(rows), reference)
     lines, notes = [], [
         "In points. Spread: standard deviation over the seeds. Differences are paired, document by document and seed "
         "by seed; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew, and in how many "
@@ -41,7 +42,7 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
     for name, by_seed in rows.items():
         spread = spread_over_seeds(list(by_seed.values()))
         found: dict[str, Difference] = {}
-        if name != reference and set(by_seed) & set(rows.get(reference, {})):
+        if name != reference and set(by_seed) & set(rows[reference]):
             try:
                 found = differences(by_seed, rows[reference])
             except CorpusError as error:
@@ -55,9 +56,7 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
-    columns = ["", "seeds"]
-    for metric in SHOWN:
-        columns += [f"{LABELS[metric]}: spread", f"{LABELS[metric]} − {reference}"]
+    columns = ["", "seeds", *(f"{LABELS[each]}{what}" for each in SHOWN for what in (": spread", f" − {reference}"))]
     return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 
