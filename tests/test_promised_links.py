@@ -132,7 +132,7 @@ def test_what_contradicts_a_promise(settings):
 
 MADE = (
     Promise("document", 0.1, 0, 0, 0, 3, "no decoys: link several documents"),
-    Promise("paragraph", 0.1, 12, 3, 412, 0, None, frozenset({0})),
+    Promise("paragraph", 0.1, 12, 3, 412, 0, None, frozenset({0}), decides=True),
     Promise("sentence", 0.1, 12, 0, 412, 2, "not enough calibration data of this kind (fr)"),
 )
 
@@ -154,11 +154,12 @@ def test_every_output_says_what_is_promised():
     for line in promise_lines(MADE):
         assert line in page
     assert "not sure enough for the promise" in page
+    assert page.index("Right paragraph") < page.index("<footer>") < page.index("Right document")
     assert "no decoys" in markdown(linked, Path())
     found = json_object(linked)["promises"]
     assert found[1] == {
         "claim": "paragraph", "max_false": 0.1, "tested": 12, "kept": 3, "calibration": 412, "untested": 0,
-        "refused": None, "pictures": [0],
+        "refused": None, "decides": True, "pictures": [0],
     }  # fmt: skip
     assert "promises" not in json_object(plain)
     assert 0 < json_object(plain)["links"][0]["paragraph"] <= 1

@@ -217,6 +217,7 @@ class Promise:
         untested: How many images could not be tested; nothing is said of them.
         refused: Why not; None where all were tested.
         images: The images of this document that passed.
+        decides: Whether the links of images that did not pass are dropped.
     """
 
     claim: Claim
@@ -227,6 +228,7 @@ class Promise:
     untested: int = 0
     refused: str | None = None
     images: frozenset[int] = frozenset()
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

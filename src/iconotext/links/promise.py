@@ -97,7 +97,7 @@ def make_promises(
         else _conformal_promise(tested, calibration, max_false, claim)
         for claim in CLAIMS
     }
-    made = tuple(promise for promise, _ in found.values())
+    made = tuple(replace(promise, decides=claim == required) for claim, (promise, _) in found.items())
     return Promises(made, {claim: _by_document(passed) for claim, (_, passed) in found.items()}, required)
 
 
