@@ -107,6 +107,11 @@ class Recipe(Settings):
             )
         if isinstance(self.text, TransformerSettings) and self.dim % self.text.heads:
             raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
+        kind = self.similarity.kind
+        if isinstance(self.text, GRUSettings) and self.text.sentence_gru and kind in ("single-pair", "labelled-pairs"):
+            raise ValueError(
+                f'text.sentence_gru reads whole documents; similarity.kind is "{kind}", which takes pairs out of them'
+            )
 
     def _check_image(self) -> None:
         source, regions = self.features.image, self.regions
@@ -152,10 +157,6 @@ class Recipe(Settings):
             raise ValueError(
                 f'objective.intra_document, sub_document and order need sets; similarity.kind is "{kind}", '
                 "which makes pairs of them"
-            )
-        if isinstance(self.text, GRUSettings) and self.text.sentence_gru and kind in ("single-pair", "labelled-pairs"):
-            raise ValueError(
-                f'text.sentence_gru reads whole documents; similarity.kind is "{kind}", which takes pairs out of them'
             )
         if self.training.labelled < 1 and kind != "labelled-pairs":
             raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{kind}"')

@@ -21,8 +21,9 @@ from iconotext.papers.tables.baselines import score_object_detection
 from iconotext.papers.tables.rows import chosen_rows, find_table
 from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
+from iconotext.train.init import with_init
 from tests.encoders import image_backbone, text_backbone
-from tests.train.synthetic import write_synthetic
+from tests.train.synthetic import small_recipe, write_synthetic
 
 SMALL = [
     "features.image=features.npy",
@@ -467,3 +468,6 @@ def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(corpus, tmp_
     alone = encoder.encode_sentences(texts)  # as queries are
     np.testing.assert_allclose(alone[:1], encoder.encode_sentences(texts[:1]), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(alone, axis=1), 1, atol=1e-6)
+    going_on = small_recipe(init=str(tmp_path / "models" / name), similarity={"kind": "single-pair"})
+    with pytest.raises(SettingError, match=r"text\.sentence_gru reads whole documents"):
+        with_init(going_on)
