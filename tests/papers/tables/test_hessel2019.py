@@ -444,17 +444,23 @@ def test_the_row_of_the_footnote_is_there_where_it_is_named():
 
 
 @pytest.mark.slow
-def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(corpus, tmp_path, in_process):
+@pytest.mark.training
+def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(tmp_path, in_process):
     name = "assignment-sentence-gru"
-    done = reproduce("3", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=[name])
+    corpus = write_synthetic(tmp_path / "corpus", 200)
+    learned = ["dim=16", "text.word_dim=8", "training.epochs=15", "objective.mean_epochs=15", "text.dropout=0.1"]
+    done = reproduce("3", corpus, tmp_path / "out", watch=Seen(), overrides=[*SMALL, *learned], only=[name])
     (row,) = done.results["rows"]
     assert (row["row"], row["model"]) == ("AP, RNN over sentences", name)
     assert "published" not in row
     assert done.failed == done.results["collapsed"] == {}
+    assert row["auc"] > 0.7
     assert not any("sentence_gru" in what for what in done.results["differs"][row["row"]])
-    encoder = load_encoder(str(tmp_path / "models" / name), image=str(corpus.with_name("features.npy")), cache=False)
+    encoder = load_encoder(
+        str(tmp_path / "out/models" / name), image=str(corpus.with_name("features.npy")), cache=False
+    )
     tested = [document for document in read_corpus(corpus) if document.split == "test"]
-    kept = {each.id: each.auc for each in read_results(tmp_path / f"results/{name}.parquet").evaluation.documents}
+    kept = {each.id: each.auc for each in read_results(tmp_path / f"out/results/{name}.parquet").evaluation.documents}
     aucs = {each.id: score_document(each.id, encoder.similarity(each), each.links).auc for each in tested}
     assert aucs == pytest.approx(kept)  # a document that is linked is read as it was when the model was tested
     document = tested[0]
@@ -468,6 +474,6 @@ def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(corpus, tmp_
     alone = encoder.encode_sentences(texts)  # as queries are
     np.testing.assert_allclose(alone[:1], encoder.encode_sentences(texts[:1]), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(alone, axis=1), 1, atol=1e-6)
-    going_on = small_recipe(init=str(tmp_path / "models" / name), similarity={"kind": "single-pair"})
+    going_on = small_recipe(init=str(tmp_path / "out/models" / name), similarity={"kind": "single-pair"})
     with pytest.raises(SettingError, match=r"text\.sentence_gru reads whole documents"):
         with_init(going_on)
