@@ -54,7 +54,9 @@ def test_what_is_missing_is_named_with_its_extra(bare, extra):
     ("command", "extra"),
     [
         ("library add lib docs", "library"),
+        ("library add lib docs --evidence text", "library"),
         ("demo", "demo"),
+        ("link a.md --evidence caption,text", "ocr"),
         ("reproduce 2 --corpus corpus.jsonl", "papers"),
         ("corpus stats corpus.jsonl --plot sizes.svg", "papers"),
         ("corpus build wiki -s clef -o wiki.jsonl --workers 1", "papers"),
@@ -65,6 +67,7 @@ def test_commands_say_what_to_install(bare, tmp_path, monkeypatch, picture, comm
     monkeypatch.chdir(tmp_path)
     picture("docs/a.png")
     write_synthetic(tmp_path, 10)
+    Path("a.md").write_text(DIVIDED_TEXT)
     for name in ("clef/metadata/1", "clef/text/en/1", "clef/images/1", "reddit/albums"):
         Path(name).mkdir(parents=True)
     Path("clef/text/en/1/1.xml").write_text("A sentence about a dog.")

@@ -56,6 +56,27 @@ def test_pictures_alone_find_their_sentences(linker, photos):
 
 
 @pytest.mark.slow
+def test_the_words_in_a_picture_find_their_sentence(photos, tmp_path):
+    pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
+    from PIL import Image as Pillow
+    from PIL import ImageDraw, ImageFont
+
+    sign = Pillow.new("RGB", (420, 120), "white")
+    ImageDraw.Draw(sign).text((20, 40), "Taxes due in May", "black", font=ImageFont.load_default(32))
+    sign.save(tmp_path / "IMG_4.png")
+    document = bare(photos)
+    document = replace(document, images=(*document.images, Image("IMG_4.png", tmp_path / "IMG_4.png")))
+    linker = Linker.load(settings=LinkSettings(evidence=("picture", "text"), select="best"))
+    linked = linker.link(document)
+    assert [link.sentence for link in sorted(linked.links, key=lambda link: link.image)] == [0, 1, 2, 3]
+    assert [line.text for line in linked.document.images[3].lines] == ["Taxes due in May"]
+    assert {link.image: link.evidence["text"] > 0 for link in linked.links}[3]
+    again = Linker.load(settings=LinkSettings(evidence=("picture", "text"), select="best")).link(document)
+    assert again.document == linked.document
+    assert again.links == linked.links
+
+
+@pytest.mark.slow
 def test_same_input_same_output(linker, photos):
     one, two = linker.link(bare(photos)), linker.link(bare(photos))
     assert one.links == two.links

@@ -77,7 +77,7 @@ def test_no_more_is_read_than_a_picture_may_have(reader, monkeypatch):
     lines = {f"line number {n}": (20, 10 + 60 * n) for n in range(6)}
     (every,) = reader.read([drawn(lines, (480, 380))])
     assert len(every) == 6
-    monkeypatch.setattr(ocr, "MOST_TEXT", 20.0)  # a line is some six times as long as high
+    monkeypatch.setattr(ocr, "MOST_TEXT", 20)  # a line is some six times as long as high
     (some,) = reader.read([drawn(lines, (480, 380))])
     assert 1 <= len(some) <= 3
     assert set(some) < set(every)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from PIL import Image as Pillow
 
 from iconotext.errors import LibraryError
+from iconotext.features.ocr import LineReader
 from iconotext.library.filters import make_filters
 from iconotext.library.items import Item, Place, Said, words_of
 from iconotext.library.ranking import (
@@ -27,8 +29,9 @@ from iconotext.library.ranking import (
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library, open_library
+from iconotext.types import TextLine
 from tests.encoders import MadeUpEncoder
-from tests.library.library_fakes import paint, unit, update
+from tests.library.library_fakes import link_all, paint, unit, update
 
 SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lamp")
 
@@ -95,6 +98,46 @@ def test_names_that_cameras_and_programs_give_are_no_words():
     assert [words_of([Place(f"/x/{name}.jpg")]) for name in names] == ["", "", ""]
     assert words_of([Place("/x/BMW-2002tii.webp")]) == "2002 bmw tii"
     assert words_of([Place(None, "/d.docx", 0, "data:image/png;base64,iVBORw0KGgo")]) == ""
+
+
+def test_words_in_a_picture_are_found_where_they_were_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def read(files):
+        asked.extend(files)
+        box = (0.0, 0.0, 1.0, 1.0)
+        return [(TextLine("Emergency", 0.9, box), TextLine("EXIT", 0.9, box)) if f.stem == "b" else () for f in files]
+
+    monkeypatch.setattr("iconotext.library.update.load_line_reader", lambda: LineReader("made up", read))
+    for number, name in enumerate("abc"):
+        paint(tmp_path / "signs" / f"{name}.png", (20 * number, 100, 30))
+    update(tmp_path / "lib", tmp_path / "signs", colours=Words())
+    assert asked == []  # nobody asked for words
+    report = update(tmp_path / "lib", tmp_path / "signs", colours=Words(), asked={"evidence": ("caption", "text")})
+    assert sorted(file.stem for file in asked) == ["a", "b", "c"]
+    assert (report.added, report.encoded) == (0, 0)
+    best, *others = search(open_library(tmp_path / "lib"), Query("the emergency exit", anyway=True), Words().encoder())
+    assert (Path(best.image).stem, best.written) == ("b", "Emergency EXIT")
+    assert best.match.words == ("emergency", "exit")
+    assert best.as_json()["written"] == "Emergency EXIT"
+    assert {other.written for other in others} == {None}
+    assert update(tmp_path / "lib", colours=Words()).unchanged == 3  # what was asked for is remembered
+    assert len(asked) == 3
+
+
+def test_words_in_the_picture_of_a_document_come_with_its_links(tmp_path):
+    def link(file, folder, asked):
+        for linked in link_all(file, folder, asked):
+            lines = (TextLine("Gleis 7", 0.9, (0.0, 0.0, 1.0, 1.0)),)
+            images = tuple(replace(image, lines=lines) for image in linked.document.images)
+            yield replace(linked, document=replace(linked.document, images=images))
+
+    paint(tmp_path / "a.png")
+    (tmp_path / "a.md").write_text("![](a.png)\n\nWe waited.\n")
+    update(tmp_path / "lib", tmp_path / "a.md", colours=Words(), link=link)
+    [found] = search(open_library(tmp_path / "lib"), Query("Gleis 7"), Words().encoder())
+    assert found.written == "Gleis 7"
+    assert found.match.words == ("Gleis", "7")
 
 
 def test_where_nothing_is_said_the_picture_alone_decides(tmp_path):

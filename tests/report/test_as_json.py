@@ -10,7 +10,7 @@ from iconotext.errors import DocumentError
 from iconotext.plain_text import readable
 from iconotext.read import Failure
 from iconotext.report.as_json import json_array, json_lines, json_object
-from iconotext.types import Image
+from iconotext.types import Image, TextLine
 from tests.report.conftest import explained, link, make_linked
 
 KEYS = {"id", "source", "model", "notes", "sentences", "images", "links", "similarity"}
@@ -34,6 +34,15 @@ def test_every_key_of_the_format(linked):
         "evidence": {"picture": 0.3, "layout": -1.25},
     }
     assert np.shape(found["similarity"]) == (9, 3)
+
+
+def test_the_words_in_an_image_are_there_where_somebody_looked_for_them():
+    line = TextLine("Exit", 0.875, (0.25, 0.5, 0.75, 1.0))
+    images = [Image("a.png", lines=(line,)), Image("b.png", lines=()), Image("c.png")]
+    found = json_object(make_linked(["One."], images, []))["images"]
+    assert found[0]["lines"] == [{"text": "Exit", "confidence": 0.875, "box": (0.25, 0.5, 0.75, 1.0)}]
+    assert found[1]["lines"] == []
+    assert "lines" not in found[2]
 
 
 def test_lists_and_lines_are_written_piece_by_piece(linked):

@@ -34,7 +34,7 @@ DETECTION_SIDE = 736
 """Pixels of the longer side at which text is looked for: enough for letters 12 pixels high in a screenshot of 1920 by
 1080, and 960 take half as long again."""
 
-MOST_TEXT = 1000.0
+MOST_TEXT = 1000
 """What is read of an image: the sum of the lines' widths in units of their heights, about two characters each, most
 certain lines first. A full page of a book has some 1,500 to 2,000; 1,000 take about three seconds on one core."""
 
@@ -70,7 +70,7 @@ def load_line_reader() -> LineReader:
     def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:
         return list(in_threads(lambda file: _read(file, *engines()), files))
 
-    return LineReader(f"rapidocr-{version('rapidocr')}-{LONGEST_SIDE}-{DETECTION_SIDE}-{MOST_TEXT:.0f}", read)
+    return LineReader(f"rapidocr-{version('rapidocr')}-{LONGEST_SIDE}-{DETECTION_SIDE}-{MOST_TEXT}", read)
 
 
 def with_lines(document: Document, reader: LineReader) -> Document:

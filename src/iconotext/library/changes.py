@@ -12,6 +12,7 @@ from iconotext.library.files import Found, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, Said, clean
 from iconotext.library.ledger import Entry
 from iconotext.library.models import Models
+from iconotext.links.text import text_in
 from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
@@ -86,7 +87,12 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
         problem = image.problem.removeprefix(f"{path}: ")
         report.left_out.append((path, problem))
         return Change(path, Entry(path, state, settings, problem))
-    arrival = Arrival(digest, file.path, [Place(file=path)], *image_date(file.path, otherwise=file.path))
+    arrival = Arrival(
+        digest,
+        file.path,
+        [Place(file=path, written=models.written(file.path))],
+        *image_date(file.path, otherwise=file.path),
+    )
     return Change(path, Entry(path, state, settings), [arrival])
 
 
@@ -176,6 +182,7 @@ def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place
         source=clean(image.source),
         caption=clean(image.caption),
         alt=clean(image.alt),
+        written=clean(text_in(image)),
         sentences=tuple(Said(encodable(texts[link.sentence].text), round(link.confidence, 6)) for link in links),
         language=linked.document.language,
     )

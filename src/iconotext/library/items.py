@@ -48,6 +48,7 @@ class Place:
         language: ISO 639-1 code of the document.
         relations: Log-odds of each relation, between the picture and what the document says of it; None where it says
             nothing, or not in English, which relation models read, or where there was no relation model.
+        written: The words in the picture; None where nobody has looked for any, or there are none.
     """
 
     file: str | None = None
@@ -59,6 +60,7 @@ class Place:
     sentences: tuple[Said, ...] = ()
     language: str | None = None
     relations: tuple[float, ...] | None = None
+    written: str | None = None
 
     @property
     def image(self) -> str:
@@ -166,11 +168,12 @@ def said_of(places: Iterable[Place]) -> list[str]:
 
 
 def words_of(places: Sequence[Place]) -> str:
-    """The stems that full-text search looks through: of what is said of a picture, and of its names as a file."""
+    """The stems that full-text search looks through: of what is said of a picture, of its own words, of its names."""
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
-    return " ".join(word for text in [*said_of(places), *apart] for word in sorted(stems(text)))
+    own = dict.fromkeys(place.written for place in places if place.written)
+    return " ".join(word for text in [*said_of(places), *own, *apart] for word in sorted(stems(text)))
 
 
 def clean(text: str | None) -> str | None:

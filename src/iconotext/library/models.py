@@ -12,20 +12,22 @@ import numpy as np
 from pydantic import BaseModel
 
 from iconotext.errors import FeatureError, IconotextError
-from iconotext.library.items import Arrival, Item
+from iconotext.library.items import Arrival, Item, clean
 from iconotext.library.settings import FORMAT
 from iconotext.links.settings import LinkSettings
+from iconotext.links.text import text_in
 from iconotext.pipeline import Linker
 from iconotext.plain_text import encodable
 from iconotext.read import Failure, ReadSettings, read_documents
 from iconotext.recipe.wrong_value import make_settings
-from iconotext.types import LinkedDocument
+from iconotext.types import Image, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
+    from iconotext.features.ocr import LineReader
     from iconotext.library.files import Found
 
     Asked = Mapping[str, Any]
@@ -49,6 +51,7 @@ class Models:
             change, documents are read again.
         relation_model: None stores no relations.
         pooled: The default image backbone, which the relation model knows; needed where the encoder has another one.
+        reader: Reads the words in pictures that lie in folders, where that was asked for; None where it was not.
     """
 
     encoder: Encoder
@@ -56,6 +59,7 @@ class Models:
     asked: Mapping[str, Asked] = field(default_factory=dict)
     relation_model: RelationModel | None = None
     pooled: ImageBackbone | None = None
+    reader: LineReader | None = None
 
     @property
     def relation_name(self) -> str:
@@ -69,7 +73,15 @@ class Models:
     def looked_at(self, file: Found) -> str:
         """Names how a file is looked at: what was looked at in another way must be looked at again."""
         asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
-        return json.dumps([FORMAT, self.relation_name, *([asked] if file.kind == "document" else [])], sort_keys=True)
+        own = [asked] if file.kind == "document" else ["text"] if reads_words(asked) else []
+        return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
+
+    def written(self, picture: Path) -> str | None:
+        """The words in a picture of a folder; None where there are none, or nobody asked for them."""
+        if self.reader is None or not reads_words(self.asked_of(picture)):
+            return None
+        (lines,) = self.reader.read([picture])
+        return None if isinstance(lines, str) else clean(text_in(Image("", lines=lines)))
 
     def made(self, item: Item) -> bool:
         """Whether what is stored of a picture comes from these models."""
@@ -99,6 +111,11 @@ class Models:
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
     """The settings that were asked for a path, else for the nearest folder around it."""
     return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
+
+
+def reads_words(asked: Asked) -> bool:
+    """Whether the words in pictures were asked for."""
+    return "text" in asked.get("evidence", ())
 
 
 def chosen(kind: type[Settings], asked: Asked) -> Settings:

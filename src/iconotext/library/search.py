@@ -84,6 +84,7 @@ class Result:
         document: The document that shows it; None for one that only lies in a folder.
         caption: Its caption there.
         alt: Its alternative text there.
+        written: The words in it; None where nobody has looked for any, or there are none.
         sentences: The sentences of the document that belong to it, most confident first.
         file: Where the picture is; None for one that came inside a document or from the network.
         places: How many places it was found in; a file and a document that shows it are one.
@@ -99,6 +100,7 @@ class Result:
     document: str | None
     caption: str | None
     alt: str | None
+    written: str | None
     sentences: tuple[Said, ...]
     file: str | None
     places: int
@@ -115,6 +117,7 @@ class Result:
             "match": None if self.match is None else self.match.level,
             "why": None if self.match is None else self.match.as_json(),
             "alt": self.alt,
+            "written": self.written,
             "sentences": [{"text": said.text, "confidence": round(said.confidence, 4)} for said in self.sentences],
             "date": None if self.date is None else self.date.isoformat(),
             "places": self.places,
@@ -273,9 +276,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
     if query.relation not in relations:
         raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(relations)}")
-    if query.relation in own:
-        return
-    if relation_model is None or not _speaks_for(relation_model, library):
+    if query.relation not in own and (relation_model is None or not _speaks_for(relation_model, library)):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
             f" iconotext library add {library.path}"
@@ -341,6 +342,7 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         document=place.document,
         caption=place.caption,
         alt=place.alt,
+        written=place.written,
         sentences=place.sentences,
         file=place.file,
         places=different_places(found.item.places),

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
+from iconotext.features.cached import cached_lines
 from iconotext.features.model_folder import MODELS
+from iconotext.features.ocr import load_line_reader
 from iconotext.images import inspect
 from iconotext.library.add import add_files, brought_files, take_out
 from iconotext.library.background import measure_background
@@ -25,6 +27,7 @@ from iconotext.library.models import (
     default_pooled,
     document_linker,
     library_encoder,
+    reads_words,
     relation_model_of,
 )
 from iconotext.library.settings import LibrarySettings, is_library
@@ -76,6 +79,7 @@ def add_paths(
 
     Raises:
         FeatureError: There is no such model.
+        MissingPackageError: The words in pictures were asked for, and what reads them is not installed.
         LibraryError: A path is not there, or neither picture nor document; the library was made with another model,
             another process is adding to it, or it cannot be written.
     """
@@ -111,7 +115,9 @@ def add_paths(
         ]
         pooled = default_pooled(encoder, cache) if relation_model is not None else None
         brought = brought_files(library)
-        done = add_files(library, ledger, files, brought, Models(encoder, link, asked, relation_model, pooled), report)
+        reader = cached_lines(load_line_reader(), cache) if any(map(reads_words, asked.values())) else None
+        models = Models(encoder, link, asked, relation_model, pooled, reader)
+        done = add_files(library, ledger, files, brought, models, report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
         gone = (file for file in brought if _is_gone(Path(file), readings))

@@ -11,8 +11,9 @@ that the image belongs to no sentence, so that an image may abstain. The weights
 switched off or missing: an image without any text is judged by the weights that were fitted without captions.
 
 Words in images are no kind of these combinations, of which they would double the number. Their weights, ``ADDED`` in
-``coefficients.json``, are fitted with what the other kinds say as it is: their sum is added to the odds of the
-sentences, and an image without words is judged as if nobody had looked for any.
+``coefficients.json``, are fitted with what the other kinds say as it is. The words of an image that belongs to no
+sentence are those of any sentence: against the null option, each has the odds that it has against the mean of all. An
+image without words is judged as if nobody had looked for any.
 
 References are not fitted, since the labels of the fit were made from them; their weight follows from how often they
 are right.
@@ -43,6 +44,9 @@ FITTED: tuple[Evidence, ...] = ("picture", "caption", "layout")
 
 ADDED: Evidence = "text"
 """The kind whose weights are added to those of any combination."""
+
+NOWHERE = 0.25
+"""Where words are all there is: images that belong to no sentence, for each that belongs to one."""
 
 EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
@@ -141,11 +145,10 @@ def combine(
         for kind in kinds:
             if kind in name.split("+"):
                 contributions[kind][:, columns] = _weighted(features[kind], entry.weights, columns)
-    if features.get(ADDED):
-        contributions[ADDED] = _weighted(features[ADDED], coefficients[ADDED].weights, np.arange(shape[1]))
+    if words := features.get(ADDED):
+        contributions[ADDED] = _against_mean(_weighted(words, coefficients[ADDED].weights, np.arange(shape[1])))
         if not kinds:
-            words = np.any([matrix.any(axis=0) for matrix in features[ADDED].values()], axis=0)
-            null[words] = coefficients[ADDED].null
+            null[contributions[ADDED].any(axis=0)] = np.log(shape[0] * NOWHERE)
     if reference is not None:
         contributions["reference"] = _reference_weight(reference)
     log_odds = sum(contributions.values(), np.zeros(shape, np.float32)) - null
@@ -153,7 +156,7 @@ def combine(
     if reference is not None:
         explicit = reference >= EXPLICIT
         confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
-    only_image = kinds == ["picture"] and reference is None and image_similarity is not None
+    only_image = kinds == ["picture"] and len(contributions) == 1 and image_similarity is not None
     score = image_similarity if only_image and image_similarity is not None else _logistic(log_odds)
     return Combination(contributions, score, confidence)
 
@@ -187,6 +190,13 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
     for strength in sorted(REFERENCE_WEIGHTS):
         weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
     return weight
+
+
+def _against_mean(log_odds: FloatMatrix) -> FloatMatrix:
+    """The odds of each row against those of the column's mean; of a column of zeros, zeros exactly."""
+    top = log_odds.max(axis=0)
+    against: FloatMatrix = log_odds - (top + np.log(np.exp(log_odds - top).mean(axis=0)))
+    return against
 
 
 def _share(log_odds: FloatMatrix) -> FloatMatrix:

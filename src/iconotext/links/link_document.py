@@ -71,7 +71,9 @@ def link_document(
         coefficients=coefficients,
     )
     if min_confidence is None:
-        silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind != "picture")
+        silent = all(
+            not matrix.any() for kind, matrix in found.contributions.items() if kind not in ("picture", "text")
+        )
         ranking = "picture" in found.contributions and silent and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)

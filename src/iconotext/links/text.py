@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def text_in(image: Image) -> str | None:
     """The lines in an image as one text; None where there are none."""
-    return "\n".join(line.text for line in image.lines or ()) or None
+    return " ".join(line.text for line in image.lines or ()) or None
 
 
 def text_features(

@@ -1,4 +1,7 @@
-"""Fitting the weights of the words in images, with what the other evidence says as it is."""
+"""Fitting the weights of the words in images, with what the other evidence says as it is.
+
+The words are to choose among the sentences, not to say whether one is right: a null option has no part in their fit.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 
+_NONE = -1e4  # log-odds of a null option that takes no part
+
+
 class Written(NamedTuple):
     """A training document with what there is in its images to read; S sentences, V images.
 
@@ -32,10 +38,11 @@ class Written(NamedTuple):
 
 
 def fit_text(documents: Sequence[Written], *, ridge: float = RIDGE) -> Coefficients:
-    """The weights that are added where an image has words, with a null option for where nothing else is known.
+    """The weights that are added where an image has words; they bring no null option of their own.
 
     Args:
-        documents: Images without words take no part. The other evidence is best that of weights from elsewhere.
+        documents: Images without words, or without a sentence that cites them, take no part. The other evidence is best
+            that of weights from elsewhere. A document may come several times, with different evidence.
         ridge: As for ``fit_logit``.
 
     Raises:
@@ -44,15 +51,16 @@ def fit_text(documents: Sequence[Written], *, ridge: float = RIDGE) -> Coefficie
     names = sorted({name for document in documents for name in document.features})
     rows, known, positive, lengths = [], [], [], []
     for features, right, score in (document for document in documents if document.features):
-        columns = np.flatnonzero(np.any([matrix.any(axis=0) for matrix in features.values()], axis=0))
+        columns = np.flatnonzero(
+            right.any(axis=0) & np.any([matrix.any(axis=0) for matrix in features.values()], axis=0)
+        )
         sure = np.clip(score[:, columns].T.ravel().astype(np.float64), 1e-30, 1 - 1e-7)
         known.append(np.log(sure / (1 - sure)))
         rows.append(np.stack([features[name][:, columns].T for name in names], axis=-1).reshape(-1, len(names)))
         positive.append(right[:, columns].T.ravel())
         lengths += [len(right)] * len(columns)
     if not lengths:
-        raise ShapeError("no picture has words: nothing to fit")
+        raise ShapeError("no cited picture has words: nothing to fit")
     x, right, groups = np.concatenate(rows), np.concatenate(positive), np.repeat(np.arange(len(lengths)), lengths)
-    weights, _ = fit_logit(x, groups, right, ridge=ridge, offset=np.concatenate(known), fixed_null=0.0)
-    _, null = fit_logit(x[:, :0], groups, right, offset=x @ weights)
-    return Coefficients(round(null, 4), {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})
+    weights, _ = fit_logit(x, groups, right, ridge=ridge, offset=np.concatenate(known), fixed_null=_NONE)
+    return Coefficients(0.0, {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})
