@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -162,3 +164,26 @@ def test_batches_that_begin_later_are_the_same():
 def test_an_error_while_reading_comes_through():
     with pytest.raises(IndexError):
         list(batches_ahead(PLAIN, small_recipe(), [(np.array([99]), 1)], training=True, epoch=0))
+
+
+def test_posteriors_are_those_of_what_takes_part_and_likely_sentences_always_do():
+    prepared = made([(9, [0, 1]), (2, [2]), (9, [3, 4, 5])])
+    rng = np.random.default_rng(1)
+    blocks = [np.full((s, v), 0.01, np.float16) for s, v in ((9, 2), (2, 1), (9, 3))]
+    for block in blocks:
+        block[rng.integers(len(block)), 0] = 0.9
+    prepared = replace(prepared, posteriors=np.concatenate([block.ravel() for block in blocks]))
+    np.testing.assert_array_equal(prepared.posterior_of(2), blocks[2])
+    recipe = small_recipe(objective={"posterior": 1}, training={"max_sentences": 3, "max_images": 2})
+    for seed in range(20):
+        batch = load_batch(prepared, recipe, np.array([2, 0, 1]), 2, training=True, seed=[seed])
+        assert batch.image_counts == [2, 2, 1]
+        assert set(batch.sentence_counts[:2]) <= {3, 4}
+        sizes = [s * v for s, v in zip(batch.sentence_counts[:2], batch.image_counts, strict=False)]
+        third, first = batch.posteriors.split(sizes)  # of the positives alone
+        assert first.max() == pytest.approx(0.9, abs=1e-3)
+        shown = 3 in batch.images[:2, 0]  # the image that has a likely sentence
+        assert third.max() == pytest.approx(0.9 if shown else 0.01, abs=1e-3)
+    whole = load_batch(prepared, recipe, np.array([2, 0]), 2, training=False, seed=[0])
+    np.testing.assert_array_equal(whole.posteriors.numpy(), np.concatenate([blocks[2].ravel(), blocks[0].ravel()]))
+    assert load_batch(prepared, small_recipe(), np.array([2, 0]), 2, training=True, seed=[0]).posteriors is None

@@ -414,6 +414,31 @@ def test_documents_without_a_split_validate_on_enough_images(tmp_path):
     assert metrics_of(tmp_path / "model")["validated_on"] == {"documents": 6, "images": 18}  # a quarter, not a tenth
 
 
+@pytest.mark.training
+def test_the_place_of_images_teaches_what_they_show(tmp_path):
+    corpus = write_synthetic(tmp_path / "corpus", 120)
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    for row in rows:  # each image stands right behind its sentence, alone in a paragraph
+        places = [sentence + 1 for sentence, _ in sorted(row["links"], key=lambda link: link[1])]
+        row |= {"blocks": list(range(len(row["sentences"]))), "positions": places}
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    # Documents are never compared with each other: all there is to learn from is the layout of each.
+    objective = {"cross_document": 0, "posterior": 1, "scale": 10}
+    recipe = small_recipe(
+        dim=32,
+        objective=objective,
+        text={"dropout": 0.0, "word_dim": 16},
+        image={"dropout": 0.0},
+        training={"epochs": 10, "learning_rate": 0.01, "schedule": "constant", "batch": 16},
+    )
+    folder = train(recipe, [corpus], tmp_path / "model", prepared=tmp_path / "prepared")
+    assert open_prepared(tmp_path / "prepared").posterior_of(0).shape == (4, 3)
+    metrics = metrics_of(folder)
+    assert metrics["test"]["auc"] > 0.8
+    assert metrics["validation_loss"] < metrics["no_information"]
+    assert "collapse" not in metrics
+
+
 # Averaging, precision, several processes
 
 

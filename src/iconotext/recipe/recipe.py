@@ -152,10 +152,9 @@ class Recipe(Settings):
         kind, objective = self.similarity.kind, self.objective
         if objective.coherence and kind == "labelled-pairs":
             raise ValueError('objective.coherence needs documents; similarity.kind is "labelled-pairs"')
-        within = objective.intra_document or objective.sub_document or objective.order
-        if kind in ("single-pair", "labelled-pairs") and within:
+        if kind in ("single-pair", "labelled-pairs") and objective.within:
             raise ValueError(
-                f'objective.intra_document, sub_document and order need sets; similarity.kind is "{kind}", '
+                f'objective.intra_document, sub_document, order and posterior need sets; similarity.kind is "{kind}", '
                 "which makes pairs of them"
             )
         if self.training.labelled < 1 and kind != "labelled-pairs":

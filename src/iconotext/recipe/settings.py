@@ -60,10 +60,10 @@ class SimilaritySettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: a weighted sum of up to five objectives.
+    """What training minimises: a weighted sum of up to six objectives.
 
     Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``;
-    ``order`` is ours.
+    ``order`` and ``posterior`` are ours.
     """
 
     cross_document: float = Field(1, ge=0)
@@ -79,6 +79,10 @@ class ObjectiveSettings(Settings):
     """Weight of: its images, each in reading order, follow the order of its sentences better than backwards. Only for
     documents as their authors wrote them: where sentences or images are shuffled, as in documents made of captions, it
     teaches noise."""
+
+    posterior: float = Field(0, ge=0)
+    """Weight of: an image is most like the sentences that its caption, layout and references link it to, as far as they
+    do. What the picture shows is learned from the other evidence, without a link that anybody made."""
 
     coherence: float = Field(0, ge=0)
     """Weight of: the relations of a text and its image can be told from their vectors (λ_cls of Alikhani 2021). Only
@@ -116,7 +120,7 @@ class ObjectiveSettings(Settings):
     it stops."""
 
     scale: float = Field(20, gt=0)
-    """Softmax, logistic and ``order``: what similarities are multiplied with (1 / temperature)."""
+    """Softmax, logistic, ``order`` and ``posterior``: what similarities are multiplied with (1 / temperature)."""
 
     learn_scale: bool = False
     """Whether the scale is learned along."""
@@ -124,10 +128,22 @@ class ObjectiveSettings(Settings):
     bias: float = -10
     """Logistic: added to the scaled similarities; learned along with the scale."""
 
+    @property
+    def within(self) -> bool:
+        """Whether any objective looks into a document, and so needs sets of sentences and images."""
+        return bool(self.intra_document or self.sub_document or self.order or self.posterior)
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is any objective but coherence."""
+        return bool(self.cross_document) or self.within
+
     @model_validator(mode="after")
     def _fits(self) -> ObjectiveSettings:
-        if not (self.cross_document or self.intra_document or self.sub_document or self.order or self.coherence):
-            raise ValueError("all weights are 0; cross_document, intra_document, sub_document, order, coherence")
+        if not (self.compares or self.coherence):
+            raise ValueError(
+                "all weights are 0; cross_document, intra_document, sub_document, order, posterior, coherence"
+            )
         if self.relations and not self.coherence:
             raise ValueError("relations are for coherence, which is 0")
         if self.relation_loss != "sum" and not self.coherence:

@@ -42,6 +42,8 @@ class Batch:
         images: (M, features) vectors, (M, 224, 224, 3) pixels, or regions.
         relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN, None where they do not matter.
         relation_weights: (R,) what each relation counts, None without labels.
+        posteriors: Of the positives, one after the other, what other evidence says of each of their sentences and
+            images, row by row; None where no objective asks for it.
         strangers: (D, D) bool, true where two documents share no image, counting those too that do not take part: only
             then one is a negative for the other. Labelled pairs of one document also are, if they are not linked
             crosswise.
@@ -58,12 +60,16 @@ class Batch:
     strangers: Tensor
     relations: Tensor | None = None
     relation_weights: Tensor | None = None
+    posteriors: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its tensors on a device."""
         moved = {
             name: None if (here := getattr(self, name)) is None else here.to(device, non_blocking=True)
-            for name in ("sentences", "words", "lengths", "images", "strangers", "relations", "relation_weights")
+            for name in (
+                *("sentences", "words", "lengths", "images", "strangers", "relations", "relation_weights"),
+                "posteriors",
+            )
         }
         counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
         return Batch(*counts, **moved)  # type: ignore[arg-type]  # by name, mypy cannot see which may be None
@@ -159,6 +165,7 @@ def load_batch(
         strangers=torch.from_numpy(strangers),
         relations=labels,
         relation_weights=weights,
+        posteriors=_posteriors(prepared, documents[:positives], chosen) if recipe.objective.posterior else None,
     )
 
 
@@ -178,7 +185,40 @@ def _whole_documents(
     limits = recipe.training
     sentences = drawn_places(prepared.sentence_offsets, documents, limits.max_sentences if training else None, rng)
     images = drawn_places(prepared.image_offsets, documents, limits.max_images if training else None, rng)
-    return _Chosen(*sentences, *images)
+    chosen = _Chosen(*sentences, *images)
+    return _with_likely(prepared, documents, chosen) if recipe.objective.posterior and training else chosen
+
+
+LIKELY = 0.05
+"""Sentences at least so probable, by other evidence, for an image that takes part also do: there are few."""
+
+
+def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> _Chosen:
+    """The same, and of documents that were drawn from the likely sentences of their images."""
+    places = []
+    for document, sentences, images in _local(prepared, documents, chosen):
+        likely = np.flatnonzero(prepared.posterior_of(document)[:, images].max(1, initial=0) >= LIKELY)
+        places.append(np.union1d(sentences, likely) + prepared.sentence_offsets[document])
+    return chosen._replace(sentences=np.concatenate(places), sentence_counts=[len(each) for each in places])
+
+
+def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> Tensor:
+    """The posteriors of what takes part, document after document."""
+    own = [
+        prepared.posterior_of(document)[np.ix_(sentences, images)].ravel()
+        for document, sentences, images in _local(prepared, documents, chosen)
+    ]
+    return torch.from_numpy(np.concatenate(own).astype(np.float32))
+
+
+def _local(
+    prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Each document, and which of its sentences and images take part."""
+    sentences = np.split(chosen.sentences, np.cumsum(chosen.sentence_counts)[:-1])
+    images = np.split(chosen.images, np.cumsum(chosen.image_counts)[:-1])
+    for document, rows, columns in zip(documents.tolist(), sentences, images, strict=False):
+        yield document, rows - prepared.sentence_offsets[document], columns - prepared.image_offsets[document]
 
 
 def _pairs(sentences: NDArray[np.int64], images: NDArray[np.int64]) -> _Chosen:

@@ -18,6 +18,7 @@ from iconotext.objectives import (
     logistic,
     loss_without_information,
     order,
+    posterior,
     sample_negatives,
     softmax,
 )
@@ -90,7 +91,7 @@ def losses_of(
         recipe: Names similarity and objectives.
         epoch: Counted from 0.
         generator: Draws negatives and sub-documents.
-        scale: Of softmax, logistic and order.
+        scale: Of softmax, logistic, order and posterior.
         bias: Of logistic.
 
     Returns:
@@ -130,13 +131,20 @@ def losses_of(
     if objective.order:
         counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
         losses = losses + objective.order * order(cosines, *counts, scale=scale)
+    if batch.posteriors is not None:
+        losses = losses + objective.posterior * _learned_from_others(cosines, batch, batch.posteriors, scale)
     return losses
+
+
+def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: Tensor) -> Tensor:
+    """(P,) the posterior objective."""
+    counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
+    return posterior(cosines, targets, *counts, scale=scale)
 
 
 def compares(recipe: Recipe) -> bool:
     """Whether the recipe compares documents, or parts of one; else it has the coherence objective alone."""
-    objective = recipe.objective
-    return bool(objective.cross_document or objective.intra_document or objective.sub_document or objective.order)
+    return recipe.objective.compares
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
@@ -149,8 +157,13 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     drawn = strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)  # any will do
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
+    others = strangers.new_zeros(positives, dtype=torch.float32)
+    if batch.posteriors is not None:
+        alike = others.new_zeros(sum(batch.sentence_counts), sum(batch.image_counts))
+        others = objective.posterior * _learned_from_others(alike, batch, batch.posteriors, others.new_ones(()))
     return (
-        objective.cross_document * least(margin=margin)
+        others
+        + objective.cross_document * least(margin=margin)
         + objective.sub_document * least(margin=margin / 2)
         + objective.intra_document * margin / 2
         + objective.order * math.log(2)

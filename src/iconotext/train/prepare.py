@@ -22,6 +22,7 @@ from iconotext.train.init import start_vocabulary
 from iconotext.train.lock import locked
 from iconotext.train.prepare_documents import DocumentTable
 from iconotext.train.prepare_images import ImageRows, image_writer, region_sources
+from iconotext.train.prepare_posteriors import PosteriorWriter
 from iconotext.train.prepare_sentences import sentence_writer
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
@@ -141,6 +142,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
         recipe.features.views,
         [recipe.regions.max_regions] if recipe.regions else None,
         words,
+        bool(recipe.objective.posterior),
     ]
     known = None if given is None else given.words
     return hashlib.sha256(json.dumps([list(map(_state, files)), settings, known]).encode()).hexdigest()
@@ -179,7 +181,7 @@ def _write(
     with ExitStack() as stack:
         images = image_writer(recipe, corpora, work, stack, regions)
         sentences = sentence_writer(recipe, work, vocabulary, stack)
-        rows = ImageRows(images, stack)
+        rows, posteriors = ImageRows(images, stack), PosteriorWriter(recipe, work, stack)
         for number, path in enumerate(corpora):
             for chunk in _chunks(read_corpus(path), AT_ONCE):
                 report("encoding", len(documents))
@@ -190,6 +192,7 @@ def _write(
                         skipped += 1
                         continue
                     documents.append(document, number, own)
+                    posteriors.append(document, own)
                     texts += [sentence.text for sentence in document.sentences]
                 if texts:
                     sentences.append(texts)
@@ -203,7 +206,7 @@ def _write(
             "split` divides them anew"
         )
     return {
-        "arrays": [*images.arrays, *sentences.arrays],
+        "arrays": [*images.arrays, *sentences.arrays, *posteriors.arrays],
         "documents": len(documents),
         "skipped": skipped,
         "drawn": _drawing(recipe) if documents.drawn else None,

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from iconotext.embed.trained import CAPTIONS
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 
 if TYPE_CHECKING:
+    from iconotext.features.backbone import TextBackbone
     from iconotext.features.vocabulary import Vocabulary
 
 
@@ -68,18 +70,24 @@ class WordWriter:
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
 
 
+def caption_backbone(recipe: Recipe) -> TextBackbone:
+    """The text backbone that a model of the recipe compares captions with sentences by."""
+    from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
+
+    name = CAPTIONS if recipe.words else recipe.features.text
+    return cached_text(
+        load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name), FeatureCache()
+    )
+
+
 class SentenceVectorWriter:
     """Writes sentences as vectors of the text backbone; see ``SentenceWriter``."""
 
     arrays: tuple[str, ...] = ("sentences",)
 
     def __init__(self, recipe: Recipe, work: Path, stack: ExitStack) -> None:
-        from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
-
-        name = recipe.features.text
-        backbone = load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name)
-        self._backbone = cached_text(backbone, FeatureCache())
-        self.dim, self.name = backbone.dim, backbone.name
+        self._backbone = caption_backbone(recipe)
+        self.dim, self.name = self._backbone.dim, self._backbone.name
         self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
 
     def append(self, texts: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS
 from iconotext.train.arrays import damaged, open_array
-from iconotext.train.spans import span_counts, span_places
+from iconotext.train.spans import offsets_of, span_counts, span_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +79,8 @@ class Prepared:
         images: (U, features) float16, None where images come as pixels or regions.
         views: (U, views, features) float16, further views of the images, None where there are none.
         regions: None where images come otherwise.
+        posteriors: What captions, layout and references say of each document, the (S, V) probabilities row by row and
+            document after document, float16; None where no objective asks for it.
     """
 
     folder: Path
@@ -99,6 +101,7 @@ class Prepared:
     images: NDArray[np.float16] | None = None
     views: NDArray[np.float16] | None = None
     regions: Regions | None = None
+    posteriors: NDArray[np.float16] | None = None
 
     def documents(self, split: str) -> NDArray[np.int64]:
         """The numbers of the documents of a split, ascending."""
@@ -137,6 +140,22 @@ class Prepared:
         found[rows[wanted], columns[judged[wanted]]] = holds[wanted]
         found[~self._single(documents)] = np.nan
         return found
+
+    def posterior_of(self, document: int) -> NDArray[np.float16]:
+        """(S, V) probability that a sentence belongs to an image, by other evidence than the picture.
+
+        Raises:
+            CorpusError: None were prepared.
+        """
+        if self.posteriors is None:
+            raise CorpusError(f"{self.folder}: prepared without posteriors; remove the folder and train again")
+        begin, end = self._posterior_offsets[document : document + 2]
+        images = self.image_offsets[document + 1] - self.image_offsets[document]
+        return np.asarray(self.posteriors[begin:end]).reshape(-1, images)
+
+    @cached_property
+    def _posterior_offsets(self) -> NDArray[np.int64]:
+        return offsets_of((np.diff(self.sentence_offsets) * np.diff(self.image_offsets)).tolist())
 
     @cached_property
     def labelled_relations(self) -> list[str]:
