@@ -98,8 +98,8 @@ def test_spread_needs_no_gold_links_and_shows_object_detection_beside_the_model(
     run("analyze", "spread", "random", unknown, "--output", page)
     text = page.read_text()
     levels = re.findall(r"<h2[^>]*>([^<]*)</h2>", text)
-    assert [re.sub(r".*, of (\w+) spread \(.*\): (random|object detection).*", r"\2 \1", each) for each in levels] == [
-        f"{side} {level}" for level in ("high", "middle", "low") for side in ("random", "object detection")
+    assert [re.sub(r"(\w+) spread \(.*\), (random|object detection).*", r"\2 \1", each) for each in levels] == [
+        f"{side} {level}" for level in ("High", "Middle", "Low") for side in ("random", "object detection")
     ]
     totals = [sum(map(float, re.findall(r"(?:images|text) ([\d.]+)", each))) for each in levels[::2]]
     assert totals == sorted(totals, reverse=True)

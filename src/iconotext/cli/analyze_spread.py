@@ -51,7 +51,6 @@ def spread(
         from iconotext.evaluate.scores import score_documents
         from iconotext.papers.analyses.examples import examples_of, examples_page, shown_documents
         from iconotext.papers.analyses.spread import by_level, detected, spreads
-        from iconotext.report.flow import title
         from iconotext.write import check_overwrite, write_text
 
         check_overwrite(output, force)
@@ -74,8 +73,9 @@ def spread(
         for number, (level, each) in enumerate(levels):
             for side, examples in sides.items():
                 own = examples[number]
-                found = f"{title(own.document)}, of {level} spread (images {each.image:.2f}, text {each.text:.2f})"
-                shown.append(replace(own, document=replace(own.document, title=f"{found}: {side}")))
+                found = f"{level.capitalize()} spread (images {each.image:.2f}, text {each.text:.2f}), {side}"
+                called = f"{found}: {own.document.title}" if own.document.title else found
+                shown.append(replace(own, document=replace(own.document, title=called)))
         heading = "Links where spread is high, middle and low"
         page = examples_page(shown, model=model, corpus=corpus.name, mean_auc=None, heading=heading)
         write_text(output, page, force=force)
