@@ -234,14 +234,14 @@ def taken(weights, share, rng):
 @pytest.mark.slow
 def test_without_what_carries_a_link_less_is_left_than_without_anything_else(linker, captioned, explained):
     encoded, captions = linker.encoder.read(captioned), list(CAPTIONS.values())
-    images, sentences = encoded.images(), encoded.sentences(captions)
+    images, sentences = encoded.images(), encoded.sentences(captions, range(len(captions)))
     more_words, more_cells = [], []
     for n, link in enumerate(explained.links):
         rng = np.random.default_rng(n)
         spans = [(begin, end) for begin, end, _ in link.explanation.words]
         rows = taken([weight for *_, weight in link.explanation.words], 1 / 3, rng)
         texts = [without(captions[n], [spans[i] for i in np.flatnonzero(row)]) for row in rows]
-        scores = encoded.sentences(texts) @ images[n]
+        scores = encoded.sentences(texts, [n] * len(texts)) @ images[n]
         more_words.append(scores[2:].mean() - scores[1])
         rows = taken([weight for *_, weight in link.explanation.regions], 1 / 4, rng)
         scores = encoded.images(encoded.parts(n).without(rows)) @ sentences[n]
