@@ -18,6 +18,11 @@ EXTRAS = {
 """The modules that each extra of pyproject.toml brings."""
 
 
+def has(extra: str) -> bool:
+    """Whether the packages of an extra are installed. Nothing is imported."""
+    return all(find_spec(module) is not None for module in EXTRAS[extra])
+
+
 def require(*modules: str, purpose: str) -> None:
     """Make sure that optional packages are installed, before any work. Nothing is imported.
 

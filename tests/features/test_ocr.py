@@ -140,7 +140,8 @@ def test_images_of_a_document_get_their_lines_and_problems():
         Image("gone.png"),
         Image("icon.png", Path("icon.png"), problem="an icon"),
         Image("c.png", Path("c.png")),
+        Image("known.png", Path("known.png"), lines=(line, line)),
     )
     read = with_lines(Document("d", (), images), reader).images
-    assert [image.lines for image in read] == [(line,), None, None, None, ()]
-    assert [image.problem for image in read] == [None, "damaged", None, "an icon", None]
+    assert [image.lines for image in read] == [(line,), None, None, None, (), (line, line)]
+    assert [image.problem for image in read] == [None, "damaged", None, "an icon", None, None]

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from iconotext.demo import PHOTOGRAPHS, write_demo
+from iconotext.demo import CARD, PHOTOGRAPHS, write_demo
 from iconotext.errors import MissingPackageError, OutputError
 
 
@@ -13,7 +13,7 @@ from iconotext.errors import MissingPackageError, OutputError
 def test_the_article_names_every_photograph_and_all_are_there(tmp_path):
     article = write_demo(tmp_path / "demo")
     named = re.findall(r"\]\(pictures/(\S+?)[ )]", article.read_text(encoding="utf-8"))
-    assert sorted(named) == sorted(PHOTOGRAPHS)
+    assert sorted(named) == sorted((*PHOTOGRAPHS, CARD))
     assert all((article.parent / "pictures" / name).stat().st_size > 1000 for name in named)
     with pytest.raises(OutputError, match="force=True"):
         write_demo(tmp_path / "demo")

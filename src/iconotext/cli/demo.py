@@ -16,12 +16,16 @@ def demo(
 ) -> None:
     """Write an example article with photographs and link it.
 
-    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`).
+    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). With
+    `iconotext[ocr]`, the words in the pictures are read, too.
     """
     with known_errors():
         from iconotext.cli.link import RunSettings, link_folder
         from iconotext.demo import write_demo
+        from iconotext.extras import has
         from iconotext.pipeline import LinkSettings
+        from iconotext.types import EVIDENCE
 
         article = write_demo(folder, force=force)
-        link_folder([article], folder / "linked", RunSettings(linking=LinkSettings(explain=True), force=force))
+        linking = LinkSettings(explain=True, **({"evidence": EVIDENCE} if has("ocr") else {}))
+        link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

@@ -1,4 +1,7 @@
-"""An example article, to try linking without a document of one's own: our text, photographs of scikit-image."""
+"""An example article, to try linking without a document of one's own.
+
+Our text, photographs of scikit-image, and a card with words, which is drawn.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,14 @@ PHOTOGRAPHS = {
 and lie in its wheel, so that nothing is downloaded."""
 
 
+CARD = "IMG_2041.png"
+"""A picture without a caption, of which only its words say where it belongs."""
+
+ON_THE_CARD = ("Aperture: wide open", "Shutter: 1/250 s", "Focus: by hand")
+
+
 def write_demo(folder: Path, *, force: bool = False) -> Path:
-    """Write the example article and its photographs.
+    """Write the example article and its pictures.
 
     Args:
         folder: Gets ``article.md`` and a folder ``pictures``; made if need be.
@@ -42,8 +51,22 @@ def write_demo(folder: Path, *, force: bool = False) -> Path:
     text = (resources.files("iconotext.demo") / "article.md").read_bytes()
     for name, photograph in PHOTOGRAPHS.items():
         write_bytes(folder / "pictures" / name, _encoded(photograph, Path(name).suffix), force=force)
+    write_bytes(folder / "pictures" / CARD, _card(), force=force)
     write_bytes(article, text, force=force)  # last: where it is, the rest is too
     return article
+
+
+def _card() -> bytes:
+    from PIL import Image, ImageDraw, ImageFont
+
+    card = Image.new("RGB", (720, 420), "#efe6cf")
+    draw = ImageDraw.Draw(card)
+    draw.rectangle((24, 24, 695, 395), outline="#b9a77c", width=3)
+    for row, line in enumerate(ON_THE_CARD):
+        draw.text((80, 80 + 100 * row), line, "#2c3a55", font=ImageFont.load_default(48))
+    file = io.BytesIO()
+    card.save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
 def _encoded(photograph: str, suffix: str) -> bytes:

@@ -7,6 +7,7 @@ depends on neither the other images nor the number of workers.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -74,8 +75,8 @@ def load_line_reader() -> LineReader:
 
 
 def with_lines(document: Document, reader: LineReader) -> Document:
-    """The document with the lines of text in its images; one that cannot be decoded has its ``problem``."""
-    wanted = [j for j, image in enumerate(document.images) if image.problem is None and image.file is not None]
+    """The document with the lines of its images, where it has none yet; an image that is broken has its ``problem``."""
+    wanted = [j for j, x in enumerate(document.images) if x.problem is None and x.file is not None and x.lines is None]
     images = list(document.images)
     for j, lines in zip(wanted, reader.read([images[j].file or b"" for j in wanted]), strict=True):
         if isinstance(lines, str):
@@ -87,6 +88,7 @@ def with_lines(document: Document, reader: LineReader) -> Document:
 
 def _engines() -> tuple[Any, Any]:
     """A detector and a recogniser. Two: whether one of them is switched off is state that threads would share."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else onnxruntime tells its makers; it looks when it is imported
     from rapidocr import RapidOCR
 
     threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}

@@ -91,7 +91,7 @@ def _card(result: Result, picture: Embedded, query: Query) -> dict[str, Any]:
         "document": None if result.document is None else readable(_named(result.document)),
         "document_link": _address(result.document),
         "caption": None if result.caption is None else shortened(readable(result.caption), LONGEST),
-        "written": None if result.written is None else shortened(readable(result.written), LONGEST),
+        "written": None if result.written is None else shortened(readable(result.written), LONGEST // 2),
         "sentences": [shortened(readable(said.text), LONGEST) for said in result.sentences],
         "places": result.places,
     }
