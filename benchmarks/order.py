@@ -81,6 +81,10 @@ def report_select(data: Path) -> None:
         ):
             plain = np.array([hits(e, best(found)) for e, found in confidences])
             report(f"{where}, {name}", plain, np.array([hits(e, best(in_order(found))) for e, found in confidences]))
+            rng = np.random.default_rng(0)
+            turned = [(e, found, rng.permutation(found.shape[1])) for e, found in confidences]
+            mixed = [(e._replace(positive=e.positive[:, at]), best(in_order(found[:, at]))) for e, found, at in turned]
+            report("  images shuffled", plain, np.array([hits(e, chosen) for e, chosen in mixed]))
             for rule, value in (("  hard, sum", np.array), ("  hard, product", logarithm)):
                 report(rule, plain, np.array([hits(e, monotone(value(found))) for e, found in confidences]))
 

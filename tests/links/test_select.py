@@ -65,14 +65,14 @@ def test_ties_go_to_the_first_sentence(name: Any) -> None:
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])
 
 
-def in_order_by_enumeration(confidence: Any, step_back: float) -> Any:
-    """Every way to give each image a sentence or none, by its weight."""
-    sentences, images = confidence.shape
-    found, total = np.zeros(confidence.shape), 0.0
+def by_enumeration(own: Any, none: Any, step_back: float) -> Any:
+    """What every way to give each image a sentence or none weighs, in all and by what it gives."""
+    sentences, images = own.shape
+    found, total = np.zeros(own.shape), 0.0
     for way in product([None, *range(sentences)], repeat=images):
         weight, last = 1.0, 0
         for j, i in enumerate(way):
-            weight *= max(1 - confidence[:, j].sum(dtype=np.float64), 1e-9) if i is None else confidence[i, j]
+            weight *= none[j] if i is None else own[i, j]
             if i is not None:
                 weight *= step_back if i < last else 1.0
                 last = i
@@ -80,23 +80,37 @@ def in_order_by_enumeration(confidence: Any, step_back: float) -> Any:
         for j, i in enumerate(way):
             if i is not None:
                 found[i, j] += weight
-    return found / total
+    return found, total
 
 
 @given(matrix=matrices, step_back=st.sampled_from([0.0067, 0.3, 1.0]), full=st.booleans())
 def test_in_order_sums_over_every_way(matrix: Any, step_back: float, full: bool) -> None:
     confidence = matrix / max(float(matrix.sum(axis=0).max(initial=0)), 1e-3 if full else 1.0)
-    found = in_order(confidence, step_back=step_back)
-    np.testing.assert_allclose(found, in_order_by_enumeration(confidence, step_back), atol=1e-5)
+    none = np.maximum(1 - confidence.sum(axis=0, dtype=np.float64), 1e-9)
+    found, total = by_enumeration(confidence, none, step_back)
+    level = np.ones(confidence.shape) * confidence.mean(axis=0, dtype=np.float64) if matrix.size else confidence
+    ordered = total / by_enumeration(level, none, step_back)[1]
+    share = ordered / (ordered + by_enumeration(confidence, none, 1.0)[1])
+    expected = share * found / total + (1 - share) * confidence
+    np.testing.assert_allclose(in_order(confidence, step_back=step_back), expected, atol=1e-5)
     if step_back == 1:
-        np.testing.assert_allclose(found, confidence, atol=1e-5)
+        np.testing.assert_allclose(expected, confidence, atol=1e-5)
 
 
 def test_in_order_by_hand() -> None:
     # The first image has the last sentence for sure; the second wavers between the first and the last, .6 to .4.
     confidence = np.array([[0, 0.6], [0, 0], [1, 0.4]], np.float32)
     back = 0.6 * 0.0067
-    np.testing.assert_allclose(in_order(confidence)[:, 1], [back / (back + 0.4), 0, 0.4 / (back + 0.4)], atol=1e-6)
+    # If nothing were known, 6 of the 9 ways would be in order, 3 not: the ordered ways weigh so many times more.
+    ordered = (back + 0.4) / ((6 + 3 * 0.0067) / 9)
+    share = ordered / (ordered + 1)
+    expected = [share * back / (back + 0.4) + (1 - share) * 0.6, 0, share * 0.4 / (back + 0.4) + (1 - share) * 0.4]
+    np.testing.assert_allclose(in_order(confidence)[:, 1], expected, atol=1e-6)
+
+
+def test_images_that_are_surely_in_another_order_are_left_as_they_are() -> None:
+    confidence = 0.96 * np.eye(6, dtype=np.float32)[:, ::-1] + np.float32(0.005)
+    np.testing.assert_allclose(in_order(confidence), confidence, atol=1e-4)
 
 
 def test_in_order_of_a_long_document() -> None:

@@ -24,7 +24,7 @@ Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 STEP_BACK = 0.0067
 """How probable an image is, against others, whose sentence stands before that of the image before it: exp(-5), chosen
-among exp(0) to exp(-8) for captions alone on cited figures of 18 books, for the 19th, and the same for each."""
+among exp(0) to exp(-8) for captions alone, for each of 19 books and guides on the others, and the same every time."""
 
 
 def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
@@ -65,34 +65,50 @@ def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0
 
 
 def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
-    """The confidences, given that images mostly follow the order of their sentences.
+    """The confidences, given that images mostly follow the order of their sentences, if they do in this document.
 
     A hidden Markov model: each image takes a sentence, or none, by its confidences, and whenever one takes an earlier
     sentence than the last image that took any, that counts ``step_back`` times. Exact, by forward-backward sums.
+    Whether images follow the order is as likely as not beforehand; then the confidences say what is more probable.
 
     Args:
         confidence: (S, V), sentences and images in reading order; a column that sums to less than 1 may take none.
         step_back: Above 0, at most 1; 1 changes nothing.
 
     Returns:
-        (S, V) float32; columns sum to 1 at most.
+        (S, V) float32, the mean of the confidences with and without the order, weighed by how probable either is.
     """
-    sentences, images = confidence.shape
-    own = np.vstack([np.zeros(images), confidence.astype(np.float64)])  # before the first sentence: no image took any
+    if confidence.size == 0:
+        return confidence
+    own = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # first: before any sentence
+    level = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(own[1:].mean(axis=0), confidence.shape)])
     none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
-    reached, before = [], np.zeros(sentences + 1)
-    before[0] = 1.0
-    for j in range(images):
-        reached.append(before)
-        before = own[:, j] * _stepped(before, step_back) + none[j] * before
-        before /= before.sum()
-    found, after = np.zeros((sentences, images), np.float32), np.ones(sentences + 1)
-    for j in reversed(range(images)):
+    reached, evidence = _forward(own, none, step_back)
+    against = _forward(level, none, step_back)[1] + np.log(own.sum(axis=0) + none).sum()
+    ordered = 1.0 / (1.0 + np.exp(np.clip(against - evidence, -700, 700)))
+    found, after = np.zeros(confidence.shape, np.float32), np.ones(len(own))
+    for j in reversed(range(confidence.shape[1])):
         taken = own[:, j] * _stepped(reached[j], step_back) * after
         found[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
         after = _stepped((own[:, j] * after)[::-1], step_back)[::-1] + none[j] * after
         after /= after.max()
-    return found
+    mixed: FloatMatrix = np.float32(ordered) * found + np.float32(1.0 - ordered) * confidence
+    return mixed
+
+
+def _forward(
+    own: NDArray[np.float64], none: NDArray[np.float64], step_back: float
+) -> tuple[list[NDArray[np.float64]], float]:
+    """The mass at each place before every image, in all scaled to 1, and the logarithm of what all ways weigh."""
+    reached, total = [], 0.0
+    before = np.zeros(len(own))
+    before[0] = 1.0
+    for j in range(own.shape[1]):
+        reached.append(before)
+        before = own[:, j] * _stepped(before, step_back) + none[j] * before
+        total += float(np.log(before.sum()))
+        before = before / before.sum()
+    return reached, total
 
 
 def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:

@@ -20,8 +20,8 @@ class LinkSettings(BaseModel):
 
     select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
     """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
-    ``order``, the best one where pictures follow the order of their sentences; ``assignment``, at most one on both
-    sides; ``threshold``, all that are probable enough."""
+    ``order``, the best one, given that pictures follow the order of their sentences where they seem to;
+    ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""
 
     k: int = Field(3, ge=1)
     """Sentences for each picture, with ``top-k``."""
