@@ -38,6 +38,8 @@ WORDS = {
     "gensim": "LGPL-2.1: only with the extra papers, imported as a library, used as it is",
     "matplotlib": "PSF's; FreeType inside is under its own licence (FTL) by our choice, the other is GPL-2.0",
     "numpy": f"BSD-3-Clause; its wheel carries {RUNTIME}",
+    "opencv-python-headless": "Apache-2.0, only with the extra ocr; its wheel carries FFmpeg (LGPL-2.1), which "
+    f"anybody may replace, and {RUNTIME}",
     "overrides": "Apache-2.0, says its metadata in words of its own",
     "pathspec": "MPL-2.0: binds changes to its own files; used as it is",
     "pi-heif": "BSD-3-Clause; its wheel carries libheif and libde265 (LGPL-3.0), which anybody may replace",
@@ -46,6 +48,7 @@ WORDS = {
     "resvg-py": "MIT, says its text; resvg inside is Apache-2.0 or MIT",
     "scikit-learn": f"BSD-3-Clause; its wheel carries {RUNTIME}",
     "scipy": f"BSD-3-Clause; its wheel carries {RUNTIME}",
+    "shapely": "BSD-3-Clause, only with the extra ocr; its wheel carries GEOS (LGPL-2.1), which anybody may replace",
     "tld": "MPL-1.1 by our choice among three: binds changes to its own files; used as it is",
     "torch": f"BSD-3-Clause and others as permissive; its wheel carries {RUNTIME}",
     "tqdm": "MPL-2.0 and MIT: binds changes to its own files; used as it is",

@@ -36,8 +36,8 @@ DETECTION_SIDE = 736
 1080, and 960 take half as long again."""
 
 MOST_TEXT = 1000
-"""What is read of an image: the sum of the lines' widths in units of their heights, about two characters each, most
-certain lines first. A full page of a book has some 1,500 to 2,000; 1,000 take about three seconds on one core."""
+"""What is read of an image: the sum of the lines' widths in units of their heights, about four characters each, most
+certain lines first. A page of 50 long lines has 1,500; 1,000 take some six seconds of one core."""
 
 LEAST_CONFIDENCE = 0.6
 """Lines of less confidence are mostly no text."""
