@@ -43,7 +43,10 @@ def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
     fields = texts_of(document.images[image])
     words = "caption" if "caption" in fields else "alternative text or file name" if fields else "no words"
     layout = "layout" if document.has_layout else "no layout"
-    return f"{document.language}, {words}, {layout}, by {'+'.join(evidence)}"
+    kinds = [
+        kind for kind in evidence if kind != "text" or document.images[image].lines
+    ]  # without words in it, as ever
+    return f"{document.language}, {words}, {layout}, by {'+'.join(kinds)}"
 
 
 def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Collection[str]) -> Calibration:
