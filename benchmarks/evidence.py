@@ -1,56 +1,73 @@
-"""How well each kind of evidence finds the sentence that cites a figure, and the fit of the weights.
+"""How well each kind of evidence finds the sentence that cites a figure, and the fit of all that is learned from them.
 
+    python benchmarks/evidence.py words            writes src/iconotext/links/word_counts.txt
+    python benchmarks/evidence.py fit              writes matcher.safetensors, habit.json and coefficients.json there
     python benchmarks/evidence.py report           the tables below
-    python benchmarks/evidence.py fit              writes src/iconotext/links/coefficients.json
 
-Both need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, the
-first run encodes some 50,000 texts and 2,200 pictures. ``report`` prints:
+They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, the
+first run encodes some 200,000 texts and 2,200 pictures (half an hour).
 
-1. For each combination of picture, caption and layout: image@1, the share of cited figures whose best sentence cites
-   them, and AUC over the cells of a document, mean over documents. Weights are fitted on three books and tested on the
-   fourth, four times; 95 % intervals from 2,000 resamplings of the documents.
-2. Calibration of the best sentence's confidence on the book left out, and with pictures of other documents put in.
-3. AUC, p@1, p@5 of the untrained picture scorer (concept bridge) by genre, against random scores.
+The documents: cited figures of fifteen books and guides made with seven generators (documents/cited), of fourteen
+OpenStax books (documents/textbook, documents/cited_text). The marks of the citations are removed. ``report`` leaves out
+whole repositories and books, in five parts: everything that is fitted has not seen the book it is tested on; with
+``--leave-out generator`` it leaves out all books made with a generator, and all OpenStax books at once. It prints
+
+1. image@1, the share of cited figures whose best sentence cites them, and AUC over the cells of a document, mean over
+   documents; 95 % intervals from 2,000 resamplings of the documents; simple rules in the same table;
+2. by repository and book, with the habit that was found;
+3. calibration of the best sentence's confidence.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.bridge import concept_vectors
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
 from iconotext.links.caption import Encode, texts_of
-from iconotext.links.combine import Coefficients, Combination, combine, dump_coefficients, subset_name
-from iconotext.train.evidence import Example, example, fit_coefficients, fit_subset, subsets
+from iconotext.links.combine import Coefficients, combine, dump_coefficients, load_coefficients
+from iconotext.links.layout import PLACES
+from iconotext.links.matcher import PROBE, Matcher
+from iconotext.links.words import stems
+from iconotext.train.evidence import Example, common_habit, example, fit_coefficients, with_habits
 from iconotext.train.evidence_documents import Cited, variants, with_foreign
+from iconotext.train.matcher import CitedCaptions, fit_matcher
 from iconotext.types import Document, Evidence
+from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "links" / "coefficients.json"
-GENRES = ("build", "cooking", "garden_home", "textbook")
+TARGET = ROOT / "src" / "iconotext" / "links"
+FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
+MOST = 40  # documents of a book that the weights are fitted on: books of fourteen sizes count nearly alike
+LEAST = 3  # sections that a word must stand in to be counted
+PARTS = 5
 RESAMPLINGS = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tested:
-    """One document on which weights were tested; V images.
+    """One document on which something was tested; V images.
 
     Attributes:
-        hits: (V,) bool, the best sentence is right; images without gold links are left out.
-        best: (V,) confidence of the best sentence.
+        hits: Of the images with gold links, whether the best sentence is right.
+        best: Confidence of the best sentence of each.
         auc: Over the cells, nan where undefined.
     """
 
@@ -61,23 +78,109 @@ class Tested:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["fit", "report"])
+    parser.add_argument("command", choices=["words", "fit", "report"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--leave-out", choices=["repository", "generator"], default="repository")
     arguments = parser.parse_args()
-    cited = list(read_corpus(arguments.data / "documents" / "textbook" / "cited.jsonl"))
+    documents = [d for name in FILES for d in read_corpus(arguments.data / "documents" / name)]
+    if arguments.command == "words":
+        return count_words(documents)
+    cited, encode = with_vectors(documents)
+    publishers = {c.collection: publisher(c) for c in cited}
+    parts = split(publishers, by_generator=arguments.leave_out == "generator")
+    note("the matchers of each part")
+    matchers = {
+        part: fit_matcher(captions([c for c in cited if parts[c.collection] != part], encode), encode([PROBE])[0])
+        for part in sorted(set(parts.values()))
+    }
+    some = few(cited)
+    note("the features")
+    # Each document with the scores of a matcher that has not seen its book, as it will be with the users' documents.
+    training = [example(c, encode, weight=w, matcher=matchers[parts[part_of(c)]]) for c, w in variants(some, seed=0)]
     if arguments.command == "fit":
-        documents, encode = with_vectors(cited)
-        TARGET.write_text(dump_coefficients(fit_coefficients(documents, encode)), encoding="utf-8")
-        print(f"wrote {TARGET.relative_to(ROOT)} from {len(documents)} documents")
-        return
-    genres = {g: list(read_corpus(arguments.data / "documents" / g / "documents.jsonl")) for g in GENRES}
-    documents, encode = with_vectors([*cited, *(document for genre in genres.values() for document in genre)])
-    report_kinds(documents[: len(cited)], encode)
-    at = len(cited)
-    print("\n3. The picture alone, untrained, and random: AUC / p@1 / p@5 in %\n")
-    for genre, some in genres.items():
-        report_genre(genre, documents[at : at + len(some)])
-        at += len(some)
+        return fit(cited, training, encode)
+    testing = [example(c, encode, matcher=matchers[parts[c.collection]]) for c in cited]
+    rng = np.random.default_rng(1)
+    mixed = [with_foreign(c, cited, rng, share=1.0) for c in some]
+    foreign = [example(c, encode, matcher=matchers[parts[c.collection]]) for c in mixed]
+    report(parts, publishers, training, testing, foreign)
+    return None
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def part_of(cited: Cited) -> str:
+    """The collection that a document, or a disturbed copy of it, is from."""
+    return str(cited.document.meta["collection"])
+
+
+def publisher(cited: Cited) -> str:
+    return str(cited.document.meta.get("generator", "openstax"))
+
+
+def split(publishers: Mapping[str, str], *, by_generator: bool) -> dict[str, int]:
+    """Collection to the part in which it is tested."""
+    if by_generator:
+        numbers = {name: i for i, name in enumerate(sorted(set(publishers.values())))}
+        return {collection: numbers[name] for collection, name in publishers.items()}
+    parts: dict[str, int] = {}
+    for is_openstax in (False, True):
+        own = sorted(c for c, name in publishers.items() if (name == "openstax") == is_openstax)
+        order = np.random.default_rng(0).permutation(len(own))
+        parts |= {own[i]: place % PARTS for place, i in enumerate(order)}
+    return parts
+
+
+def count_words(documents: Sequence[Document]) -> None:
+    """How many sections each stem stands in, of the documents of OpenStax."""
+    sections = [d for d in documents if "generator" not in d.meta]
+    counts = Counter(word for d in sections for word in {w for s in d.sentences for w in stems(s.text)})
+    lines = [f"{word} {count}" for word, count in sorted(counts.items()) if count >= LEAST]
+    write_text(TARGET / "word_counts.txt", "\n".join([str(len(sections)), *lines]) + "\n", force=True)
+    print(f"{len(lines)} words of {len(sections)} sections")
+
+
+def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> None:
+    matcher = fit_matcher(captions(cited, encode), encode([PROBE])[0])
+    arrays = {name: getattr(matcher, name).astype(np.float16) for name in Matcher.__slots__ if name != "cosine"}
+    save_file(arrays, TARGET / "matcher.safetensors")
+    common = common_habit(training)
+    shares = {place: round(float(share), 5) for place, share in zip(PLACES, common, strict=True)}
+    write_text(TARGET / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
+    kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "text"}
+    write_text(TARGET / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)
+    print(f"fitted on {len(cited)} documents")
+
+
+def few(cited: Sequence[Cited]) -> list[Cited]:
+    """At most ``MOST`` documents of each collection."""
+    seen: Counter[str] = Counter()
+    order = np.random.default_rng(0).permutation(len(cited))
+    chosen = set()
+    for i in order:
+        seen[cited[i].collection] += 1
+        if seen[cited[i].collection] <= MOST:
+            chosen.add(i)
+    return [c for i, c in enumerate(cited) if i in chosen]
+
+
+def captions(cited: Sequence[Cited], encode: Encode) -> list[CitedCaptions]:
+    """What the matcher learns from."""
+    sizes = Counter(c.collection for c in cited for _ in c.document.images)
+    mean = np.mean([size**-0.5 for size in sizes.values()])
+    found = []
+    for c in cited:
+        texts = [texts_of(image) for image in c.document.images]
+        own = [fields.get("caption") or fields.get("lone") for fields in texts]
+        vectors = [encode([text])[0] if text else np.zeros_like(c.sentence_vectors[0]) for text in own]
+        positive = np.zeros((len(c.document.sentences), len(texts)), dtype=np.bool_)
+        for i, j in c.document.links or ():
+            positive[i, j] = True
+        weight = float(sizes[c.collection] ** -0.5 / mean)
+        found.append(CitedCaptions(c.sentence_vectors, np.stack(vectors), positive, weight))
+    return found
 
 
 def with_vectors(documents: Sequence[Document]) -> tuple[list[Cited], Encode]:
@@ -85,72 +188,144 @@ def with_vectors(documents: Sequence[Document]) -> tuple[list[Cited], Encode]:
     cache = FeatureCache()
     text, image = cached_text(load_text_backbone(), cache), cached_image(load_image_backbone(), cache)
     documents = [_readable(document) for document in documents]
-    texts = {s.text for d in documents for s in d.sentences} | {
-        t for d in documents for i in d.images for t in texts_of(i).values()
-    }
-    texts |= {t for d in documents for i in d.images for t in texts_of(replace(i, caption=None)).values()}
+    documents = [d for d in documents if d.images and d.sentences]
+    texts = {s.text for d in documents for s in d.sentences} | {PROBE}
+    for d in documents:
+        for i in d.images:
+            texts |= {*texts_of(i).values(), *texts_of(replace(i, caption=None)).values()}
     ordered = sorted(texts)
     rows = dict(zip(ordered, text.encode(ordered), strict=True))
 
     def encode(wanted: Sequence[str]) -> FloatMatrix:
-        missing = [t for t in dict.fromkeys(wanted) if t not in rows]
-        rows.update(zip(missing, text.encode(missing), strict=True) if missing else ())
         return np.stack([rows[t] for t in wanted])
 
-    files = sorted({i.file for d in documents for i in d.images if isinstance(i.file, Path)})
+    files = sorted({i.file for d in documents for i in d.images if isinstance(i.file, Path) and i.problem is None})
     class_vectors = text.encode(list(image.classes or ()))
     pictures = dict(zip(files, concept_vectors(image.encode(files), class_vectors), strict=True))
-    return [
-        Cited(d, encode([s.text for s in d.sentences]), np.stack([pictures[Path(str(i.file))] for i in d.images]))
-        for d in documents
-    ], encode
+    found = []
+    for d in documents:
+        seen = all(i.file in pictures for i in d.images)
+        images = np.stack([pictures[Path(str(i.file))] for i in d.images]) if seen else None
+        whole = replace(d, images=tuple(replace(i, problem=None) for i in d.images))
+        vectors = encode([s.text for s in d.sentences])
+        found.append(Cited(whole, vectors, images, str(d.meta["collection"])))
+    return found, encode
 
 
 def _readable(document: Document) -> Document:
-    good = [j for j, image in enumerate(document.images) if image.problem is None]
+    """With its collection in ``meta``, and without pictures that cannot be read, if there are others."""
+    meta = document.meta
+    collection = meta.get("repository") or meta.get("book") or document.id.split("/")[0]
+    good = [j for j, image in enumerate(document.images) if image.problem is None] or range(len(document.images))
     number = {j: new for new, j in enumerate(good)}
     links = tuple((i, number[j]) for i, j in document.links or () if j in number)
-    return replace(document, images=tuple(document.images[j] for j in good), links=links)
+    images = tuple(document.images[j] for j in good)
+    return replace(document, images=images, links=links, meta={**meta, "collection": collection, "own": images})
 
 
-def book(cited: Cited) -> str:
-    return cited.document.id.split("/")[0]
+Score = Callable[[Example], "tuple[FloatMatrix, FloatMatrix]"]
+"""An example to the (S, V) scores of its cells, and their confidences."""
 
 
-def report_kinds(documents: Sequence[Cited], encode: Encode) -> None:
-    books = sorted({book(cited) for cited in documents})
-    training = [(book(cited), example(cited, encode, weight=weight)) for cited, weight in variants(documents, seed=0)]
-    testing = [(book(cited), example(cited, encode)) for cited in documents]
-    rng = np.random.default_rng(1)
-    foreign = [with_foreign(cited, documents, rng, share=1.0) for cited in documents]
-    mixed = [(book(cited), example(cited, encode)) for cited in foreign]
-    print(f"1. Each book tested with the weights of the others; {len(documents)} documents, 95 % intervals\n")
-    print(f"{'evidence':24} {'image@1':>20} {'AUC':>20}   image@1 by book: {', '.join(books)}")
-    for kinds in subsets():
-        fitted = {b: fit_subset([e for other, e in training if other != b], kinds) for b in books}
-        tested = [(b, test(e, kinds, fitted[b])) for b, e in testing]
-        results = [result for _, result in tested]
-        by_book = [np.concatenate([r.hits for other, r in tested if other == b]).mean() for b in books]
-        print(
-            f"{subset_name(kinds):24} {interval(results, image_at_1)} {interval(results, mean_auc)}   "
-            + " ".join(f"{value:6.1%}" for value in by_book)
-        )
-    print("\n2. Calibration with all three kinds: confidence of an image's best sentence\n")
-    report_calibration("the book left out", results)
-    report_calibration("with as many pictures of other documents", [test(e, kinds, fitted[b]) for b, e in mixed])
+def report(
+    parts: Mapping[str, int],
+    publishers: Mapping[str, str],
+    training: Sequence[Example],
+    testing: Sequence[Example],
+    foreign: Sequence[Example],
+) -> None:
+    fitted: dict[int, dict[str, Coefficients]] = {}
+    results: dict[str, list[tuple[str, Tested]]] = defaultdict(list)
+    for part in sorted(set(parts.values())):
+        others = [e for e in training if parts[collection_of(e)] != part]
+        common = common_habit(others)
+        note(f"the weights of part {part}")
+        fitted[part] = fit_coefficients(others, common)
+        own = [e for e in testing if parts[e.collection] == part]
+        rows = {
+            "nearest sentence": (own, plain(nearest)),
+            "most shared words": (own, plain(shared("count"))),
+            "most shared rare words": (own, plain(shared("both"))),
+            "cosine of the sentence encoder": (own, plain(shared("cos"))),
+            "caption": (own, weighed(fitted[part], "caption")),
+        }
+        together, alone = (with_habits(own, fitted[part], common, together=t) for t in (True, False))
+        rows |= {
+            "layout": (together, weighed(fitted[part], "layout")),
+            "caption + layout, each document alone": (alone, weighed(fitted[part], "caption", "layout")),
+            "caption + layout": (together, weighed(fitted[part], "caption", "layout")),
+            "with the picture": (together, weighed(fitted[part], "caption", "layout", "picture")),
+            "foreign": (
+                with_habits([e for e in foreign if parts[e.collection] == part], fitted[part], common),
+                weighed(fitted[part], "caption", "layout"),
+            ),
+        }
+        for name, (examples, score) in rows.items():
+            results[name] += [(e.collection, test(e, *score(e))) for e in examples]
+    mixed = results.pop("foreign")
+    groups = {"OpenStax": True, "others": False}
+    print(f"{'evidence':40}" + "".join(f"{name + ': image@1':>24}{'AUC':>24}" for name in groups))
+    for name, found in results.items():
+        cells = [
+            [r for c, r in found if (publishers[c] == "openstax") == is_openstax] for is_openstax in groups.values()
+        ]
+        print(f"{name:40}" + "".join(f"{interval(c, image_at_1):>24}{interval(c, mean_auc):>24}" for c in cells))
+    print("\nimage@1 by repository and book: most shared words, caption, caption + layout, figures\n")
+    for collection in sorted(parts, key=lambda c: (publishers[c], c)):
+        own_results = [
+            [r for c, r in results[n] if c == collection] for n in ("most shared words", "caption", "caption + layout")
+        ]
+        figures = sum(len(r.hits) for r in own_results[0])
+        shares = " ".join(f"{image_at_1(r):6.1%}" for r in own_results)
+        print(f"{publishers[collection]:10} {collection[:50]:50} {shares} {figures}")
+    for title, some in (("caption + layout", results["caption + layout"]), ("with pictures of other documents", mixed)):
+        for name, is_openstax in groups.items():
+            report_calibration(f"{title}, {name}", [r for c, r in some if (publishers[c] == "openstax") == is_openstax])
 
 
-def test(e: Example, kinds: tuple[Evidence, ...], fitted: Coefficients) -> Tested:
-    found: Combination = combine(
-        {kind: e.features[kind] for kind in kinds if kind in e.features},
-        shape=(e.positive.shape[0], e.positive.shape[1]),
-        has_text=e.has_text,
-        coefficients={subset_name(kinds): fitted},
-    )
-    rows = found.score.argmax(axis=0)
-    columns = np.arange(e.positive.shape[1])
-    best = found.confidence[rows, columns].astype(np.float64)
-    return Tested(e.positive[rows, columns], best, auc(found.score, e.positive))
+def collection_of(e: Example) -> str:
+    return str(e.document.meta["collection"])
+
+
+def weighed(coefficients: Mapping[str, Coefficients], *kinds: Evidence) -> Score:
+    def score(e: Example) -> tuple[FloatMatrix, FloatMatrix]:
+        features = {kind: e.features[kind] for kind in kinds if kind in e.features}
+        shape = (e.positive.shape[0], e.positive.shape[1])
+        found = combine(features, shape=shape, has_text=e.has_text, coefficients=coefficients)
+        return found.score, found.confidence
+
+    return score
+
+
+def plain(rule: Callable[[Example], FloatMatrix]) -> Score:
+    def score(e: Example) -> tuple[FloatMatrix, FloatMatrix]:
+        values = rule(e)
+        return values, np.zeros_like(values)
+
+    return score
+
+
+def nearest(e: Example) -> FloatMatrix:
+    positions = np.array([0 if i.position is None else i.position for i in e.document.images])
+    rows = np.arange(len(e.document.sentences))[:, None]
+    distance = np.where(rows < positions, positions - 1 - rows, rows - positions + 0.5)
+    return np.asarray(-distance, np.float32)
+
+
+def shared(feature: str) -> Callable[[Example], FloatMatrix]:
+    def score(e: Example) -> FloatMatrix:
+        return e.features.get("caption", {}).get(f"caption.{feature}", np.zeros(e.positive.shape, np.float32))
+
+    return score
+
+
+def test(e: Example, score: FloatMatrix, confidence: FloatMatrix) -> Tested:
+    # Images of other documents count for the calibration; images of the document's own without gold links do not.
+    own = np.array([j < len(e.document.meta["own"]) for j in range(e.positive.shape[1])])
+    columns = np.flatnonzero(e.positive.any(axis=0) | ~own)
+    rows = score[:, columns].argmax(axis=0)
+    best = confidence[rows, columns].astype(np.float64)
+    return Tested(e.positive[rows, columns], best, auc(score, e.positive))
 
 
 def auc(score: FloatMatrix, positive: NDArray[np.bool_]) -> float:
@@ -161,12 +336,6 @@ def auc(score: FloatMatrix, positive: NDArray[np.bool_]) -> float:
         return float("nan")
     ranks = rankdata(score, axis=None).reshape(score.shape)
     return float((ranks[positive].sum() - right * (right + 1) / 2) / (right * wrong))
-
-
-def precision_at(score: FloatMatrix, positive: NDArray[np.bool_], k: int) -> float:
-    """Share of linked cells among the k best of a document."""
-    order = np.argsort(-score.ravel(), kind="stable")[:k]
-    return float(positive.ravel()[order].mean())
 
 
 def image_at_1(results: Sequence[Tested]) -> float:
@@ -187,35 +356,18 @@ def interval(results: Sequence[Tested], measure: Callable[[Sequence[Tested]], fl
 def report_calibration(title: str, results: Sequence[Tested]) -> None:
     hits, best = np.concatenate([r.hits for r in results]), np.concatenate([r.best for r in results])
     error = 0.0
-    print(f"{title}: {len(hits)} images\n  {'bin':>10} {'images':>7} {'confidence':>11} {'right':>7}")
+    print(f"\n{title}: {len(hits)} images\n  {'bin':>10} {'images':>7} {'confidence':>11} {'right':>7}")
     for low, inside in _bins(best):
         if inside.any():
             confidence, right = best[inside].mean(), hits[inside].mean()
             error += inside.mean() * abs(confidence - right)
             print(f"  {low:.1f} - {low + 0.1:.1f} {inside.sum():7d} {confidence:11.1%} {right:7.1%}")
-    print(f"  expected calibration error {error:.1%}\n")
+    print(f"  expected calibration error {error:.1%}")
 
 
 def _bins(best: NDArray[np.float64]) -> Iterator[tuple[float, NDArray[np.bool_]]]:
     for number in range(10):
         yield number / 10, np.minimum((best * 10).astype(np.int64), 9) == number
-
-
-def report_genre(genre: str, documents: Sequence[Cited]) -> None:
-    rng = np.random.default_rng(0)
-    rows: list[list[float]] = []
-    for cited in documents:
-        positive = np.zeros((len(cited.document.sentences), len(cited.document.images)), dtype=np.bool_)
-        for i, j in cited.document.links or ():
-            positive[i, j] = True
-        if not 0 < positive.sum() < positive.size:
-            continue
-        chance = rng.random(positive.shape).astype(np.float32)
-        for score in (cited.similarity, chance):
-            rows.append([auc(score, positive), precision_at(score, positive, 1), precision_at(score, positive, 5)])
-    figures = np.array(rows)
-    cells = [" / ".join(f"{100 * v:.1f}" for v in figures[start::2].mean(axis=0)) for start in (0, 1)]
-    print(f"{genre:12} picture {cells[0]:22} random {cells[1]:22} {len(rows) // 2} documents")
 
 
 if __name__ == "__main__":

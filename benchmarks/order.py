@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from evidence import book, with_vectors
+from evidence import captions, few, publisher, with_vectors
 from numpy.typing import NDArray
 
 from iconotext.cli.evaluate_reorder import show
@@ -29,22 +29,19 @@ from iconotext.corpus.store import read_corpus
 from iconotext.evaluate import Scored, evaluate
 from iconotext.evaluate.intervals import bootstrap_intervals
 from iconotext.evaluate.reorder import reorder
-from iconotext.links.combine import Coefficients, combine, load_coefficients, subset_name
+from iconotext.links.combine import Coefficients, combine
+from iconotext.links.matcher import PROBE
 from iconotext.links.select import best, in_order
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.recipe import load_recipe
 from iconotext.train import train
-from iconotext.train.evidence import Example, example, fit_subset
+from iconotext.train.evidence import Example, common_habit, example, fit_coefficients, with_habits
 from iconotext.train.evidence_documents import variants
+from iconotext.train.matcher import fit_matcher
 from iconotext.types import Document, Evidence, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent
-KINDS: tuple[tuple[Evidence, ...], ...] = (
-    ("picture",),
-    ("caption",),
-    ("picture", "caption"),
-    ("picture", "caption", "layout"),
-)
+KINDS: tuple[tuple[Evidence, ...], ...] = (("picture",), ("caption",), ("caption", "layout"))
 FloatMatrix = NDArray[np.float32]
 LEFT_OUT = {"build": ["build"], "cooking and home": ["cooking", "garden_home"], "textbook": ["textbook"]}
 WEIGHTS, SEEDS = (0.0, 1.0), 3
@@ -68,19 +65,22 @@ def main() -> None:
 def report_select(data: Path) -> None:
     cited, textbook = (list(read_corpus(data / name / "cited.jsonl")) for name in ("cited", "textbook"))
     both, encode = with_vectors([*cited, *textbook])
-    books = both[len(cited) :]
-    training = [(book(each), example(each, encode, weight=weight)) for each, weight in variants(books, seed=0)]
-    others = [example(each, encode) for each in both[: len(cited)]]
-    own = [(book(each), example(each, encode)) for each in books]
-    for kinds in KINDS:
-        name = subset_name(kinds)
-        fitted = {b: fit_subset([e for other, e in training if other != b], kinds) for b in {b for b, _ in own}}
-        for where, confidences in (
-            ("cited", [(e, confidence(e, kinds, load_coefficients())) for e in others]),
-            ("textbook", [(e, confidence(e, kinds, {name: fitted[b]})) for b, e in own]),
-        ):
+    books = [each for each in both if publisher(each) == "openstax"]
+    guides = [each for each in both if publisher(each) != "openstax"]
+    for where, own, others in (("cited", guides, books), ("textbook", books, guides)):
+        matcher = fit_matcher(captions(others, encode), encode([PROBE])[0])
+        training = [example(each, encode, weight=w, matcher=matcher) for each, w in variants(few(others), seed=0)]
+        common = common_habit(training)
+        fitted = fit_coefficients(training, common)
+        tested = with_habits([example(each, encode, matcher=matcher) for each in own], fitted, common)
+        for kinds in KINDS:
+            confidences = [(e, confidence(e, kinds, fitted)) for e in tested]
             plain = np.array([hits(e, best(found)) for e, found in confidences])
-            report(f"{where}, {name}", plain, np.array([hits(e, best(in_order(found))) for e, found in confidences]))
+            report(
+                f"{where}, {'+'.join(kinds)}",
+                plain,
+                np.array([hits(e, best(in_order(found))) for e, found in confidences]),
+            )
             rng = np.random.default_rng(0)
             turned = [(e, found, rng.permutation(found.shape[1])) for e, found in confidences]
             mixed = [(e._replace(positive=e.positive[:, at]), best(in_order(found[:, at]))) for e, found, at in turned]

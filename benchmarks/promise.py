@@ -28,19 +28,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from evidence import captions, few
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import load_encoder
 from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
 from iconotext.links.caption import Encode
-from iconotext.links.combine import Coefficients, subset_name
+from iconotext.links.combine import Coefficients
 from iconotext.links.decoys import DecoyPool
+from iconotext.links.evidence import document_places
+from iconotext.links.habit import PlaceEvidence, infer_habit
 from iconotext.links.link_document import link_document
+from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
 from iconotext.links.settings import LinkSettings
-from iconotext.train.evidence import example, fit_subset
+from iconotext.train.evidence import common_habit, example, fit_coefficients
 from iconotext.train.evidence_documents import Cited, variants
+from iconotext.train.matcher import fit_matcher
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:
@@ -90,15 +95,15 @@ def main() -> None:
         report_documents([*seen, *sources(text_only, encode, None), *genres], encode)
         return
     weights = cross_fitted(seen, encode)
-    linked = [(source, linked_by(source, encode, weights, ALL)) for source in seen]
+    linked = link_sources(seen, encode, weights, ALL)
     if arguments.command == "fit":
         table = whole(calibration_of(((source.group, each) for source, each in linked), ALL))
         TARGET.write_text(dump_calibration(table), encoding="utf-8")
         print(f"wrote {TARGET.relative_to(ROOT)}")
         return
     report_claims(linked, [], ALL)
-    unseen = [(source, linked_by(source, encode, weights, BLIND)) for source in sources(text_only, encode, None)]
-    blind = [(source, linked_by(source, encode, weights, BLIND)) for source in seen]
+    unseen = link_sources(sources(text_only, encode, None), encode, weights, BLIND)
+    blind = link_sources(seen, encode, weights, BLIND)
     report_claims(unseen, blind, BLIND)
 
 
@@ -127,10 +132,17 @@ def sources(
         if not good:
             continue
         own = replace(document, images=tuple(images[j] for j in good), links=links)
+        collection = genre or document.meta.get("repository") or document.meta.get("book") or document.id.split("/")[0]
         seen = vectors(own.images) if vectors is not None else np.zeros((len(good), 1), np.float32)
-        cited = Cited(own, encode([sentence.text for sentence in own.sentences]), seen)
+        cited = Cited(own, encode([sentence.text for sentence in own.sentences]), seen, str(collection))
         found.append(Source(genre or group(own), genre or publisher(own), cited))
     return found
+
+
+def pixels(source: Source) -> FloatMatrix:
+    """(V, d) vectors of the images; (V, 1) where no image is looked at."""
+    vectors = source.cited.image_vectors
+    return np.zeros((len(source.cited.document.images), 1), np.float32) if vectors is None else vectors
 
 
 def publisher(document: Document) -> str:
@@ -144,33 +156,64 @@ def group(document: Document) -> str:
     return "openstax" if made is None else "old books" if made == "gutenberg" else "modern guides"
 
 
-def cross_fitted(seen: Sequence[Source], encode: Encode) -> dict[str, dict[str, Coefficients]]:
-    """Class to the weights that were fitted without it."""
-    copies = variants([source.cited for source in seen], seed=0)
-    examples = [(seen[n // 2].group, example(cited, encode, weight=w)) for n, (cited, w) in enumerate(copies)]
-    subsets: list[tuple[Evidence, ...]] = [("picture", "caption", "layout"), ("caption", "layout")]
-    subsets += [("picture", "layout"), ("layout",)]  # for images without any words
-    return {
-        left: {subset_name(kinds): fit_subset([e for name, e in examples if name != left], kinds) for kinds in subsets}
-        for left in sorted({source.group for source in seen})
-    }
+class Learned(NamedTuple):
+    """What was fitted without a class of documents."""
+
+    coefficients: dict[str, Coefficients]
+    matcher: Matcher
+    common: NDArray[np.float64]
 
 
-def linked_by(
-    source: Source, encode: Encode, weights: dict[str, dict[str, Coefficients]], evidence: tuple[Evidence, ...]
-) -> LinkedDocument:
-    """Every image with its best sentence."""
-    cited = source.cited
-    return link_document(
-        cited.document,
-        cited.similarity if "picture" in evidence else None,
-        encode,
-        evidence=evidence,
-        select="best",
-        min_confidence=0.0,
-        sentence_vectors=cited.sentence_vectors,
-        coefficients=weights[source.group],
-    )
+def cross_fitted(seen: Sequence[Source], encode: Encode) -> dict[str, Learned]:
+    """Class to what was fitted without it."""
+    found = {}
+    for left in sorted({source.group for source in seen}):
+        others = [source.cited for source in seen if source.group != left]
+        matcher = fit_matcher(captions(others, encode), encode([PROBE])[0])
+        examples = [example(c, encode, weight=w, matcher=matcher) for c, w in variants(few(others), seed=0)]
+        common = common_habit(examples)
+        found[left] = Learned(fit_coefficients(examples, common), matcher, common)
+    return found
+
+
+def link_sources(
+    found: Sequence[Source], encode: Encode, learned: dict[str, Learned], evidence: tuple[Evidence, ...]
+) -> list[tuple[Source, LinkedDocument]]:
+    """Every image with its best sentence, by the habits of each collection."""
+    places: dict[str, list[tuple[str, PlaceEvidence]]] = {}
+    for source in found:
+        own, cited = learned[source.group], source.cited
+        place = document_places(
+            cited.document,
+            cited.similarity if "picture" in evidence else None,
+            encode,
+            evidence=evidence,
+            sentence_vectors=cited.sentence_vectors,
+            coefficients=own.coefficients,
+            matcher=own.matcher,
+        )
+        if place is not None:
+            places.setdefault(cited.collection, []).append((cited.document.id, place))
+    common = {source.cited.collection: learned[source.group].common for source in found}
+    habits = {name: infer_habit(some, common[name]) for name, some in places.items()}
+    return [
+        (
+            source,
+            link_document(
+                source.cited.document,
+                source.cited.similarity if "picture" in evidence else None,
+                encode,
+                evidence=evidence,
+                select="best",
+                min_confidence=0.0,
+                sentence_vectors=source.cited.sentence_vectors,
+                coefficients=learned[source.group].coefficients,
+                matcher=learned[source.group].matcher,
+                habit=habits.get(source.cited.collection),
+            ),
+        )
+        for source in found
+    ]
 
 
 def whole(table: Calibration) -> Calibration:
@@ -282,8 +325,8 @@ def report_documents(found: Sequence[Source], encode: Encode) -> None:
         own = [source for source in found if source.publisher == name][:MOST]
         if len(own) < 2:
             continue
-        other = [s for s in found if s.group != own[0].group and s.cited.image_vectors.shape[1] > 1]
-        other = other if own[0].cited.image_vectors.shape[1] > 1 else [s for s in found if s.group != own[0].group]
+        other = [s for s in found if s.group != own[0].group and pixels(s).shape[1] > 1]
+        other = other if pixels(own[0]).shape[1] > 1 else [s for s in found if s.group != own[0].group]
         fair = [rivals(own, own, encode, seed) for seed in range(SEEDS)]
         unfair = [rivals(own, other, encode, seed) for seed in range(3)]
         cells = [entrapped(fair, alpha) for alpha in ALPHAS] + [entrapped(unfair, 0.1)]
@@ -298,13 +341,13 @@ def rivals(own: Sequence[Source], decoys: Sequence[Source], encode: Encode, seed
     vectors = {
         id_of(image): vector
         for source in (*own, *decoys)
-        for image, vector in zip(source.cited.document.images, source.cited.image_vectors, strict=True)
+        for image, vector in zip(source.cited.document.images, pixels(source), strict=True)
     }
     found = []
     for source in own:
         mixed, foreign = entrap(source, own, seed)
         both, pairs = pool.with_decoys(mixed)
-        looked_at = source.cited.image_vectors.shape[1] > 1
+        looked_at = pixels(source).shape[1] > 1
         seen = np.stack([vectors[id_of(image)] for image in both.images]) if looked_at else np.zeros((1, 1), np.float32)
         content: tuple[Evidence, ...] = ("picture", "caption") if looked_at else ("caption",)
         joined = replace(source.cited, document=both, image_vectors=seen)

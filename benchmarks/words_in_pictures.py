@@ -32,11 +32,11 @@ from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import FeatureCache
 from iconotext.features.cached import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
-from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients
+from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.text import text_features, text_in
 from iconotext.links.words import stems
-from iconotext.train.evidence_text import Written, fit_text
+from iconotext.train.evidence_added import Added, fit_added
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def main() -> None:
     documents = [encoder.read(with_lines(document, reader)) for document in corpus]
     found = {document.document.id: written(document, encoder) for document in documents}
     if arguments.command == "fit":
-        coefficients = {**load_coefficients(), ADDED: fit_text([each for some in found.values() for each in some])}
+        coefficients = {**load_coefficients(), "text": fit_added([each for some in found.values() for each in some])}
         TARGET.write_text(dump_coefficients(coefficients), encoding="utf-8")
         print(f"wrote {TARGET.relative_to(ROOT)} from {len(documents)} documents")
     else:
@@ -97,7 +97,7 @@ def speed(documents: Sequence[Document]) -> None:
         print(f"{name:32} {seconds:.2f} s, {sum(map(len, lines)) / len(files):.1f} lines a picture")
 
 
-def written(encoded: EncodedDocument, encoder: Encoder) -> list[Written]:
+def written(encoded: EncodedDocument, encoder: Encoder) -> list[Added]:
     """What the fit of the words needs of a document: with all other evidence, and without captions."""
     document, encode, vectors = encoded.document, encoder.text_backbone.encode, encoded.caption_vectors
     features = text_features(document, encode, sentence_vectors=vectors)
@@ -107,19 +107,19 @@ def written(encoded: EncodedDocument, encoder: Encoder) -> list[Written]:
         positive = np.zeros(others.score.shape, np.bool_)
         for i, j in document.links or ():
             positive[i, j] = True
-        found.append(Written(features, positive, others.score))
+        found.append(Added(features, positive, others.score))
     return found
 
 
-def report(documents: Sequence[EncodedDocument], found: Mapping[str, list[Written]], encoder: Encoder) -> None:
+def report(documents: Sequence[EncodedDocument], found: Mapping[str, list[Added]], encoder: Encoder) -> None:
     hits: dict[str, dict[str, NDArray[np.float64]]] = {}
     for repository in sorted({encoded.document.meta["repository"] for encoded in documents}):
         own = [encoded for encoded in documents if encoded.document.meta["repository"] == repository]
         mine = {encoded.document.id for encoded in own}
-        fitted = fit_text([each for name, some in found.items() if name not in mine for each in some])
+        fitted = fit_added([each for name, some in found.items() if name not in mine for each in some])
         for encoded in own:
             positive = found[encoded.document.id][0].positive
-            for name, score in scores(encoded, encoder, {**load_coefficients(), ADDED: fitted}).items():
+            for name, score in scores(encoded, encoder, {**load_coefficients(), "text": fitted}).items():
                 hits.setdefault(name, {})[encoded.document.id] = image_hits(score, positive)
     columns = {name: {d.document.id: chosen(d.document) for d in documents} for name, chosen in KINDS.items()}
     counts = {name: int(sum(mask.sum() for mask in of.values())) for name, of in columns.items()}

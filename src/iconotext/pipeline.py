@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
     from iconotext.links.calibration import Calibration
-    from iconotext.links.decoys import DecoyPool
+    from iconotext.links.habit import Habit
     from iconotext.links.promise import Promises
 
 __all__ = ["LinkSettings", "Linker"]
+
+HABIT_DOCUMENTS = 500
+"""Documents that tell the habits of a collection: a few hundred images say all there is."""
 
 OWN = "your own"
 """The class of calibration figures that the user gave."""
@@ -71,11 +75,13 @@ class Linker:
     def __repr__(self) -> str:
         return f"Linker({self.encoder.name!r}, evidence={','.join(self.settings.evidence)})"
 
-    def link(self, document: Document | Path | str) -> LinkedDocument:
+    def link(self, document: Document | Path | str, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
         """Find the links of one document.
 
         Args:
             document: The document, or the file that holds it.
+            habits: Where the authors of its collection put images: see ``habits``. By default nothing is known but
+                what the document itself tells.
 
         Returns:
             The document with its links; images that turn out to be unreadable have their ``problem`` now.
@@ -93,7 +99,8 @@ class Linker:
 
         document = given_document(document)
         if self.settings.max_false is not None:
-            return self.promises([document]).keep(self.plain.link(document))
+            return self.promises([document]).keep(self.plain.link(document, habits))
+        habit = self._habit(document, habits or {})
         if "text" in self.settings.evidence:
             document = with_lines(document, self.line_reader)
         evidence, encode = self.settings.evidence, self.encoder.text_backbone.encode
@@ -113,13 +120,55 @@ class Linker:
             min_confidence=self.settings.min_confidence,
             model=self.encoder.name,
             sentence_vectors=encoded.caption_vectors if encoded and not unread else None,
+            habit=habit,
         )
-        linked = replace(linked, notes=(note,) if note else ())
+        told = habit.summary() if "layout" in evidence else None
+        linked = replace(linked, notes=(note,) if note else (), habit=told)
         if self.settings.relations != "none":
             # A picture has its say if the relation model knows the features that there are of it.
             known = self.encoder.image_source.name == self.relation_model.backbones["image"]
             linked = with_relations(linked, self.relation_model, encoded.pooled if encoded and known else {})
         return explained(linked, encoded) if self.settings.explain and encoded else linked
+
+    def habits(self, documents: Iterable[Document | Path | str | Failure]) -> dict[str, Habit]:
+        """Where the authors of each collection put images, learned from the first of its documents without a label.
+
+        Captions and references teach it; no image is looked at.
+
+        Args:
+            documents: Walked once, ``HABIT_DOCUMENTS`` of them at most; what cannot be read is passed over.
+
+        Returns:
+            By ``collection_of`` a document; nothing where the layout is no evidence, or the habit is given.
+        """
+        from iconotext.links.evidence import document_places
+        from iconotext.links.habit import PlaceEvidence, collection_of, infer_habit
+        from iconotext.links.language import is_foreign, no_meaning
+
+        found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
+        teachers = tuple(kind for kind in self.settings.evidence if kind in ("caption", "reference"))
+        text = self.encoder.text_backbone
+        if "layout" not in self.settings.evidence or not teachers or self.settings.habit is not None:
+            return {}
+        for given in islice(documents, HABIT_DOCUMENTS):
+            try:
+                document = given if isinstance(given, Failure) else given_document(given)
+            except IconotextError:
+                continue  # whoever links it next says so
+            if isinstance(document, Failure) or not document.has_layout:
+                continue
+            encode = no_meaning if is_foreign(document, text.language) else text.encode
+            places = document_places(document, None, encode, evidence=teachers)
+            if places is not None:
+                found.setdefault(collection_of(document), []).append((document.id, places))
+        return {name: infer_habit(some) for name, some in found.items()}
+
+    def _habit(self, document: Document, habits: Mapping[str, Habit]) -> Habit:
+        from iconotext.links.habit import Habit, collection_of
+
+        if self.settings.habit is not None:
+            return Habit(given=self.settings.habit)
+        return habits.get(collection_of(document)) or Habit()
 
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
         """Say for every link which words and which parts of the picture carry its picture evidence.
@@ -144,6 +193,8 @@ class Linker:
     def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
 
+        The first ``HABIT_DOCUMENTS`` are walked twice, since they tell the habits of all.
+
         Args:
             documents: Documents, the files that hold them, or what ``read_all`` gives.
 
@@ -154,19 +205,22 @@ class Linker:
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
         if self.settings.max_false is not None:
             with Spool(documents) as spool:
-                promises = self._promises(spool, self.settings.max_false)
+                promises = self._promises(spool)
                 for linked in self.plain.link_all(spool):
                     yield linked if isinstance(linked, Failure) else promises.keep(linked)
             return
-        for document in documents:
-            if isinstance(document, Failure):
-                yield document
-                continue
-            try:
-                yield self.link(document)
-            except IconotextError as error:
-                where = document.source or document.id if isinstance(document, Document) else document
-                yield Failure(Path(where), error)
+        walk = iter(documents)
+        with Spool(islice(walk, HABIT_DOCUMENTS)) as first:
+            habits = self.habits(first) if len(first) > 1 else {}
+            for document in chain(first, walk):
+                if isinstance(document, Failure):
+                    yield document
+                    continue
+                try:
+                    yield self.link(document, habits)
+                except IconotextError as error:
+                    where = document.source or document.id if isinstance(document, Document) else document
+                    yield Failure(Path(where), error)
 
     @cached_property
     def line_reader(self) -> LineReader:
@@ -203,56 +257,17 @@ class Linker:
         if self.settings.max_false is None:
             raise SettingError("max_false is not set: say which share of the links may be wrong")
         with Spool(documents) as spool:
-            return self._promises(spool, self.settings.max_false)
+            return self._promises(spool)
 
-    def _promises(self, documents: Spool, max_false: float) -> Promises:
-        from iconotext.links.calibration import kind_of
-        from iconotext.links.decoys import DecoyPool
-        from iconotext.links.promise import Candidate, make_promises
+    def _promises(self, spool: Spool) -> Promises:
+        from iconotext.links.promised_collection import collection_promises
 
-        pool = DecoyPool()
-        ids: set[str] = set()
-        for document in documents:
-            if isinstance(document, Document):
-                if document.id in ids:
-                    raise SettingError(f"two documents have the id {document.id!r}: promises need ids that differ")
-                ids.add(document.id)
-                pool.add(document)
-        rivals = self._rivals(documents, pool)
-        tested = [
-            Candidate(
-                linked.document.id,
-                link.image,
-                kind_of(linked.document, link.image, self.settings.evidence),
-                link.confidence,
-                link.paragraph,
-                *rivals.get((linked.document.id, link.image), ()),
-            )
-            for linked in self._bare().link_all(documents)
-            if isinstance(linked, LinkedDocument)
-            for link in linked.links
-        ]
-        return make_promises(tested, self.calibration, max_false, self.settings.promise)
-
-    def _rivals(self, documents: Spool, pool: DecoyPool) -> dict[tuple[str, int], tuple[float, float]]:
-        """Id of the document and number of each image that has a decoy, to the best score of both."""
-        content = tuple(kind for kind in self.settings.evidence if kind not in ("layout", "reference"))
-        found: dict[tuple[str, int], tuple[float, float]] = {}
-        pairs: dict[str, dict[int, int]] = {}
-
-        def joined() -> Iterator[Document]:
-            for document in documents:
-                if isinstance(document, Document):
-                    both, pairs[document.id] = pool.with_decoys(document)
-                    yield both
-
-        for linked in self._bare(evidence=content).link_all(joined()) if content else ():
-            if isinstance(linked, LinkedDocument):
-                best = {link.image: link.score for link in linked.links}
-                for own, decoy in pairs.pop(linked.document.id).items():
-                    if own in best and decoy in best:
-                        found[linked.document.id, own] = best[own], best[decoy]
-        return found
+        return collection_promises(
+            spool,
+            lambda documents, evidence: self._bare(evidence=evidence).link_all(documents),
+            self.settings,
+            self.calibration,
+        )
 
     def _bare(self, **chosen: object) -> Linker:
         """``plain``, and nothing but the links themselves."""

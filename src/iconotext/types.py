@@ -244,6 +244,7 @@ class LinkedDocument:
         promises: One for each claim; () where nobody asked for any.
         notes: What a user should know of the links as a whole, a sentence each, such as a language that the model does
             not know.
+        habit: Where the pictures of its collection stand, in words; None where too little is known.
     """
 
     document: Document
@@ -252,6 +253,7 @@ class LinkedDocument:
     model: str
     promises: tuple[Promise, ...] = ()
     notes: tuple[str, ...] = ()
+    habit: str | None = None
 
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from typer.testing import CliRunner
 
 import iconotext.cli.link
 from iconotext.cli.app import app
+from iconotext.links.habit import Habit
 from iconotext.pipeline import Linker, LinkSettings
+from iconotext.read import Failure
 from iconotext.report.manifest import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests.cli.test_link import run
@@ -32,7 +35,11 @@ class QuickLinker:
     def __init__(self) -> None:
         self.linked: list[str] = []
 
-    def link(self, document: Document) -> LinkedDocument:
+    def habits(self, documents: Iterable[Document | Failure]) -> dict[str, Habit]:
+        """Nobody has any."""
+        return {}
+
+    def link(self, document: Document, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
         self.linked.append(document.id)
         good = [number for number, image in enumerate(document.images) if image.problem is None]
         links = tuple(Link(0, number, 0.5, 0.5, {"picture": 0.5}) for number in good)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from iconotext.links.caption import caption_features, texts_of
+from iconotext.links.citing import looks
+from iconotext.links.evidence import has_places
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
-from iconotext.links.words import WordIndex, file_words, names, stems
+from iconotext.links.matcher import load_matcher
+from iconotext.links.words import WordIndex, file_words, rareness, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, workshop
 
@@ -17,15 +20,15 @@ def test_stems_meet_and_empty_words_go() -> None:
     assert stems("東京駅") == {"東京", "京駅"}
 
 
-def test_names_are_capitalised_within_a_sentence_or_numbers() -> None:
-    assert names("Yesterday Anna met Bob in 1945. Then 3 left.") == {"anna", "bob", "1945"}
-
-
 def test_idf_by_hand() -> None:
     index = WordIndex.of(["red house", "red car", "blue car"])
     # red stands in 2 of 3: log(1 + (3 - 2 + 0.5) / (2 + 0.5)) = log 1.6
     assert index.idf("red") == pytest.approx(np.log(1.6))
-    assert index.weights()[0] == pytest.approx(index.idf("red") + index.idf("hous"))
+    assert index.common_pairs("A red car") == pytest.approx([0, 1, 0])
+
+
+def test_rare_words_are_rarer() -> None:
+    assert rareness("process") < rareness("magnet") < rareness("carcassonne") == rareness("xyzzyx")
 
 
 @pytest.mark.parametrize(
@@ -56,15 +59,64 @@ def test_texts_of_an_image() -> None:
 
 
 def test_caption_features_by_hand() -> None:
-    d = document(["A red fox ran.", "A red car stood.", "Nothing else."], [Image("IMG_1.jpg", caption="Red fox")])
+    d = document(
+        ["A red fox ran.", "A red car stood.", "Nothing else."],
+        [Image("IMG_1.jpg", caption="Red fox")],
+        blocks=[0, 0, 1],
+    )
     found = caption_features(d, encode)
     index = WordIndex.of([s.text for s in d.sentences])
-    red, fox = index.idf("red"), index.idf("fox")
-    np.testing.assert_allclose(found["caption.common"][:, 0], np.log1p([red + fox, red, 0]), rtol=1e-6)
-    np.testing.assert_allclose(found["caption.share"][:, 0], [1, red / (red + fox), 0], rtol=1e-6)
-    np.testing.assert_allclose(found["caption.rare"][:, 0], [fox, red, 0], rtol=1e-6)
+    red, fox, idf = rareness("red"), rareness("fox"), index.idf
+    expected: dict[str, Any] = {
+        "count": [2, 1, 0],
+        "rare": np.log1p([red + fox, red, 0]),
+        "share": [1, red / (red + fox), 0],
+        "near": [1, 1, 0],  # the first two are one paragraph
+        "own": np.log1p([idf("red") + idf("fox"), idf("red"), 0]),
+        "rarest": [max(red + idf("red"), fox + idf("fox")), red + idf("red"), 0],
+        "both": np.log1p([red * idf("red") + fox * idf("fox"), red * idf("red"), 0]),
+        "first": np.log1p([red + fox, 0, 0]),
+        "pairs": np.log1p([1, 0, 0]),
+        "head": [1, red / (red + fox), 0],
+    }
+    for name, column in expected.items():
+        np.testing.assert_allclose(found[f"caption.{name}"][:, 0], column, rtol=1e-5, err_msg=name)
     assert not found["caption.rival"].any()  # there is no other image
-    assert {name.split(".")[0] for name in found} == {"caption"}
+    assert {name.split(".")[0] for name in found} == {"caption", "texts", "looks"}
+
+
+def test_how_a_sentence_reads() -> None:
+    d = document(["A typical mill is shown in.", "which turns (A) the wheel", "Why?"], [Image("mill.jpg")])
+    found = {name: column.tolist() for name, column in looks(d).items()}
+    assert found["shown"] == [1, 0, 0]
+    assert found["example"] == [1, 0, 0]
+    assert found["cut_off"] == [1, 0, 0]
+    assert found["lower"] == [0, 1, 0]
+    assert found["letters"] == [1, 1, 0]  # 'A typical' reads like a letter too
+    assert found["question"] == [0, 0, 1]
+    assert found["short"] == [0, 1, 1]
+
+
+def test_the_matcher_speaks_of_vectors_that_it_knows() -> None:
+    rng = np.random.default_rng(0)
+    matcher = load_matcher()
+    sentences, captions = rng.normal(size=(3, 384)).astype(np.float32), rng.normal(size=(2, 384)).astype(np.float32)
+    known = matcher.fitting(matcher.probe / np.linalg.norm(matcher.probe), 0.3, 0.1)
+    by_hand = [
+        [
+            matcher.scale[0] * (s @ c) + matcher.scale[1] * ((matcher.sentences @ s) @ (matcher.captions @ c))
+            for c in captions
+        ]
+        for s in sentences
+    ]
+    np.testing.assert_allclose(known.match(sentences, captions), by_hand, rtol=1e-3, atol=1e-3)
+    assert known.cites(sentences).any()
+    other = matcher.fitting(np.ones(5, np.float32), 0.3, 0.1)
+    assert not other.cites(sentences).any()
+    # one spread above its mean is as much as for the encoder it knows: 0.2 + 0.14
+    assert other.match(np.array([[0.4]], np.float32), np.array([[1.0]], np.float32)) == pytest.approx(
+        matcher.scale[0] * 0.34, rel=1e-5
+    )
 
 
 def test_images_without_text_have_empty_columns_or_no_features() -> None:
@@ -86,34 +138,27 @@ def test_a_wider_encoder_changes_nothing() -> None:
     assert not image_features(np.full((3, 2), 0.2, np.float32))["picture.z"].any()
 
 
+def features_at(d: Any) -> Any:
+    return layout_features(d, np.full((len(d.sentences), len(d.images)), 1 / 60, np.float32))
+
+
 def test_layout_by_hand() -> None:
-    # blocks 0 0 | 1 1 | picture | 2 2
-    found = layout_features(workshop(Image("a.jpg", position=4), Image("b.jpg", position=6)))
-    column = {name.removeprefix("layout."): value[:, 0] for name, value in found.items()}
-    np.testing.assert_array_equal(column["above"], [0, 0, 1, 1, 0, 0])
-    np.testing.assert_array_equal(column["below"], [0, 0, 0, 0, 1, 1])
-    np.testing.assert_array_equal(column["last"], [0, 0, 0, 1, 0, 0])
-    np.testing.assert_array_equal(column["next"], [0, 0, 0, 0, 1, 0])
-    np.testing.assert_allclose(column["before"], np.log1p([3, 2, 1, 0, 0, 0]), rtol=1e-6)
-    np.testing.assert_allclose(column["blocks_before"], np.log1p([1, 1, 0, 0, 0, 0]), rtol=1e-6)
-    assert not column["inside"].any()
     # the first picture stands between sentences 0 to 3 and the second
+    found = features_at(workshop(Image("a.jpg", position=4), Image("b.jpg", position=6)))
     np.testing.assert_allclose(found["layout.between"][:, 1], np.log1p([1, 1, 1, 1, 0, 0]), rtol=1e-6)
-
-
-@pytest.mark.parametrize("image", [Image("a.jpg", position=3), Image("a.jpg", position=2, block=1)])
-def test_inside_a_block(image: Any) -> None:
-    np.testing.assert_array_equal(layout_features(workshop(image))["layout.inside"][:, 0], [0, 0, 1, 1, 0, 0])
+    np.testing.assert_allclose(found["layout.habit"], 0, atol=1e-3)  # one in sixty
 
 
 def test_headings_by_their_kind_or_their_looks() -> None:
     image = Image("a.jpg", position=1)
-    looks = layout_features(document(["The Roof", "We painted it."], [image]))
-    np.testing.assert_array_equal(looks["layout.heading"][:, 0], [1, 0])
-    item = layout_features(document(["The roof", "We painted it."], [image], kinds=["item", "heading"]))
+    found = features_at(document(["The Roof", "We painted it."], [image]))
+    np.testing.assert_array_equal(found["layout.heading"][:, 0], [1, 0])
+    item = features_at(document(["The roof", "We painted it."], [image], kinds=["item", "heading"]))
     np.testing.assert_array_equal(item["layout.heading"][:, 0], [0, 1])
 
 
-def test_no_layout_no_features() -> None:
-    assert layout_features(document(["a", "b"], [Image("a.jpg")])) == {}
-    assert layout_features(document(["a", "b"], [Image("a.jpg", position=1)], blocks=[None, None])) == {}
+def test_no_layout_no_places() -> None:
+    assert not has_places(document(["a", "b"], [Image("a.jpg")]))
+    assert not has_places(document(["a", "b"], [Image("a.jpg", position=1)], blocks=[None, None]))
+    assert not has_places(document([], [Image("a.jpg", position=0)]))
+    assert has_places(workshop())

@@ -5,28 +5,31 @@ import numpy as np
 import pytest
 
 from iconotext.errors import ShapeError
-from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients, subset_name
+from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients
 from iconotext.links.evidence import fitted_features
-from iconotext.train.evidence import fit_coefficients, fit_logit, subsets
-from iconotext.train.evidence_documents import Cited, moved, shortened, with_foreign
-from iconotext.train.evidence_text import Written, fit_text
+from iconotext.links.habit import common_shares
+from iconotext.links.layout import layout_features
+from iconotext.links.matcher import WEIGHTS
+from iconotext.train.conditional_logit import fit_logit
+from iconotext.train.evidence import common_habit, example, fit_coefficients
+from iconotext.train.evidence_added import Added, fit_added
+from iconotext.train.evidence_documents import Cited, moved, shortened, variants, with_foreign
+from iconotext.train.matcher import CitedCaptions, fit_matcher
 from iconotext.types import Image, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 
 
-def test_every_subset_ships_with_the_features_there_are() -> None:
+def test_every_combination_ships_with_the_features_there_are() -> None:
     shipped = load_coefficients()
-    assert set(shipped) == {subset_name(kinds) for kinds in subsets()} | {ADDED}
-    assert len(shipped) == 8
+    assert set(shipped) == {"caption", "layout", "caption+layout", *ADDED}
     words = (TextLine("Danger", 0.9, (0, 0, 1, 1)),)
     d = workshop(
         Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words), Image("b.jpg", alt="Lone alt", position=3)
     )
     features = fitted_features(d, np.zeros((6, 2), np.float32), encode)
-    for kinds in subsets():
-        names = {name for kind in kinds for name in features[kind]}
-        assert set(shipped[subset_name(kinds)].weights) == names
-    assert set(shipped[ADDED].weights) == set(features[ADDED])
+    features["layout"] = layout_features(d, np.full((6, 2), 1 / 6, np.float32))
+    for name, entry in shipped.items():
+        assert set(entry.weights) == {feature for kind in name.split("+") for feature in features[kind]}
     assert (
         dump_coefficients({"layout": Coefficients(1.0, {"a": 2.0})})
         == json.dumps({"layout": {"null": 1.0, "weights": {"a": 2.0}}}, indent=1) + "\n"
@@ -85,36 +88,62 @@ def test_the_words_weigh_what_the_rest_does_not_say() -> None:
     # two nothing is learned.
     features = {"text.cos": np.array([[1, 0], [0, 0]], np.float32)}
     right = [np.array([[n < 6, True], [6 <= n < 8, False]]) for n in range(10)]
-    documents = [Written(features, positive, np.full((2, 2), 0.5, np.float32)) for positive in right]
-    fitted = fit_text([*documents, Written({}, right[0], np.full((2, 2), 0.5, np.float32))], ridge=1e-6)
+    documents = [Added(features, positive, np.full((2, 2), 0.5, np.float32)) for positive in right]
+    fitted = fit_added([*documents, Added({}, right[0], np.full((2, 2), 0.5, np.float32))], ridge=1e-6)
     assert fitted.weights["text.cos"] == pytest.approx(np.log(3), abs=0.02)
-    with pytest.raises(ShapeError, match="no cited picture has words"):
-        fit_text([Written({}, right[0], np.full((2, 2), 0.5, np.float32))])
+    with pytest.raises(ShapeError, match="no cited picture has evidence"):
+        fit_added([Added({}, right[0], np.full((2, 2), 0.5, np.float32))])
 
 
 def test_nothing_to_fit() -> None:
     with pytest.raises(ShapeError):
         fit_logit(np.zeros((0, 2), np.float32), np.zeros(0, np.int64), np.zeros(0, bool))
     with pytest.raises(ShapeError, match="nothing to fit"):
-        fit_coefficients([], encode)
+        fit_coefficients([], common_shares())
 
 
 def cited(number: Any) -> Any:
     words = [f"{text} {number}{i}" for i, text in enumerate(TEXTS)]
     images = [Image("a.jpg", caption=f"A brother {number}3", alt=f"A man {number}3", position=4)]
     d = document(words, images, blocks=(0, 0, 1, 1, 2, 2), links=((3, 0),))
-    return Cited(document=d, sentence_vectors=encode(words), image_vectors=encode([words[3]]))
+    return Cited(document=d, sentence_vectors=encode(words), image_vectors=encode([words[3]]), collection="book")
 
 
 def test_fit_learns_from_citations_and_is_repeatable() -> None:
     corpus = [cited(n) for n in range(10, 20)]
     for number, one in enumerate(corpus):
         object.__setattr__(one.document, "id", str(number))
-    first = fit_coefficients(corpus, encode, seed=3)
-    assert first == fit_coefficients(corpus, encode, seed=3)
-    assert set(first) == {subset_name(kinds) for kinds in subsets()}
+    examples = [example(copy, encode, weight=weight) for copy, weight in variants(corpus, seed=3)]
+    common = common_habit(examples)
+    assert common.argmax() == 4  # right below the sentence
+    first = fit_coefficients(examples, common)
+    again = [example(copy, encode, weight=weight) for copy, weight in variants(corpus, seed=3)]
+    assert first == fit_coefficients(again, common)
+    assert set(first) == {"caption", "layout", "caption+layout", "picture"}
     assert first["picture"].weights["picture.z"] > 0
-    assert first["layout"].weights["layout.last"] > 0
+    assert first["layout"].weights["layout.habit"] > 0
+
+
+def test_the_matcher_learns_which_sentences_cite() -> None:
+    # a caption goes with the sentence whose vector is its own turned by one place; the cosine knows nothing of that
+    rng = np.random.default_rng(0)
+    documents = []
+    for _ in range(1200):
+        captions = rng.normal(size=(2, 12)).astype(np.float32)
+        captions /= np.linalg.norm(captions, axis=1, keepdims=True)
+        others = rng.normal(size=(6, 12)).astype(np.float32)
+        others /= np.linalg.norm(others, axis=1, keepdims=True)
+        sentences = np.concatenate([np.roll(captions, 1, axis=1), others])
+        documents.append(CitedCaptions(sentences, captions, np.eye(8, 2, dtype=bool)))
+    probe = documents[0].captions[0]
+    matcher = fit_matcher(documents[:1100], probe)
+    again = fit_matcher(documents[:1100], probe)
+    assert all(np.array_equal(getattr(again, name), getattr(matcher, name)) for name in WEIGHTS)
+    hits = [matcher.match(d.sentences, d.captions).argmax(axis=0) == [0, 1] for d in documents[1100:]]
+    plain = [(d.sentences @ d.captions.T).argmax(axis=0) == [0, 1] for d in documents[1100:]]
+    assert np.mean(hits) > np.mean(plain) + 0.2
+    with pytest.raises(ShapeError, match="nothing to fit"):
+        fit_matcher([documents[0]._replace(captions=np.zeros((2, 12), np.float32))], probe)
 
 
 def test_variants_keep_the_documents_sound() -> None:
@@ -126,3 +155,17 @@ def test_variants_keep_the_documents_sound() -> None:
         assert len(copy.document.images) == len(copy.image_vectors)
         assert all(0 <= (image.position or 0) <= 6 for image in copy.document.images)
         assert copy.document.links == one.document.links
+
+
+def test_a_place_counts_only_where_it_could_have_been_taken() -> None:
+    # Nine images between paragraphs belong to the sentence above them; one that is inside a paragraph belongs to it.
+    between = document(["a", "b"], [Image("a.jpg", position=1)], blocks=(0, 2), links=((0, 0),))
+    inside = document(["a", "b", "c"], [Image("a.jpg", position=1)], blocks=(0, 0, 1), links=((0, 0),))
+    found = [example(Cited(d, encode([s.text for s in d.sentences]), None, "book"), encode) for d in [between] * 9]
+    found.append(example(Cited(inside, encode(["a", "b", "c"]), None, "other"), encode))
+    shares = common_habit(found)
+    assert shares.sum() == pytest.approx(1)
+    # Above or below between paragraphs: seen 1 + half to half. Inside: its own sentence against two others.
+    assert shares[4] > 1.5 * shares[5]
+    assert shares[0] > 1.5 * shares[7]
+    assert common_habit([]).tolist() == pytest.approx([1 / 20] * 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
@@ -26,6 +26,7 @@ from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.cli.link_run import Run
+    from iconotext.links.habit import Habit
     from iconotext.pipeline import Linker
     from iconotext.read import Failure
     from iconotext.types import Document
@@ -172,12 +173,18 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
-    setup, linker = settings.digest(), cache(lambda: settings.linker().link)
-    if settings.linking.max_false is not None:  # what is promised of one page depends on all documents
-        loaded = settings.linker()
-        promises = loaded.promises(_documents(run, settings.reading))
+    load: Callable[[], Linker] = cache(settings.linker)
+    setup = settings.digest()
+    habits: dict[str, Habit] = {}
+    if len(run.found) > 1:  # the links of one page depend on the habits that all documents show
+        habits = load().habits(_documents(run, settings.reading))
+        run.habits |= {told for habit in habits.values() if (told := habit.summary())}
+        setup += "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
+    linker: Callable[[], Callable[[Document], LinkedDocument]] = lambda: partial(load().link, habits=habits)  # noqa: E731
+    if settings.linking.max_false is not None:  # so does what is promised
+        promises = load().promises(_documents(run, settings.reading))
         run.promises, setup = promises.made, setup + promises.digest
-        linker = cache(lambda: lambda document: promises.keep(loaded.plain.link(document)))
+        linker = lambda: lambda document: promises.keep(load().plain.link(document, habits))  # noqa: E731
     pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
     last = INDEX
     for (path, within), name in zip(run.watched(run.found), run.names, strict=True):

@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 SHOWN = 20
 """Problems that are named on the terminal."""
 
+SHOWN_HABITS = 5
+"""Habits of collections that are told on the terminal; the pages have each."""
+
 TEXTS = frozenset(
     ".adoc .asciidoc .doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .odt .org .pages .ppt .pptx .rst .rtf .tex .textile"
     " .txt .wiki".split()
@@ -46,6 +49,7 @@ class Run:
         found: The documents: the file, and the folder that was named, None where the file itself was.
         names: Their ids, before an EPUB falls into chapters.
         promises: What is promised of the links.
+        habits: Where pictures stand, a text for each collection.
 
     Raises:
         DocumentError: There are none.
@@ -65,6 +69,7 @@ class Run:
             self._tell_unread()
             raise no_documents(paths, reading, self._skipped)
         self.promises: tuple[Promise, ...] = ()
+        self.habits: set[str] = set()
         self._given = {path for path, folder in self.found if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
@@ -110,6 +115,8 @@ class Run:
         self._images += [Problem(where, picture, why) for picture, why in counts.problems]
         if linked is not None and linked.notes:
             self._note(where, linked)
+        if linked is not None and linked.habit:
+            self.habits.add(linked.habit)
         logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
 
     def _note(self, where: str, linked: LinkedDocument) -> None:
@@ -134,6 +141,8 @@ class Run:
             output_console().print(overview(self._counts))
         for line in promise_lines(self.promises):
             say(line)
+        for habit in sorted(self.habits)[:SHOWN_HABITS]:
+            say(f"Habit: {habit}")
 
     def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
         """Say what was left out and what went wrong, and end the program with status 1 if it must.

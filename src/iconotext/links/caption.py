@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from iconotext.links.words import WordIndex, file_words, names, stems, text_words
+from iconotext.links.citing import looks
+from iconotext.links.layout import block_ranks
+from iconotext.links.matcher import PROBE, Matcher, load_matcher
+from iconotext.links.words import WordIndex, file_words, rareness, stems, text_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,14 +24,13 @@ Encode = Callable[[Sequence[str]], "FloatMatrix"]
 Field = Literal["caption", "alt", "lone"]
 """The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
 
-FIELDS: tuple[Field, ...] = ("caption", "alt", "lone")
-
 _SAMPLE = 256  # sentences whose cosines are used: 30,000 pairs are enough for two numbers
 _TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = (
     0.2,
     0.14,
     20,
 )  # MiniLM's within a document, and for how many pairs they count
+_HEAD = 5  # words of a caption that mostly name what it shows
 
 _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
 
@@ -50,79 +52,168 @@ def texts_of(image: Image) -> dict[Field, str]:
 
 
 def caption_features(
-    document: Document, encode: Encode, *, sentence_vectors: FloatMatrix | None = None
+    document: Document,
+    encode: Encode,
+    *,
+    sentence_vectors: FloatMatrix | None = None,
+    matcher: Matcher | None = None,
 ) -> dict[str, FloatMatrix]:
-    """Features that compare caption, alt text and file name of every image with every sentence.
+    """Features that compare what is written about every image with every sentence.
 
     Args:
         document: With S sentences and V images.
         encode: Called once, with every text that is needed.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
+        matcher: What has learned which sentences cite; that of the package by default.
 
     Returns:
-        Name to (S, V) float32; 0 in the column of an image that lacks the field. An empty dict where no image has
-        any text, or a side is empty. For each field:
-        ``cos`` cosine of sentence and text, in standard deviations of the cosines among the sentences from their mean:
-        encoders differ in both;
-        ``rival`` by how much that exceeds the best among the other images;
-        ``around`` mean of the two neighbouring sentences;
-        ``share`` idf of the common words over that of the text;
-        ``cover`` the same over that of the sentence;
-        ``common`` log(1 + idf of the common words);
-        ``first`` the same of those that the sentence is the first in its block to hold: things are introduced once;
-        ``rare`` highest idf of a common word;
-        ``names`` log(1 + idf of the common names and numbers).
+        Name to (S, V) float32; 0 in the column of an image without any text. An
+        empty dict where no image has any text, or a side is empty. See ``compared`` for the names that begin with
+        ``caption.``, for the caption, or else the alt text or the file name; those with ``texts.`` are the same for
+        all texts of an image together; those with ``looks.`` are of ``iconotext.links.citing``.
     """
     texts = [texts_of(image) for image in document.images]
-    sentences = [sentence.text for sentence in document.sentences]
-    if not sentences or not any(texts):
+    if not document.sentences or not any(texts):
         return {}
-    wanted = list(dict.fromkeys(text for fields in texts for text in fields.values()))
-    if sentence_vectors is None:
-        vectors = encode([*sentences, *wanted])
-        sentence_vectors, vectors = vectors[: len(sentences)], vectors[len(sentences) :]
-    else:
-        vectors = encode(wanted)
-    centre, spread = _scale(sentence_vectors)
-    cosines = (sentence_vectors @ vectors.T - centre) / spread  # (S, number of texts)
-    column = {text: k for k, text in enumerate(wanted)}
-    words = WordIndex.of(sentences)
-    named_in = _postings(sentences)
-    blocks = np.array([-1 if s.block is None else s.block for s in document.sentences], dtype=np.int64)
-    weights = np.maximum(np.array(words.weights(), dtype=np.float32), np.float32(1.0))[:, None]
-
-    shape = (len(sentences), len(texts))
-    features: dict[str, FloatMatrix] = {}
-    for field in FIELDS:
-        present = np.array([field in fields for fields in texts], dtype=np.bool_)
-        if not present.any():
-            continue
-        cos, common, first, rare, named, share = (np.zeros(shape, np.float32) for _ in range(6))
-        for j in np.flatnonzero(present):
-            text = texts[j][field]
-            cos[:, j] = cosines[:, column[text]]
-            share[:, j] = _overlap(text, words, named_in, blocks, common[:, j], first[:, j], rare[:, j], named[:, j])
-        features |= {
-            f"{field}.cos": cos,
-            f"{field}.rival": _rival(cos, present),
-            f"{field}.around": _around(cos),
-            f"{field}.share": share,
-            f"{field}.cover": (common / weights).astype(np.float32, copy=False),
-            f"{field}.common": np.log1p(common),
-            f"{field}.first": np.log1p(first),
-            f"{field}.rare": rare,
-            f"{field}.names": np.log1p(named),
-        }
+    own = [fields.get("caption") or fields.get("lone") for fields in texts]
+    every = [" . ".join(fields.values()) or None for fields in texts]
+    features = compared(
+        document, own, encode, name="caption", also=every, sentence_vectors=sentence_vectors, matcher=matcher
+    )
+    present = np.array([text is not None for text in own])
+    for name, column in looks(document).items():
+        features[f"looks.{name}"] = np.where(present, column[:, None], np.float32(0))
+    features["looks.cites"] = np.where(present, features.pop("caption.cites"), np.float32(0))
     return features
 
 
-def _postings(sentences: Sequence[str]) -> dict[str, list[int]]:
-    """Name to the sentences that hold it as a name."""
-    postings: dict[str, list[int]] = {}
-    for i, sentence in enumerate(sentences):
-        for name in names(sentence):
-            postings.setdefault(name, []).append(i)
-    return postings
+def compared(
+    document: Document,
+    texts: Sequence[str | None],
+    encode: Encode,
+    *,
+    name: str,
+    also: Sequence[str | None] | None = None,
+    sentence_vectors: FloatMatrix | None = None,
+    matcher: Matcher | None = None,
+) -> dict[str, FloatMatrix]:
+    """Features that compare one text an image with every sentence.
+
+    Args:
+        document: With S sentences, one at least, and V images.
+        texts: Of each image; None for none. One at least is there.
+        encode: Texts to unit vectors; called once.
+        name: What the names of the features begin with.
+        also: Longer texts of the images, of which only the words are compared, under ``texts.``.
+        sentence_vectors: (S, d) what ``encode`` gives for the sentences.
+        matcher: That of the package by default.
+
+    Returns:
+        Name to (S, V) float32; 0 in the column of an image without a text. Of words see ``word_features``; besides
+        ``cos`` cosine in standard deviations of the cosines among the sentences from their mean: encoders differ in
+        both; ``block`` the same for the mean of the sentences of a block; ``match`` how well they match by what the
+        matcher has learned, above the mean over the sentences; ``rival`` by how much it exceeds the best of the
+        other images; ``cites`` how much the sentence is like those that cite.
+    """
+    wanted = list(dict.fromkeys(text for text in texts if text))
+    sentences = [] if sentence_vectors is not None else [sentence.text for sentence in document.sentences]
+    vectors = encode([*sentences, *wanted, PROBE])
+    if sentence_vectors is None:
+        sentence_vectors = vectors[: len(sentences)]
+    row = {text: k for k, text in enumerate(wanted, start=len(sentences))}
+    present = np.array([bool(text) for text in texts], dtype=np.bool_)
+    image_vectors = np.stack([vectors[row[text]] if text else np.zeros_like(vectors[0]) for text in texts])
+    centre, spread = _scale(sentence_vectors)
+    ranks = block_ranks(document)
+    fitting = (matcher or load_matcher()).fitting(vectors[-1], centre, spread)
+    match = np.where(present, fitting.match(sentence_vectors, image_vectors), np.float32(0))
+    match -= match.mean(axis=0, keepdims=True)
+    cos = (sentence_vectors @ image_vectors.T - centre) / spread
+    block_cos = (_block_means(sentence_vectors, ranks) @ image_vectors.T - centre)[ranks] / spread
+    features = {
+        f"{name}.cos": np.where(present, cos, np.float32(0)),
+        f"{name}.block": np.where(present, block_cos, np.float32(0)),
+        f"{name}.match": match,
+        f"{name}.rival": _rival(match, present),
+        f"{name}.cites": np.broadcast_to(fitting.cites(sentence_vectors)[:, None], match.shape),
+    }
+    index = WordIndex.of([sentence.text for sentence in document.sentences])
+    for prefix, some in ((name, texts), ("texts", also or ())):
+        if some:
+            features |= {f"{prefix}.{key}": value for key, value in word_features(index, ranks, some).items()}
+    return {key: np.ascontiguousarray(value, dtype=np.float32) for key, value in features.items()}
+
+
+def word_features(index: WordIndex, ranks: NDArray[np.int64], texts: Sequence[str | None]) -> dict[str, FloatMatrix]:
+    """Features of the words that a sentence and a text have in common. Rare: idf in a large collection of textbooks.
+
+    Args:
+        index: Of the S sentences.
+        ranks: (S,) number of the block of each sentence.
+        texts: One an image; None for none.
+
+    Returns:
+        Name to (S, V) float32:
+        ``count`` number of the common words; ``rare`` log(1 + sum of how rare they are); ``share`` and ``cover`` that
+        sum over that of the text and over that of the sentence; ``dice`` between the two; ``own`` log(1 + sum of
+        their idf in the document), words of several images counting less; ``rarest`` the rarest, in the document and
+        outside; ``both`` log(1 + sum of the product of the two); ``near`` the share of the text that the block of the
+        sentence holds; ``first`` log(1 + sum over the words that the sentence is the first to hold); ``pairs``
+        log(1 + number of common pairs of neighbouring words); ``head`` the share of the text's first words.
+    """
+    shape = (index.size, len(texts))
+    found = {key: np.zeros(shape, np.float32) for key in _WORD_FEATURES}
+    weights = np.zeros(index.size, np.float32)
+    for word, in_sentences in index.postings.items():
+        weights[in_sentences] += rareness(word)
+    words = [stems(text) if text else set() for text in texts]
+    shared_by: dict[str, int] = {}
+    for some in words:
+        for word in some:
+            shared_by[word] = shared_by.get(word, 0) + 1
+    for j, (text, some) in enumerate(zip(texts, words, strict=True)):
+        total = np.float32(1e-6)
+        block_sum = np.zeros(int(ranks[-1]) + 1, np.float32)
+        columns = {key: matrix[:, j] for key, matrix in found.items()}
+        for word in sorted(some):  # sorted: sums of floats must not depend on the hash seed
+            rare = rareness(word)
+            total += np.float32(rare)
+            holders = np.array(index.postings.get(word, ()), dtype=np.int64)
+            if not len(holders):
+                continue
+            idf = index.idf(word)
+            columns["count"][holders] += 1
+            columns["rare"][holders] += rare
+            columns["own"][holders] += idf / np.sqrt(shared_by[word])
+            columns["rarest"][holders] = np.maximum(columns["rarest"][holders], rare + idf)
+            columns["both"][holders] += rare * idf
+            columns["first"][holders[0]] += rare
+            block_sum[np.unique(ranks[holders])] += rare
+        columns["share"][:] = columns["rare"] / total
+        columns["cover"][:] = columns["rare"] / (weights + 1)
+        columns["dice"][:] = 2 * columns["rare"] / (total + weights + 1)
+        columns["near"][:] = block_sum[ranks] / total
+        if text:
+            columns["pairs"][:] = index.common_pairs(text)
+            columns["head"][:] = _head_share(text, index)
+    for key in ("rare", "own", "both", "first", "pairs"):
+        np.log1p(found[key], out=found[key])
+    return found
+
+
+_WORD_FEATURES = (
+    "count", "rare", "share", "cover", "dice", "own", "rarest", "both", "near", "first", "pairs", "head",
+)  # fmt: skip
+
+
+def _head_share(text: str, index: WordIndex) -> FloatMatrix:
+    """(S,) share of the rareness of a text's first words that each sentence holds."""
+    share = np.zeros(index.size, np.float32)
+    some = sorted(stems(" ".join(text.split()[:_HEAD])))
+    for word in some:
+        share[index.postings.get(word, [])] += rareness(word)
+    result: FloatMatrix = share / np.float32(sum(map(rareness, some)) + 1e-6)
+    return result
 
 
 def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
@@ -141,49 +232,20 @@ def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
     return np.float32(centre), np.float32(np.sqrt(variance))
 
 
-def _overlap(
-    text: str,
-    words: WordIndex,
-    named_in: Mapping[str, list[int]],
-    blocks: NDArray[np.int64],
-    common: NDArray[np.float32],
-    first: NDArray[np.float32],
-    rare: NDArray[np.float32],
-    named: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Adds a text's words to the (S,) columns of common idf, first mentions, rarest word and names; gives the share."""
-    telling = names(text)
-    total = 0.0
-    for word in sorted(stems(text)):  # sorted: sums of floats must not depend on the hash seed
-        idf = words.idf(word)
-        total += idf
-        holders = np.array(words.postings.get(word, ()), dtype=np.int64)
-        if not len(holders):
-            continue
-        common[holders] += idf
-        rare[holders] = np.maximum(rare[holders], idf)
-        first[holders[np.diff(blocks[holders], prepend=-2) != 0]] += idf
-        if word in telling:
-            named[named_in.get(word, [])] += idf
-    share: NDArray[np.float32] = common / np.float32(max(total, 1.0))
-    return share
-
-
-def _rival(cos: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
-    """By how much a cell exceeds the best other image of its row; 0 where only one image has the field."""
-    if np.count_nonzero(present) < 2:
-        return np.zeros_like(cos)
-    shown = np.where(present, cos, -np.inf)
-    top = np.partition(shown, -2, axis=1)[:, -2:]
-    best, second = top[:, 1:], top[:, :1]
-    result: FloatMatrix = np.where(present, cos - np.where(shown == best, second, best), 0.0).astype(np.float32)
+def _block_means(vectors: FloatMatrix, ranks: NDArray[np.int64]) -> FloatMatrix:
+    """(blocks, d) unit vectors in the direction of the mean of each block's sentences."""
+    means = np.add.reduceat(vectors, np.flatnonzero(np.diff(ranks, prepend=-1)), axis=0)
+    length = np.linalg.norm(means, axis=1, keepdims=True)
+    result: FloatMatrix = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
     return result
 
 
-def _around(cos: FloatMatrix) -> FloatMatrix:
-    """Mean of the cells above and below; at the ends, the one there is."""
-    if len(cos) < 2:
-        return np.zeros_like(cos)
-    padded = np.concatenate([cos[1:2], cos, cos[-2:-1]])
-    result: FloatMatrix = (padded[:-2] + padded[2:]) / np.float32(2)
+def _rival(score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
+    """By how much a cell exceeds the best other image of its row; 0 where only one image has a text."""
+    if np.count_nonzero(present) < 2:
+        return np.zeros_like(score)
+    shown = np.where(present, score, -np.inf)
+    top = np.partition(shown, -2, axis=1)[:, -2:]
+    best, second = top[:, 1:], top[:, :1]
+    result: FloatMatrix = np.where(present, score - np.where(shown == best, second, best), 0.0).astype(np.float32)
     return result

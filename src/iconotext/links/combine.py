@@ -7,13 +7,13 @@ For every image the model chooses among the sentences and a null option, 'none o
 a conditional logistic regression. Unlike one yes-or-no question per cell it knows that the sentences of an image
 compete, so that its probabilities stay calibrated in documents of any length; what is missing to 1 is the probability
 that the image belongs to no sentence, so that an image may abstain. The weights come from
-``iconotext.train.evidence``, a set for every combination of picture, caption and layout, since any of them may be
-switched off or missing: an image without any text is judged by the weights that were fitted without captions.
+``iconotext.train.evidence``, a set for caption, layout and both, since any of them may be switched off or missing: an
+image without any text is judged by the weights that were fitted without captions.
 
-Words in images are no kind of these combinations, of which they would double the number. Their weights, ``ADDED`` in
-``coefficients.json``, are fitted with what the other kinds say as it is. The words of an image that belongs to no
-sentence are those of any sentence: against the null option, each has the odds that it has against the mean of all. An
-image without words is judged as if nobody had looked for any.
+Pictures and the words in them are no kinds of these combinations, of which they would only make more. Their weights,
+``ADDED`` in ``coefficients.json``, are fitted with what the other kinds say as it is. An image that belongs to no
+sentence is as like one as another: against the null option, each sentence has the odds that it has against the mean of
+all. An image without words is judged as if nobody had looked for any.
 
 References are not fitted, since the labels of the fit were made from them; their weight follows from how often they
 are right.
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
     from iconotext.types import FloatMatrix
 
-FITTED: tuple[Evidence, ...] = ("picture", "caption", "layout")
-"""The kinds whose weights are fitted, in the order of their names in ``coefficients.json``."""
+FITTED: tuple[Evidence, ...] = ("caption", "layout")
+"""The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
 
-ADDED: Evidence = "text"
-"""The kind whose weights are added to those of any combination."""
+ADDED: tuple[Evidence, ...] = ("picture", "text")
+"""The kinds whose weights are added to those of any combination."""
 
 NOWHERE = 0.25
-"""Where words are all there is: images that belong to no sentence, for each that belongs to one."""
+"""Where pictures or their words are all there is: images that belong to no sentence, for each that belongs to one."""
 
 EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
@@ -91,7 +91,7 @@ class Combination:
 
 
 def subset_name(kinds: Collection[Evidence]) -> str:
-    """The name of a combination in ``coefficients.json``: 'picture+layout'."""
+    """The name of a combination in ``coefficients.json``: 'caption+layout'."""
     return "+".join(kind for kind in FITTED if kind in kinds)
 
 
@@ -145,10 +145,10 @@ def combine(
         for kind in kinds:
             if kind in name.split("+"):
                 contributions[kind][:, columns] = _weighted(features[kind], entry.weights, columns)
-    if words := features.get(ADDED):
-        contributions[ADDED] = _against_mean(_weighted(words, coefficients[ADDED].weights, np.arange(shape[1])))
-        if not kinds:
-            null[contributions[ADDED].any(axis=0)] = np.log(shape[0] * NOWHERE)
+    for kind in ADDED:
+        if some := features.get(kind):
+            contributions[kind] = _against_mean(_weighted(some, coefficients[kind].weights, np.arange(shape[1])))
+            null[contributions[kind].any(axis=0) & (null == _NOTHING)] = np.log(max(shape[0], 1) * NOWHERE)
     if reference is not None:
         contributions["reference"] = _reference_weight(reference)
     log_odds = sum(contributions.values(), np.zeros(shape, np.float32)) - null
@@ -156,7 +156,7 @@ def combine(
     if reference is not None:
         explicit = reference >= EXPLICIT
         confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
-    only_image = kinds == ["picture"] and len(contributions) == 1 and image_similarity is not None
+    only_image = list(contributions) == ["picture"] and image_similarity is not None
     score = image_similarity if only_image and image_similarity is not None else _logistic(log_odds)
     return Combination(contributions, score, confidence)
 
@@ -194,6 +194,8 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 def _against_mean(log_odds: FloatMatrix) -> FloatMatrix:
     """The odds of each row against those of the column's mean; of a column of zeros, zeros exactly."""
+    if not len(log_odds):
+        return log_odds
     top = log_odds.max(axis=0)
     against: FloatMatrix = log_odds - (top + np.log(np.exp(log_odds - top).mean(axis=0)))
     return against

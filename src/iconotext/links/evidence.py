@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links.caption import Encode, caption_features, texts_of
 from iconotext.links.combine import Coefficients, Combination, combine
+from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, place_evidence
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.reference import reference_evidence
@@ -20,6 +21,7 @@ from iconotext.types import EVIDENCE, Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.links.matcher import Matcher
     from iconotext.types import FloatMatrix
 
 
@@ -31,6 +33,8 @@ def weigh_evidence(
     evidence: Collection[Evidence] = EVIDENCE,
     sentence_vectors: FloatMatrix | None = None,
     coefficients: Mapping[str, Coefficients] | None = None,
+    matcher: Matcher | None = None,
+    habit: Habit | None = None,
 ) -> Combination:
     """Everything known about which sentence belongs to which image.
 
@@ -41,28 +45,22 @@ def weigh_evidence(
         evidence: The kinds to use. Kinds that the document does not have are left out.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
         coefficients: Fitted weights, those of the package by default.
+        matcher: Of captions with sentences, that of the package by default.
+        habit: Where the author puts images; from this document alone by default.
 
     Raises:
         SettingError: A kind has an unknown name.
         ShapeError: A matrix does not fit the document.
     """
     shape = (len(document.sentences), len(document.images))
-    if unknown := set(evidence) - set(EVIDENCE):
-        raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
-    if image_similarity is not None and image_similarity.shape != shape:
-        raise ShapeError(f"image_similarity is {image_similarity.shape}, the document {shape} (sentences, images)")
-    if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
-        raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
-
-    good = np.array([j for j, image in enumerate(document.images) if image.problem is None], dtype=np.int64)
-    similarity = None
-    if image_similarity is not None and "picture" in evidence:
-        similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
-    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
-    reference = reference_evidence(document)[:, good] if "reference" in evidence else None
-    sound = replace(document, images=tuple(document.images[j] for j in good))
+    sound, features, reference, similarity, good = _gather(
+        document, image_similarity, encode, evidence, sentence_vectors, matcher
+    )
+    if "layout" in evidence and has_places(sound):
+        places = places_by_evidence(sound, features, reference, coefficients)
+        features["layout"] = layout_features(sound, habit_probability(sound, places, habit or Habit()))
     found = combine(
-        fitted_features(sound, similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors),
+        features,
         shape=(shape[0], len(good)),
         has_text=images_with_text(sound),
         reference=reference,
@@ -76,6 +74,63 @@ def weigh_evidence(
     )
 
 
+def document_places(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    coefficients: Mapping[str, Coefficients] | None = None,
+    matcher: Matcher | None = None,
+) -> PlaceEvidence | None:
+    """Where the images of a document stand by all evidence but the layout; arguments as in ``weigh_evidence``.
+
+    Returns:
+        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
+    """
+    sound, features, reference, _, _ = _gather(document, image_similarity, encode, evidence, sentence_vectors, matcher)
+    return places_by_evidence(sound, features, reference, coefficients) if has_places(sound) else None
+
+
+class _Gathered(NamedTuple):
+    """What is known of a document but for its layout, without the images that have a problem."""
+
+    document: Document
+    features: dict[Evidence, dict[str, FloatMatrix]]
+    reference: FloatMatrix | None
+    similarity: FloatMatrix | None
+    numbers: NDArray[np.int64]
+
+
+def _gather(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    encode: Encode,
+    evidence: Collection[Evidence],
+    sentence_vectors: FloatMatrix | None,
+    matcher: Matcher | None,
+) -> _Gathered:
+    shape = (len(document.sentences), len(document.images))
+    if unknown := set(evidence) - set(EVIDENCE):
+        raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
+    if image_similarity is not None and image_similarity.shape != shape:
+        raise ShapeError(f"image_similarity is {image_similarity.shape}, the document {shape} (sentences, images)")
+    if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
+        raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
+    good = np.array([j for j, image in enumerate(document.images) if image.problem is None], dtype=np.int64)
+    similarity = None
+    if image_similarity is not None and "picture" in evidence:
+        similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
+    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
+    reference = reference_evidence(document)[:, good] if "reference" in evidence else None
+    sound = replace(document, images=tuple(document.images[j] for j in good))
+    features = fitted_features(
+        sound, similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors, matcher=matcher
+    )
+    return _Gathered(sound, features, reference, similarity, good)
+
+
 def fitted_features(
     document: Document,
     image_similarity: FloatMatrix | None,
@@ -83,8 +138,11 @@ def fitted_features(
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     sentence_vectors: FloatMatrix | None = None,
+    matcher: Matcher | None = None,
 ) -> dict[Evidence, dict[str, FloatMatrix]]:
-    """The features of the kinds whose weights are fitted; arguments as in ``weigh_evidence``, every image takes part.
+    """The features of the fitted kinds but the layout; arguments as in ``weigh_evidence``, every image takes part.
+
+    The matcher is that of the package by default.
 
     Returns:
         Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
@@ -93,12 +151,35 @@ def fitted_features(
     if "picture" in evidence and image_similarity is not None:
         features["picture"] = image_features(image_similarity)
     if "caption" in evidence:
-        features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors)
+        features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors, matcher=matcher)
     if "text" in evidence:
         features["text"] = text_features(document, encode, sentence_vectors=sentence_vectors)
-    if "layout" in evidence:
-        features["layout"] = layout_features(document)
     return {kind: columns for kind, columns in features.items() if columns}
+
+
+def has_places(document: Document) -> bool:
+    """Whether there is a layout with sentences and images in it."""
+    return document.has_layout and bool(document.sentences and document.images)
+
+
+def places_by_evidence(
+    document: Document,
+    features: Mapping[Evidence, Mapping[str, FloatMatrix]],
+    reference: FloatMatrix | None,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> PlaceEvidence:
+    """Where the images of a document stand by all evidence but the layout: what a habit is inferred from.
+
+    Args:
+        document: For which ``has_places`` is true.
+        features: Of ``fitted_features``.
+        reference: (S, V) of ``reference_evidence``, if references count.
+        coefficients: Fitted weights, those of the package by default.
+    """
+    shape = (len(document.sentences), len(document.images))
+    has_text = images_with_text(document)
+    known = combine(features, shape=shape, has_text=has_text, reference=reference, coefficients=coefficients)
+    return place_evidence(document, sum(known.contributions.values(), np.zeros(shape, np.float32)))
 
 
 def images_with_text(document: Document) -> NDArray[np.bool_]:

@@ -42,7 +42,7 @@ def places(document: Document) -> Places:
     """Where the sentences and images stand; the document must have a layout and a sentence."""
     n = len(document.sentences)
     blocks = np.array([s.block for s in document.sentences], dtype=np.int64)
-    rank = np.cumsum(np.diff(blocks, prepend=blocks[:1]) != 0)
+    rank = block_ranks(document)
     position = np.array([i.position for i in document.images], dtype=np.int64)
     above = np.where(position > 0, rank[np.clip(position - 1, 0, n - 1)], -1)
     below = np.where(position < n, rank[np.clip(position, 0, n - 1)], rank[-1] + 1)
@@ -62,50 +62,65 @@ def images_between(place: Places) -> NDArray[np.int64]:
     return np.maximum(np.where(row < place.position, place.order - before, before - place.order - 1), 0)
 
 
-def layout_features(document: Document) -> dict[str, FloatMatrix]:
-    """Features of the place of every sentence against every image; none where the document has no layout.
+PLACES = (
+    "inside its paragraph, after the sentence next to it",
+    "inside its paragraph, before the sentence next to it",
+    "inside its paragraph, further below the sentence",
+    "inside its paragraph, further above the sentence",
+    "right below the sentence",
+    "right above the sentence",
+    "below the paragraph",
+    "above the paragraph",
+    *(f"{blocks} paragraphs {side}" for blocks in ("2", "3", "4 to 5", "6 to 9", "10 to 17", "18 or more")
+      for side in ("below", "above")),
+)  # fmt: skip
+"""Where an image can stand, seen from a sentence."""
 
-    Distances count sentences or blocks, 0 for the nearest, as log(1 + n); they are apart for sentences before and
-    after the image, since images mostly follow what they show.
+_FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between, from which on the next pair of places begins
+
+
+def place_numbers(document: Document) -> NDArray[np.int64]:
+    """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence; the document has a layout."""
+    place = places(document)
+    row, rank = np.arange(len(place.rank))[:, None], place.rank[:, None]
+    below = row < place.position  # the image stands below the sentence
+    between = np.where(below, place.above - rank, rank - place.below)
+    nearest = np.where(below, row == place.position - 1, row == place.position)
+    side = np.where(below, 0, 1)
+    apart = np.where((between == 0) & nearest, 4, 4 + 2 * np.searchsorted(_FURTHER, between, side="right"))
+    result: NDArray[np.int64] = np.where(place.inside, np.where(nearest, 0, 2), apart) + side
+    return result
+
+
+def layout_features(document: Document, habit: FloatMatrix) -> dict[str, FloatMatrix]:
+    """Features of the place of every sentence against every image.
 
     Args:
-        document: With S sentences and V images.
+        document: With S sentences and V images, and a layout.
+        habit: (S, V) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
 
     Returns:
-        Name to (S, V) float32, in 0 to about 9; an empty dict where ``has_layout`` is False or a side is empty.
+        Name to (S, V) float32: ``habit`` the log of the probability, over that of one in sixty; ``between`` log(1 +
+        number of other images between the two); ``section`` no heading stands between them; ``heading`` the sentence
+        is one.
     """
-    if not (document.has_layout and document.sentences and document.images):
-        return {}
     place = places(document)
-    row = np.arange(len(place.rank))[:, None]
-    rank = place.rank[:, None]
-    before = row < place.position
-    up, down = place.above - rank, rank - place.below  # blocks, 0 for the adjacent one
-
     headings = np.array([looks_like_heading(document, i) for i in range(len(document.sentences))], dtype=np.bool_)
     section = np.cumsum(headings)
     here = np.where(place.position > 0, section[place.position - 1], 0)
-    opens = np.diff(place.rank, prepend=-1) != 0
-    closes = np.diff(place.rank, append=place.rank[-1] + 1) != 0
-
     columns = {
-        "layout.inside": place.inside,
-        "layout.above": before & (up == 0) & ~place.inside,
-        "layout.below": ~before & (down == 0) & ~place.inside,
-        "layout.last": row == place.position - 1,
-        "layout.next": row == place.position,
-        "layout.before": np.log1p(np.where(before, place.position - 1 - row, 0)),
-        "layout.after": np.log1p(np.where(before, 0, row - place.position)),
-        "layout.blocks_before": np.log1p(np.where(before, np.maximum(up, 0), 0)),
-        "layout.blocks_after": np.log1p(np.where(before, 0, np.maximum(down, 0))),
-        "layout.behind": ~before,
+        "layout.habit": np.log(60 * habit + 1e-4),
         "layout.between": np.log1p(images_between(place)),
         "layout.section": section[:, None] == here,
-        "layout.heading": np.broadcast_to(headings[:, None], before.shape),
-        "layout.opens": np.broadcast_to(opens[:, None], before.shape),
-        "layout.closes": np.broadcast_to(closes[:, None], before.shape),
+        "layout.heading": np.broadcast_to(headings[:, None], habit.shape),
     }
     return {name: np.ascontiguousarray(column, dtype=np.float32) for name, column in columns.items()}
+
+
+def block_ranks(document: Document) -> NDArray[np.int64]:
+    """(S,) number of each sentence's block, counted from 0 without gaps; each sentence its own without a layout."""
+    blocks = np.array([i if s.block is None else s.block for i, s in enumerate(document.sentences)], dtype=np.int64)
+    return np.cumsum(np.diff(blocks, prepend=blocks[:1]) != 0)
 
 
 def looks_like_heading(document: Document, index: int) -> bool:

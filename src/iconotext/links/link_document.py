@@ -11,6 +11,8 @@ from iconotext.errors import SettingError
 from iconotext.links.caption import Encode
 from iconotext.links.combine import Coefficients, Combination
 from iconotext.links.evidence import weigh_evidence
+from iconotext.links.habit import Habit
+from iconotext.links.matcher import Matcher
 from iconotext.links.select import Selection, in_order, selection
 from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
 
@@ -37,6 +39,8 @@ def link_document(
     model: str = "",
     sentence_vectors: FloatMatrix | None = None,
     coefficients: Mapping[str, Coefficients] | None = None,
+    matcher: Matcher | None = None,
+    habit: Habit | None = None,
 ) -> LinkedDocument:
     """Links the images of a document to its sentences.
 
@@ -51,6 +55,8 @@ def link_document(
         model: Name of the model that gave ``image_similarity``, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
         coefficients: Weights of the evidence, those of the package by default.
+        matcher: Of captions with sentences, that of the package by default.
+        habit: Where the author puts images; from this document alone by default.
 
     Returns:
         The document with its links, and the (S, V) scores they were chosen from.
@@ -69,6 +75,8 @@ def link_document(
         evidence=evidence,
         sentence_vectors=sentence_vectors,
         coefficients=coefficients,
+        matcher=matcher,
+        habit=habit,
     )
     if min_confidence is None:
         silent = all(

@@ -18,6 +18,9 @@ class LinkSettings(BaseModel):
     """What to look at, separated by commas: picture, caption, text (the words in pictures, with the extra ocr: about a
     second for each picture), layout, reference."""
 
+    habit: Literal["above", "below", "inside"] | None = None
+    """Where pictures stand, seen from the text they belong to (default: learned from the documents themselves)."""
+
     select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
     """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
     ``order``, the best one, given that pictures follow the order of their sentences where they seem to;

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from iconotext.links.caption import Encode, caption_features
+from iconotext.links.caption import Encode, compared
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
@@ -24,13 +23,16 @@ def text_features(
 
     Args:
         document: With S sentences and V images, their ``lines`` read.
-        encode: As for ``caption_features``.
+        encode: As for ``compared``.
         sentence_vectors: Likewise.
 
     Returns:
-        As ``caption_features`` gives them for a caption, named ``text.cos`` and so on; 0 in the column of an image
-        without words. An empty dict where no image has any.
+        As ``compared`` gives them, named ``text.cos`` and so on; 0 in the column of an image without words. An empty
+        dict where no image has any.
     """
-    written = tuple(Image("", caption=text_in(image)) for image in document.images)
-    found = caption_features(replace(document, images=written), encode, sentence_vectors=sentence_vectors)
-    return {name.replace("caption.", "text."): matrix for name, matrix in found.items()}
+    words = [text_in(image) for image in document.images]
+    if not document.sentences or not any(words):
+        return {}
+    found = compared(document, words, encode, name="text", sentence_vectors=sentence_vectors)
+    del found["text.cites"]  # says nothing of the image
+    return found

@@ -6,13 +6,21 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # A number with its separators, or a run of letters; scripts without spaces are cut into pairs below.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;…]\s*[\"'“”‘’)\]]*\s*)[\"'“‘(\[]*$")
 _SUFFIXES = ("ings", "ing", "edly", "ies", "ied", "ed", "es", "ly", "s", "e")
 
 # Function words say nothing in any document, but in one of five sentences their idf would claim otherwise. The words
@@ -30,6 +38,7 @@ aux el los las una uno y o es son en con por para del al se imagen il lo gli di 
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Strips the commonest English endings, so that 'baked', 'bakes' and 'baking' meet; numbers stay as they are."""
     word = word.lower().replace("’", "'").removesuffix("'s")
@@ -52,55 +61,66 @@ def stems(text: str) -> set[str]:
     return found
 
 
-def names(text: str) -> set[str]:
-    """Stems of what names one thing: capitalised words that do not open a sentence, numbers of two digits or more."""
-    found: set[str] = set()
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if (token[0].isdigit() and len(token) > 1) or (
-            token[0].isupper()
-            and len(token) > 1
-            and token.lower() not in _EMPTY
-            and not _SENTENCE_START.search(text, max(0, match.start() - 40), match.start())
-        ):
-            found.add(stem(token))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class WordIndex:
     """Which sentences of a document hold a stem, and how rare it is.
 
     Attributes:
         postings: Stem to the indices of the sentences that hold it, ascending.
+        pairs: Two neighbouring words, in small letters, to the indices of the sentences that hold them, ascending.
         size: Number of sentences.
     """
 
     postings: dict[str, list[int]]
+    pairs: dict[tuple[str, str], list[int]]
     size: int
 
     @classmethod
     def of(cls, sentences: Sequence[str]) -> WordIndex:
         """Builds the index over the sentences of one document."""
         postings: dict[str, list[int]] = {}
+        pairs: dict[tuple[str, str], list[int]] = {}
         for i, sentence in enumerate(sentences):
             for word in sorted(stems(sentence)):
                 postings.setdefault(word, []).append(i)
-        return cls(postings, len(sentences))
+            for pair in _pairs(sentence):
+                pairs.setdefault(pair, []).append(i)
+        return cls(postings, pairs, len(sentences))
 
     def idf(self, word: str) -> float:
         """Inverse document frequency as in BM25, over the sentences of this document; above 0."""
-        n = len(self.postings.get(word, ()))
-        return math.log1p((self.size - n + 0.5) / (n + 0.5))
+        return _idf(self.size, len(self.postings.get(word, ())))
 
-    def weights(self) -> list[float]:
-        """Sum of the idf of every sentence's stems."""
-        weights = [0.0] * self.size
-        for word, holders in self.postings.items():
-            idf = self.idf(word)
-            for i in holders:
-                weights[i] += idf
-        return weights
+    def common_pairs(self, text: str) -> NDArray[np.float32]:
+        """(size,) number of pairs of neighbouring words that each sentence and the text have in common."""
+        found = np.zeros(self.size, np.float32)
+        for pair in _pairs(text):
+            found[self.pairs.get(pair, [])] += 1
+        return found
+
+
+def rareness(word: str) -> float:
+    """Inverse document frequency of a stem over the sections of fourteen textbooks; that of a new word is the largest.
+
+    Counted by ``benchmarks/evidence.py words``.
+    """
+    sections, counts = _counts()
+    return _idf(sections, counts.get(word, 0))
+
+
+@cache
+def _counts() -> tuple[int, dict[str, int]]:
+    """Number of sections, and of those that hold each stem; stems of one or two sections count as new."""
+    first, *lines = files("iconotext.links").joinpath("word_counts.txt").read_text(encoding="utf-8").splitlines()
+    return int(first), {word: int(count) for word, count in (line.split() for line in lines)}
+
+
+def _idf(size: int, holders: int) -> float:
+    return math.log1p((size - holders + 0.5) / (holders + 0.5))
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    return set(pairwise(_TOKEN.findall(text.lower())))
 
 
 def file_words(source: str) -> str | None:

@@ -40,6 +40,10 @@ class Spool:
         """Take the file away."""
         self._file.close()
 
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self._places)
+
     def __iter__(self) -> Iterator[Document | Failure]:
         """One document in memory at a time."""
         for place in self._places:

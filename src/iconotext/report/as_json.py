@@ -28,6 +28,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         "language": document.language,
         "model": linked.model,
         "notes": list(linked.notes),
+        "habit": linked.habit,
         "sentences": [_sentence(sentence) for sentence in document.sentences],
         "images": [_image(image) for image in document.images],
         "links": [_link(link) for link in linked.links],

@@ -108,6 +108,7 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         heading=heading,
         address=readable(document.meta.get("address", "")),
         notes=list(map(readable, linked.notes)),
+        habit=linked.habit,
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,

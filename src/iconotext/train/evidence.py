@@ -2,80 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.links.combine import FITTED, Coefficients, subset_name
-from iconotext.links.evidence import fitted_features, images_with_text
-from iconotext.train.evidence_documents import Cited, variants
+from iconotext.links.combine import FITTED, Coefficients, combine, subset_name
+from iconotext.links.evidence import fitted_features, has_places, images_with_text, places_by_evidence
+from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, infer_habit
+from iconotext.links.layout import PLACES, layout_features, place_numbers
+from iconotext.train.conditional_logit import fit_logit
+from iconotext.train.evidence_added import Added, fit_added
+from iconotext.train.evidence_documents import Cited
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.links.caption import Encode
-    from iconotext.types import Evidence, FloatMatrix
-
-RIDGE = 3.0
-"""Penalty on the weights. From 1 to 10 the results on unseen books do not change."""
+    from iconotext.links.matcher import Matcher
+    from iconotext.types import Document, Evidence, FloatMatrix
 
 
 class Example(NamedTuple):
     """A training document with its features; S sentences, V images.
 
     Attributes:
-        features: Kind to name to (S, V).
+        document: Its identifier is that of its features.
+        features: Kind to name to (S, V); without the layout until ``with_habits``.
         positive: (S, V) bool, the sentence cites the image.
         has_text: (V,) bool, the image has a caption or alt text.
+        collection: What has one author's habits.
         weight: How much each of its images counts.
     """
 
+    document: Document
     features: dict[Evidence, dict[str, FloatMatrix]]
     positive: NDArray[np.bool_]
     has_text: NDArray[np.bool_]
+    collection: str
     weight: float = 1.0
 
 
-def fit_coefficients(documents: Sequence[Cited], encode: Encode, *, seed: int = 0) -> dict[str, Coefficients]:
-    """The weights of every combination of picture, caption and layout.
-
-    Args:
-        documents: With citations as links; see ``Cited``.
-        encode: Texts to unit vectors, as it will be used for linking.
-        seed: Of the disturbed copies that are fitted on.
-
-    Returns:
-        By ``subset_name``, seven of them; what ``coefficients.json`` holds.
-
-    Raises:
-        ShapeError: There are no documents.
-    """
-    copies = variants(documents, seed=seed)
-    return fit_subsets([example(cited, encode, weight=weight) for cited, weight in copies])
-
-
-def example(cited: Cited, encode: Encode, *, weight: float = 1.0) -> Example:
-    """The features of a document and what its citations say."""
+def example(cited: Cited, encode: Encode, *, weight: float = 1.0, matcher: Matcher | None = None) -> Example:
+    """The features of a document and what its citations say; the matcher is best one that has not seen it."""
     document = cited.document
     positive = np.zeros((len(document.sentences), len(document.images)), dtype=np.bool_)
     for i, j in document.links or ():
         positive[i, j] = True
-    features = fitted_features(document, cited.similarity, encode, sentence_vectors=cited.sentence_vectors)
-    return Example(features, positive, images_with_text(document), weight)
+    features = fitted_features(
+        document, cited.similarity, encode, sentence_vectors=cited.sentence_vectors, matcher=matcher
+    )
+    return Example(document, features, positive, images_with_text(document), cited.collection, weight)
 
 
-def subsets() -> Iterator[tuple[Evidence, ...]]:
-    """Every combination of the fitted kinds but the empty one."""
-    for size in range(1, len(FITTED) + 1):
-        yield from combinations(FITTED, size)
+def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -> dict[str, Coefficients]:
+    """The weights of every combination of caption and layout, and of pictures added to them.
+
+    Args:
+        examples: Of ``variants``; without layout features. Their habits are inferred with the weights of the captions.
+        common: (K,) how often images stand at each place: ``common_habit``.
+
+    Returns:
+        By ``subset_name``, and by kind for what is added; ``coefficients.json`` without the words in pictures.
+
+    Raises:
+        ShapeError: There are no examples with a kind.
+    """
+    found = {"caption": fit_subset(examples, ("caption",))}
+    complete = with_habits(examples, found, common)
+    for kinds in FIRST:
+        found[subset_name(kinds)] = fit_subset(complete, kinds)
+    pictures = [
+        Added(e.features["picture"], e.positive, _score(e, found)) for e in complete if e.features.get("picture")
+    ]
+    return found | {"picture": fit_added(pictures)}
 
 
-def fit_subsets(examples: Sequence[Example]) -> dict[str, Coefficients]:
-    """The weights of every combination, from examples."""
-    return {subset_name(kinds): fit_subset(examples, kinds) for kinds in subsets()}
+def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
+    """(S, V) what captions and layout say of an example."""
+    features = {kind: e.features[kind] for kind in FITTED if kind in e.features}
+    shape = (e.positive.shape[0], e.positive.shape[1])
+    return combine(features, shape=shape, has_text=e.has_text, coefficients=coefficients).score
+
+
+FIRST: tuple[tuple[Evidence, ...], ...] = (("layout",), ("caption", "layout"))
+"""The combinations that need habits."""
+
+
+def with_habits(
+    examples: Sequence[Example],
+    coefficients: Mapping[str, Coefficients],
+    common: NDArray[np.float64],
+    *,
+    together: bool = True,
+) -> list[Example]:
+    """The examples with layout features, by the habits of their collections.
+
+    Args:
+        examples: Without them.
+        coefficients: Weights of the captions.
+        common: (K,) how often images stand at each place.
+        together: Whether the documents of a collection are seen together; else each alone.
+    """
+    places: list[PlaceEvidence | None] = [
+        places_by_evidence(e.document, {k: v for k, v in e.features.items() if k == "caption"}, None, coefficients)
+        if has_places(e.document)
+        else None
+        for e in examples
+    ]
+    collections: dict[str, list[tuple[str, PlaceEvidence]]] = {}
+    for e, found in zip(examples, places, strict=True):
+        if found is not None and together:
+            collections.setdefault(e.collection, []).append((e.document.id, found))
+    habits = {name: infer_habit(some, common) for name, some in collections.items()}
+    alone = Habit(common=common)
+    return [
+        e._replace(features=e.features | {"layout": _layout(e.document, found, habits.get(e.collection, alone))})
+        if found is not None
+        else e
+        for e, found in zip(examples, places, strict=True)
+    ]
+
+
+def _layout(document: Document, found: PlaceEvidence, habit: Habit) -> dict[str, FloatMatrix]:
+    return layout_features(document, habit_probability(document, found, habit))
+
+
+def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:
+    """How usual each place of ``PLACES`` is, seen from the sentences that cite an image.
+
+    A place counts only where it could have been taken: most books have no image inside a paragraph, and where one is
+    inside, it belongs there. So the shares are the strengths of Luce's choice model, fitted by the iteration of Hunter
+    (2004, MM algorithms for generalized Bradley-Terry models), with half an image at each place for a start.
+
+    Args:
+        examples: Of ``variants``; the collections count alike, all disturbed copies together as much as one in four.
+
+    Returns:
+        (K,) shares, sum 1.
+    """
+    chosen, there, weights = [], [], []
+    sizes: Counter[str] = Counter()
+    for e in examples:
+        sizes[_counted_with(e)] += len(_cited(e))
+    for e in examples:
+        if not has_places(e.document):
+            continue
+        numbers, name = place_numbers(e.document), _counted_with(e)
+        for j in _cited(e):
+            right = np.bincount(numbers[e.positive[:, j], j], minlength=len(PLACES))
+            chosen.append(right / right.sum())
+            there.append(np.bincount(numbers[:, j], minlength=len(PLACES)) > 0)
+            weights.append((len(sizes) / 4 if name == _DISTURBED else 1.0) / sizes[name])
+    wins = 0.5 + (np.array(weights)[:, None] * np.array(chosen)).sum(axis=0) if chosen else np.ones(len(PLACES))
+    shares = np.full(len(PLACES), 1 / len(PLACES))
+    around = np.array(there, dtype=np.float64)
+    for _ in range(_STEPS if chosen else 0):
+        total = 0.5 * len(PLACES) + (np.array(weights)[:, None] * around / (around @ shares)[:, None]).sum(axis=0)
+        shares = wins / total
+        shares /= shares.sum()
+    return shares
+
+
+_DISTURBED, _STEPS = "disturbed", 200
+
+
+def _cited(e: Example) -> NDArray[np.int64]:
+    """The images that some sentence cites."""
+    return np.flatnonzero(np.asarray(e.positive.any(axis=0)))
+
+
+def _counted_with(e: Example) -> str:
+    return _DISTURBED if e.collection.startswith(_DISTURBED) else e.collection
 
 
 def fit_subset(examples: Sequence[Example], kinds: tuple[Evidence, ...]) -> Coefficients:
@@ -88,12 +188,9 @@ def fit_subset(examples: Sequence[Example], kinds: tuple[Evidence, ...]) -> Coef
     blocks: list[tuple[FloatMatrix, NDArray[np.bool_], int, float]] = []
     for e in examples:
         columns = np.flatnonzero(e.has_text) if "caption" in kinds else np.arange(len(e.has_text))
-        if not e.positive.size or not len(columns) or any(kind not in e.features for kind in kinds):
-            continue
-        there = {name: matrix for kind in kinds for name, matrix in e.features[kind].items()}
-        empty = np.zeros(e.positive.shape, np.float32)
-        stacked = np.stack([there.get(name, empty)[:, columns].T for name in names], axis=-1)  # (images, S, F)
-        blocks.append((stacked.reshape(-1, len(names)), e.positive[:, columns].T.ravel(), len(columns), e.weight))
+        if e.positive.size and len(columns) and all(kind in e.features for kind in kinds):
+            rows = _rows({n: m for kind in kinds for n, m in e.features[kind].items()}, names, columns)
+            blocks.append((rows, e.positive[:, columns].T.ravel(), len(columns), e.weight))
     if not blocks:
         raise ShapeError(f"no document has {' and '.join(kinds)}: nothing to fit")
     lengths = [len(rows) // images for rows, _, images, _ in blocks for _ in range(images)]
@@ -106,69 +203,9 @@ def fit_subset(examples: Sequence[Example], kinds: tuple[Evidence, ...]) -> Coef
     return Coefficients(round(null, 4), {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})
 
 
-def fit_logit(
-    features: FloatMatrix,
-    groups: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    *,
-    weight: NDArray[np.float64] | None = None,
-    ridge: float = RIDGE,
-    offset: NDArray[np.float64] | None = None,
-    fixed_null: float | None = None,
-) -> tuple[NDArray[np.float64], float]:
-    """Conditional logistic regression with a null option.
-
-    P(row i | its group) = exp(x_i w) / (exp(b) + sum over the group's rows k of exp(x_k w)); what is missing to 1 is
-    the null option. The probability of a group is that of its positive rows together, or of the null option where it
-    has none.
-
-    Args:
-        features: (N, F), the rows of a group side by side.
-        groups: (N,) number of the group, ascending from 0 without gaps.
-        positive: (N,) whether the row is right.
-        weight: (groups,) how much each group counts; all 1 by default.
-        ridge: Penalty on half the squared length of w, in units of each feature's standard deviation.
-        offset: (N,) what is known of the rows' log-odds besides; 0 by default.
-        fixed_null: b, if it is not to be fitted.
-
-    Returns:
-        (F,) weights and the null option's log-odds b.
-
-    Raises:
-        ShapeError: The lengths differ, or there is nothing to fit.
-    """
-    from scipy.optimize import minimize
-
-    if not (len(features) == len(groups) == len(positive)) or not len(features):
-        shapes = f"{features.shape}, {groups.shape}, {positive.shape}"
-        raise ShapeError(f"features, groups and positive must be as long as each other and not empty, got {shapes}")
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    counts = np.diff(np.append(starts, len(groups)))
-    spread = features.std(axis=0, dtype=np.float64)
-    spread[spread < 1e-8] = 1.0
-    x = (features / spread).astype(np.float32)
-    null = ~np.logical_or.reduceat(positive, starts)
-    weight = np.ones(len(starts)) if weight is None else weight
-    known = 0.0 if offset is None else offset
-    first = np.append(np.zeros(x.shape[1]), fixed_null or 0.0)
-
-    def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        w, b = theta[:-1], theta[-1]
-        score = (x @ w.astype(np.float32)).astype(np.float64) + known
-        top = np.maximum(np.maximum.reduceat(score, starts), b)
-        mass = np.exp(score - np.repeat(top, counts))
-        null_mass = np.exp(b - top)
-        total = np.add.reduceat(mass, starts) + null_mass
-        right_mass = np.where(positive, mass, 0.0)
-        right = np.where(null, null_mass, np.add.reduceat(right_mass, starts))
-        # d log P / d score: share among the right ones minus share among all
-        by_group = weight / total
-        slope = np.repeat(by_group, counts) * mass - np.repeat(np.where(null, 0.0, weight / right), counts) * right_mass
-        gradient = np.append(slope.astype(np.float32) @ x, (by_group * null_mass - np.where(null, weight, 0.0)).sum())
-        gradient[:-1] += ridge * w
-        gradient[-1] *= fixed_null is None
-        value = float((weight * (np.log(total) - np.log(right))).sum() + ridge / 2 * w @ w)
-        return value, gradient.astype(np.float64)
-
-    result = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7})
-    return result.x[:-1] / spread, float(result.x[-1])
+def _rows(features: Mapping[str, FloatMatrix], names: Sequence[str], columns: NDArray[np.int64]) -> FloatMatrix:
+    """(columns x S, names), the rows of an image side by side; 0 for a feature that is not there."""
+    empty = np.zeros(next(iter(features.values())).shape, np.float32)
+    stacked = np.stack([features.get(name, empty)[:, columns].T for name in names], axis=-1)
+    rows: FloatMatrix = stacked.reshape(-1, len(names))
+    return rows

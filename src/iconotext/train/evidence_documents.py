@@ -1,6 +1,6 @@
 """Training documents for the combination: real ones, and real ones disturbed so that every setting is seen.
 
-Cited figures come from one kind of book, where a figure follows the paragraph that cites it and has a caption as well
+Cited figures mostly come from books, where a figure follows the paragraph that cites it and has a caption as well
 as an alt text. The model must not take that for a law, so some copies lose a caption or alt text and some images
 move: before their paragraph, into it, some blocks away. Images of other documents, at a random place, teach it what
 no link looks like.
@@ -8,6 +8,7 @@ no link looks like.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -32,16 +33,20 @@ class Cited:
     Attributes:
         document: With S sentences and V images; images without links are left out of the fit.
         sentence_vectors: (S, d) texts of the sentences.
-        image_vectors: (V, d) images, in the same space.
+        image_vectors: (V, d) images, in the same space; None where the pictures are not at hand.
+        collection: The book or site it is from: what has one author's habits.
     """
 
     document: Document
     sentence_vectors: FloatMatrix
-    image_vectors: FloatMatrix
+    image_vectors: FloatMatrix | None
+    collection: str
 
     @property
-    def similarity(self) -> FloatMatrix:
-        """(S, V) cosines over the concept bridge."""
+    def similarity(self) -> FloatMatrix | None:
+        """(S, V) cosines over the concept bridge; None without pictures."""
+        if self.image_vectors is None:
+            return None
         product: FloatMatrix = centred(self.sentence_vectors) @ self.image_vectors.T
         return product
 
@@ -55,17 +60,22 @@ def with_foreign(
     images, the place would tell that an image is foreign.
     """
     document = cited.document
-    sources = [other for other in others if other.document.id != document.id and other.document.images]
-    number = int(rng.binomial(4 * len(document.images), share / 4)) if sources else 0
-    images, vectors = list(document.images), [cited.image_vectors]
+    seen = cited.image_vectors is not None
+    number = int(rng.binomial(4 * len(document.images), share / 4)) if len(others) > 1 else 0
+    images, vectors = list(document.images), [] if cited.image_vectors is None else [cited.image_vectors]
     _, edges = _edges(document)
     for _ in range(number):
-        other = sources[rng.integers(len(sources))]
+        other = others[int(rng.integers(len(others)))]
+        unlike = other.document.id == document.id or not other.document.images
+        if unlike or (seen and other.image_vectors is None):
+            continue
         k = int(rng.integers(len(other.document.images)))
         position = int(rng.integers(len(document.sentences) + 1) if rng.random() < inside else rng.choice(edges))
         images.append(replace(other.document.images[k], position=position, block=None))
-        vectors.append(other.image_vectors[k : k + 1])
-    return replace(cited, document=replace(document, images=tuple(images)), image_vectors=np.concatenate(vectors))
+        if seen and other.image_vectors is not None:
+            vectors.append(other.image_vectors[k : k + 1])
+    together = np.concatenate(vectors) if seen else None
+    return replace(cited, document=replace(document, images=tuple(images)), image_vectors=together)
 
 
 def _edges(document: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -123,12 +133,19 @@ def variants(documents: Sequence[Cited], *, seed: int) -> list[tuple[Cited, floa
         seed: Of everything random in it.
 
     Returns:
-        Twice as many documents as came in, with the weight of their images: a disturbed one counts half.
+        Twice as many documents as came in, with the weight of their images: a disturbed one, which is a collection of
+        its own, counts half, and a collection as much as the square root of its number of images.
     """
     rng = np.random.default_rng(seed)
+    sizes = Counter({cited.collection: 0 for cited in documents})
+    for cited in documents:
+        sizes[cited.collection] += len(cited.document.images)
+    mean = np.mean([size**-0.5 for size in sizes.values() if size]) if documents else 1.0
     result = []
     for cited in documents:
-        result.append((with_foreign(cited, documents, rng), 1.0))
+        weight = float(max(sizes[cited.collection], 1) ** -0.5 / mean)
+        result.append((with_foreign(cited, documents, rng), weight))
         disturbed = shortened(moved(cited, rng, share=0.6), rng)
-        result.append((with_foreign(disturbed, documents, rng, inside=0.2), 0.5))
+        alone = replace(disturbed, collection=f"disturbed {cited.document.id}")
+        result.append((with_foreign(alone, documents, rng, inside=0.2), weight / 2))
     return result

@@ -1,6 +1,6 @@
-"""Fitting the weights of the words in images, with what the other evidence says as it is.
+"""Fitting the weights of pictures and of the words in them, with what the other evidence says as it is.
 
-The words are to choose among the sentences, not to say whether one is right: a null option has no part in their fit.
+They are to choose among the sentences, not to say whether one is right: a null option has no part in their fit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from iconotext.errors import ShapeError
 from iconotext.links.combine import Coefficients
-from iconotext.train.evidence import RIDGE, fit_logit
+from iconotext.train.conditional_logit import RIDGE, fit_logit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _NONE = -1e4  # log-odds of a null option that takes no part
 
 
-class Written(NamedTuple):
-    """A training document with what there is in its images to read; S sentences, V images.
+class Added(NamedTuple):
+    """A training document with what is added to the other evidence; S sentences, V images.
 
     Attributes:
-        features: Of ``text_features``, name to (S, V).
+        features: Of ``image_features`` or ``text_features``, name to (S, V).
         positive: (S, V) bool, the sentence cites the image.
         score: (S, V) what the other evidence gives, 0 to 1: see ``Combination``.
     """
@@ -37,16 +37,16 @@ class Written(NamedTuple):
     score: FloatMatrix
 
 
-def fit_text(documents: Sequence[Written], *, ridge: float = RIDGE) -> Coefficients:
-    """The weights that are added where an image has words; they bring no null option of their own.
+def fit_added(documents: Sequence[Added], *, ridge: float = RIDGE) -> Coefficients:
+    """The weights of one kind that is added to the others; they bring no null option of their own.
 
     Args:
-        documents: Images without words, or without a sentence that cites them, take no part. The other evidence is best
-            that of weights from elsewhere. A document may come several times, with different evidence.
+        documents: Images without the kind, or without a sentence that cites them, take no part. The other evidence is
+            best that of weights from elsewhere. A document may come several times, with different evidence.
         ridge: As for ``fit_logit``.
 
     Raises:
-        ShapeError: No image has words.
+        ShapeError: No cited image has the kind.
     """
     names = sorted({name for document in documents for name in document.features})
     rows, known, positive, lengths = [], [], [], []
@@ -60,7 +60,7 @@ def fit_text(documents: Sequence[Written], *, ridge: float = RIDGE) -> Coefficie
         positive.append(right[:, columns].T.ravel())
         lengths += [len(right)] * len(columns)
     if not lengths:
-        raise ShapeError("no cited picture has words: nothing to fit")
+        raise ShapeError("no cited picture has evidence of this kind: nothing to fit")
     x, right, groups = np.concatenate(rows), np.concatenate(positive), np.repeat(np.arange(len(lengths)), lengths)
     weights, _ = fit_logit(x, groups, right, ridge=ridge, offset=np.concatenate(known), fixed_null=_NONE)
     return Coefficients(0.0, {n: round(float(w), 4) for n, w in zip(names, weights, strict=True)})

@@ -1,0 +1,204 @@
+"""Where authors put their images, learned from their own documents without a label.
+
+Some put an image below the paragraph that speaks of it, some above the step that it shows, some at the end of the
+page. That habit is a probability for each place of ``layout.PLACES``. What captions, words and references say gives
+each image a distribution over the sentences, hence over the places; the images of a document together say which places
+are usual, and that in turn makes the sentences at these places more probable. With K places, M the likelihood of an
+image's sentences at a place (the mean of their odds without layout) and A pseudo-counts,
+
+    share of place k for image j  =  M_jk (A_k + sum of the shares of the other images),  scaled to sum 1 over k
+
+is iterated until nothing changes: the collapsed form of variational Bayes of order zero (Asuncion et al. 2009) for a
+Dirichlet prior, deterministic, and each image is judged by the habit of the others. The pseudo-counts are those of
+many publishers, ``STRENGTH`` images strong, and what the other documents of the collection have shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import SettingError
+from iconotext.links.layout import PLACES, place_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import Document, FloatMatrix
+
+STRENGTH = 20.0
+"""For how many images the habits of other publishers count. From 5 to 60 the results hardly change."""
+
+MOST = 150.0
+"""For how many images, at most, the other documents of a collection count: one of them may be different."""
+
+_STEPS, _STILL = 50, 1e-6
+_TELLING = 10  # images from which on a habit is worth telling
+
+GIVEN: Mapping[str, tuple[int, ...]] = {
+    "above": tuple(range(1, len(PLACES), 2)),
+    "below": tuple(range(0, len(PLACES), 2)),
+    "inside": (0, 1, 2, 3),
+}
+"""Habits that can be given by name: the places of ``PLACES`` at which images stand, seen from their sentence."""
+
+
+class PlaceEvidence(NamedTuple):
+    """What other evidence than the layout says about the places of V images; K places.
+
+    Attributes:
+        likelihood: (V, K) mean of the sentences' odds at each place; 0 where there is no sentence.
+        sentences: (V, K) number of sentences at each place.
+    """
+
+    likelihood: NDArray[np.float64]
+    sentences: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What is known of a collection besides the document at hand.
+
+    Attributes:
+        counts: Document id to (K,) number of its images at each place, as inferred.
+        given: A name of ``GIVEN``, which stands for all inference; None for none.
+        common: (K,) shares of the places with other publishers; those of the package by default.
+    """
+
+    counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    given: str | None = None
+    common: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.given is not None and self.given not in GIVEN:
+            raise SettingError(f"no habit {self.given!r}; there are {', '.join(GIVEN)}")
+
+    def pseudo_counts(self, document: str) -> NDArray[np.float64]:
+        """(K,) prior for the images of a document: common habits, and the collection's other documents."""
+        prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
+        if self.given is not None:
+            allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
+            return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # as if a thousand times as many images had shown it
+        others = sum((count for name, count in self.counts.items() if name != document), np.zeros(len(PLACES)))
+        return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
+
+    @property
+    def digest(self) -> str:
+        """Of all that shapes the links of the collection's documents."""
+        rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
+        return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
+
+    def summary(self) -> str | None:
+        """The habit in words; None where too few images have told it."""
+        if self.given is not None:
+            return f"pictures stand {self.given} their text, as given"
+        total = sum(self.counts.values(), np.zeros(len(PLACES)))
+        images = float(total.sum())
+        if images < _TELLING:
+            return None
+        shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
+        side = "above" if shares["above"] > shares["below"] else "below"
+        inside = f", {shares['inside']:.0%} inside their paragraph" if shares["inside"] >= 0.1 else ""
+        return f"pictures stand {side} their text ({shares[side]:.0%} of {images:.0f}{inside})"
+
+
+def collection_of(document: Document) -> str:
+    """What a document shares its habits with: its repository, book or site.
+
+    That is ``meta.collection``, ``meta.repository`` or ``meta.book``; else the part of the identifier before the first
+    slash, where the document came in a corpus; files that are linked together are one collection.
+    """
+    for key in ("collection", "repository", "book"):
+        if isinstance(name := document.meta.get(key), str):
+            return name
+    return document.id.partition("/")[0] if document.source is None and "/" in document.id else ""
+
+
+@cache
+def common_shares() -> NDArray[np.float64]:
+    """(K,) how often images stand at each place, mean over many publishers; fitted by ``iconotext.train.evidence``."""
+    text = files("iconotext.links").joinpath("habit.json").read_text(encoding="utf-8")
+    return np.array([json.loads(text)[place] for place in PLACES])
+
+
+def place_evidence(document: Document, log_odds: FloatMatrix) -> PlaceEvidence:
+    """What the other evidence says about the places of a document's images.
+
+    Args:
+        document: With S sentences and V images, and a layout.
+        log_odds: (S, V) of sentence for image, by all evidence but the layout.
+    """
+    numbers = place_numbers(document)
+    odds = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0, keepdims=True, initial=-np.inf))
+    shape = (len(document.images), len(PLACES))
+    total, count = np.zeros(shape), np.zeros(shape)
+    column = np.broadcast_to(np.arange(shape[0]), numbers.shape)
+    np.add.at(total, (column, numbers), odds)
+    np.add.at(count, (column, numbers), 1)
+    return PlaceEvidence(total / np.maximum(count, 1), count)
+
+
+def infer_shares(found: PlaceEvidence, pseudo_counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """The iteration of this module.
+
+    Args:
+        found: Of V images.
+        pseudo_counts: (K,), above 0.
+
+    Returns:
+        (V, K) the probability of each place by the habit of the other images, over the places that there are around
+        an image; and (V, K) the same after the image's own evidence.
+    """
+    there = found.sentences > 0
+    habit = _scaled(there * pseudo_counts)
+    shares = _scaled(found.likelihood * habit)
+    for _ in range(_STEPS):
+        habit = _scaled(there * (pseudo_counts + shares.sum(axis=0) - shares))
+        before, shares = shares, _scaled(found.likelihood * habit)
+        if not shares.size or np.abs(shares - before).max() < _STILL:
+            break
+    return habit, shares
+
+
+def habit_probability(document: Document, found: PlaceEvidence, habit: Habit) -> FloatMatrix:
+    """(S, V) the probability of each sentence by its place alone; sentences at one place share it alike."""
+    shares, _ = infer_shares(found, habit.pseudo_counts(document.id))
+    each = shares / np.maximum(found.sentences, 1)
+    return np.take_along_axis(each, place_numbers(document).T, axis=1).T.astype(np.float32)
+
+
+def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
+    """The habit of a collection.
+
+    Args:
+        documents: Id and ``place_evidence`` of each.
+        common: (K,) shares of the places with other publishers; those of the package by default.
+    """
+    named: Sequence[tuple[str, PlaceEvidence]] = list(documents)
+    common = common_shares() if common is None else common
+    if not named:
+        return Habit(common=common)
+    found = PlaceEvidence(
+        *(np.concatenate([getattr(each, part) for _, each in named]) for part in PlaceEvidence._fields)
+    )
+    _, shares = infer_shares(found, STRENGTH * common)
+    ends = np.cumsum([len(each.sentences) for _, each in named])
+    parts = np.split(shares, ends[:-1])
+    counts: dict[str, NDArray[np.float64]] = {}
+    for (name, _), part in zip(named, parts, strict=True):
+        counts[name] = counts.get(name, np.zeros(len(PLACES))) + part.sum(axis=0)
+    return Habit(counts, common=common)
+
+
+def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows scaled to sum 1."""
+    total = matrix.sum(axis=1, keepdims=True)
+    scaled: NDArray[np.float64] = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+    return scaled

@@ -1,0 +1,192 @@
+"""Habits: where authors put their images, learned from their own documents."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.errors import SettingError
+from iconotext.links.evidence import weigh_evidence
+from iconotext.links.habit import (
+    GIVEN,
+    STRENGTH,
+    Habit,
+    PlaceEvidence,
+    collection_of,
+    common_shares,
+    habit_probability,
+    infer_habit,
+    infer_shares,
+    place_evidence,
+)
+from iconotext.links.layout import PLACES, place_numbers
+from iconotext.types import Document, Image, Sentence
+from tests.links.texts import encode
+
+
+def guide(name: str, *, above: bool, steps: int = 6) -> Document:
+    """Steps of one paragraph each, a picture above or below every one; the two sides look the same but for the ends."""
+    sentences = tuple(Sentence(f"Step {n}.", block=n) for n in range(steps))
+    images = tuple(Image(f"{n}.jpg", position=n if above else n + 1) for n in range(steps))
+    return Document(name, sentences, images)
+
+
+def told(document: Document, sure: float) -> PlaceEvidence:
+    """Other evidence that finds the own sentence of each image by ``sure`` log-odds."""
+    log_odds = np.zeros((len(document.sentences), len(document.images)), np.float32)
+    np.fill_diagonal(log_odds, sure)
+    return place_evidence(document, log_odds)
+
+
+def test_places_of_a_picture_between_two_paragraphs_and_inside_one():
+    sentences = tuple(Sentence("x", block=b) for b in (0, 0, 1, 1, 2, 3, 4, 5))
+    document = Document("d", sentences, (Image("a.jpg", position=2), Image("b.jpg", position=3)))
+    names = [[PLACES[k] for k in row] for row in place_numbers(document)]
+    assert [row[0] for row in names] == [
+        "below the paragraph",
+        "right below the sentence",
+        "right above the sentence",
+        "above the paragraph",
+        "2 paragraphs above",
+        "3 paragraphs above",
+        "4 to 5 paragraphs above",
+        "4 to 5 paragraphs above",
+    ]
+    assert [row[1] for row in names][2:4] == [
+        "inside its paragraph, after the sentence next to it",
+        "inside its paragraph, before the sentence next to it",
+    ]
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_habit_is_learned_without_labels_and_moves_the_links(above: bool):
+    clear = [guide(f"clear{n}", above=above) for n in range(4)]
+    habit = infer_habit((d.id, told(d, 3.0)) for d in clear)
+    silent = guide("silent", above=above)
+    probability = habit_probability(silent, told(silent, 0.0), habit)
+    inner = range(1, 5)  # at the ends one side has no sentence
+    assert [int(probability[:, j].argmax()) for j in inner] == list(inner)
+    side = "above" if above else "below"
+    assert habit.summary() is not None
+    assert f"pictures stand {side} their text" in str(habit.summary())
+
+
+def test_a_document_alone_learns_from_its_own_images():
+    document = guide("alone", above=True, steps=30)
+    found = told(document, 6.0)
+    odd = 15  # nothing is known of this one but what the others show
+    found.likelihood[odd] = (found.sentences[odd] > 0).astype(float)
+    probability = habit_probability(document, found, Habit())
+    assert int(probability[:, odd].argmax()) == odd
+
+
+def test_an_image_is_not_judged_by_its_own_evidence():
+    found = told(guide("d", above=True), 9.0)
+    alone = PlaceEvidence(found.likelihood[:1], found.sentences[:1])
+    habit, _ = infer_shares(alone, STRENGTH * common_shares())
+    there = alone.sentences[0] > 0
+    np.testing.assert_allclose(habit[0], there * common_shares() / common_shares()[there].sum())
+
+
+def test_the_documents_own_counts_are_left_out_and_large_collections_are_bounded():
+    habit = Habit({"a": np.full(len(PLACES), 1.0), "b": np.full(len(PLACES), 1000.0)}, common=np.full(20, 0.05))
+    np.testing.assert_allclose(habit.pseudo_counts("b"), STRENGTH * 0.05 + 1.0)
+    np.testing.assert_allclose(habit.pseudo_counts("a"), STRENGTH * 0.05 + 150 / 20)
+
+
+@given(st.integers(1, 4), st.integers(2, 4), st.integers(0, 10**6))
+def test_shares_are_a_fixed_point_written_out_in_loops(images: int, places: int, seed: int):
+    rng = np.random.default_rng(seed)
+    count = np.zeros((images, 20))
+    count[:, :places] = rng.integers(1, 4, (images, places))
+    likelihood = np.where(count > 0, rng.random((images, 20)) + 0.1, 0.0)
+    pseudo = rng.random(20) + 5.0
+    habit, shares = infer_shares(PlaceEvidence(likelihood, count), pseudo)
+    for j in range(images):
+        others = [pseudo[k] + sum(shares[i, k] for i in range(images) if i != j) for k in range(places)]
+        weight = [likelihood[j, k] * others[k] for k in range(places)]
+        for k in range(places):
+            assert shares[j, k] == pytest.approx(weight[k] / sum(weight), abs=1e-4)
+            assert habit[j, k] == pytest.approx(others[k] / sum(others), abs=1e-4)
+
+
+def test_probabilities_of_a_column_sum_to_one_whatever_the_order_of_documents():
+    documents = [guide(f"d{n}", above=n % 2 == 0, steps=3 + n) for n in range(4)]
+    one = infer_habit((d.id, told(d, 2.0)) for d in documents)
+    other = infer_habit((d.id, told(d, 2.0)) for d in reversed(documents))
+    for d in documents:
+        probability = habit_probability(d, told(d, 2.0), one)
+        np.testing.assert_allclose(probability.sum(axis=0), 1.0, rtol=1e-5)
+        np.testing.assert_allclose(probability, habit_probability(d, told(d, 2.0), other), atol=1e-4)
+    assert one.digest != Habit().digest
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN))
+def test_a_given_habit_stands_for_all_inference(name: str):
+    document = guide("d", above=name != "above")  # the evidence says something else
+    probability = habit_probability(document, told(document, 1.0), Habit(given=name))
+    numbers = place_numbers(document)
+    if name != "inside":  # there is no such place here
+        for i, j in itertools.product(range(1, 5), range(1, 5)):
+            assert (probability[i, j] > 0.01) <= (numbers[i, j] in GIVEN[name])
+
+
+def test_an_unknown_habit_is_an_error():
+    with pytest.raises(SettingError, match="no habit 'beside'; there are above, below, inside"):
+        Habit(given="beside")
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        (Document("a/b", (), (), meta={"repository": "who/what"}), "who/what"),
+        (Document("a/b", (), ()), "a"),
+        (Document("b", (), ()), ""),
+        (Document("a/b", (), (), source=Path("docs/y.md")), ""),
+    ],
+)
+def test_collections(document: Document, name: str):
+    assert collection_of(document) == name
+
+
+STEPS = [
+    ("Cut the plywood for the case.", "Sand its edges until they are smooth."),
+    ("Solder the wires to the speaker.", "Keep the cables short."),
+    ("Glue the magnets into the lid.", "Wait for an hour before you go on."),
+    ("Drill two holes for the knobs.", "Clean them with a file."),
+    ("Screw the battery holder to the bottom.", "Leave room for the switch."),
+    ("Print the grille in two halves.", "Join them with tape."),
+    ("Paint the box with varnish.", "Let it dry over night."),
+    ("Mount the display behind the window.", "Fix the frame with four bolts."),
+    ("Flash the firmware onto the board.", "The lamp blinks when it is done."),
+    ("Close the lid and turn it on.", "You should hear a hum."),
+]
+TOLD = {
+    0: "plywood for the case",
+    1: "wires of the speaker",
+    3: "holes for the knobs",
+    5: "grille",
+    8: "board, firmware",
+}
+
+
+def build_guide(side: str) -> Document:
+    """Steps of two sentences; a picture above or below each, of which half have an alt text."""
+    sentences = tuple(Sentence(text, block=2 * k + 1) for k, step in enumerate(STEPS) for text in step)
+    images = tuple(
+        Image(f"IMG_{k}.jpg", alt=TOLD.get(k), position=2 * k if side == "above" else 2 * k + 2)
+        for k in range(len(STEPS))
+    )
+    return Document("guide", sentences, images)
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_a_guide_whose_pictures_stand_on_one_side_of_their_steps_is_linked_right(side: str):
+    guide = build_guide(side)
+    confidence = weigh_evidence(guide, None, encode, evidence=["caption", "layout"]).confidence
+    assert (confidence.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
+    given = weigh_evidence(guide, None, encode, evidence=["layout"], habit=Habit(given=side)).confidence
+    assert (given.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
