@@ -51,7 +51,7 @@ def test_the_note_says_what_was_not_compared():
     assert language_note(guide(), picture=False, caption=False) is None
     both = language_note(guide(), picture=True, caption=True) or ""
     assert "does not know (de): pictures and captions were not compared" in both
-    assert "--text FOLDER" in both
+    assert "can be given as text backbone" in both
     assert "(de): captions were not" in (language_note(guide(), picture=False, caption=True) or "")
 
 
