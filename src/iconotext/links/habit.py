@@ -105,8 +105,8 @@ class Habit:
             return None
         shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
         side = "above" if shares["above"] > shares["below"] else "below"
-        inside = f", {shares['inside']:.0%} inside their paragraph" if shares["inside"] >= 0.1 else ""
-        return f"pictures stand {side} their text ({shares[side]:.0%} of {images:.0f}{inside})"
+        inside = f", {100 * shares['inside']:.0f} % inside their paragraph" if shares["inside"] >= 0.1 else ""
+        return f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
 
 
 def collection_of(document: Document) -> str:
