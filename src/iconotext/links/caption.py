@@ -138,9 +138,11 @@ def compared(
         f"{name}.cites": np.broadcast_to(fitting.cites(sentence_vectors)[:, None], match.shape),
     }
     index = WordIndex.of([sentence.text for sentence in document.sentences])
-    for prefix, some in ((name, texts), ("texts", also or ())):
-        if some:
-            features |= {f"{prefix}.{key}": value for key, value in word_features(index, ranks, some).items()}
+    words = word_features(index, ranks, texts)
+    features |= {f"{name}.{key}": value for key, value in words.items()}
+    if also is not None:
+        words = words if list(also) == list(texts) else word_features(index, ranks, also)
+        features |= {f"texts.{key}": value for key, value in words.items()}
     return {key: np.ascontiguousarray(value, dtype=np.float32) for key, value in features.items()}
 
 

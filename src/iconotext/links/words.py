@@ -54,7 +54,7 @@ def stems(text: str) -> set[str]:
     """Stems of the words of a text that say something, and its numbers; pairs of signs where a script has no spaces."""
     found: set[str] = set()
     for token in _TOKEN.findall(text):
-        if _UNSPACED.search(token):
+        if not token.isascii() and _UNSPACED.search(token):
             found.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
         elif token.lower() not in _EMPTY and (len(token) > 1 or token.isdigit()):
             found.add(stem(token))
