@@ -30,7 +30,7 @@ _PATTERNS: Mapping[str, str] = {
     "question": r"\?$",
     "math": r"[$=\\]",
 }
-_COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+_COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # of small letters, which is faster
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
@@ -44,7 +44,8 @@ def looks(document: Document) -> dict[str, NDArray[np.float32]]:
     """
     texts = [sentence.text for sentence in document.sentences]
     lengths = np.array([len(text.split()) for text in texts])
-    columns = {name: np.array([bool(p.search(text)) for text in texts]) for name, p in _COMPILED.items()}
+    small = [text.lower() for text in texts]
+    columns = {name: np.array([bool(p.search(text)) for text in small]) for name, p in _COMPILED.items()}
     columns |= {
         "letters": np.array([bool(_LETTERS.search(text)) for text in texts]),
         "length": np.log1p(lengths),

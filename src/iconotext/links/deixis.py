@@ -62,13 +62,13 @@ _PATTERNS: tuple[tuple[Direction, str], ...] = (
     ("below", rf"\b(?:las?|los?|el)\s+siguientes?\s+{_ES}(?P<s>s)?\b"),
     ("above", rf"\b(?:las?|los?|el)\s+anterior(?:es)?\s+{_ES}(?P<s>s)?\b"),
 )
-_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)), re.IGNORECASE)  # each pattern has one of them in it
+_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # each pattern has one of them in it
 _COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _PATTERNS)
 
 
 def pointer(text: str) -> Pointer | None:
     """The first deictic reference of a sentence, directed ones before the rest; None where there is none."""
-    if not _ANY.search(text):
+    if not _ANY.search(text.lower()):
         return None
     for direction, pattern in _COMPILED:
         if match := pattern.search(text):
