@@ -7,7 +7,7 @@ import numpy as np
 from iconotext.links.caption import caption_features
 from iconotext.links.combine import Coefficients, load_coefficients
 from iconotext.links.evidence import weigh_evidence
-from iconotext.links.text import text_features, text_in
+from iconotext.links.text import KEPT, text_features, text_in
 from iconotext.types import Image, TextLine
 from tests.links.texts import encode, workshop
 
@@ -26,11 +26,10 @@ def test_words_are_compared_as_a_caption_that_says_the_same() -> None:
     assert text_in(PHOTO) is text_in(UNREAD) is None
     found = text_features(workshop(SIGN, PHOTO, UNREAD), encode)
     told = caption_features(workshop(Image("", caption=text_in(SIGN), position=2), Image(""), Image("")), encode)
-    own = {name: matrix for name, matrix in told.items() if name.startswith("caption.")}
-    assert found.keys() == {name.replace("caption.", "text.") for name in own}
-    for name, matrix in own.items():
-        np.testing.assert_array_equal(found[name.replace("caption.", "text.")], matrix)
-    assert found["text.rare"].argmax(axis=0)[0] == 2  # "Then the floor was sanded twice."
+    assert found.keys() == KEPT
+    for name, matrix in found.items():
+        np.testing.assert_array_equal(told[name.replace("text.", "caption.")], matrix)
+    assert found["text.own"].argmax(axis=0)[0] == 2  # "Then the floor was sanded twice."
     assert not any(matrix[:, 1:].any() for matrix in found.values())
     assert text_features(workshop(PHOTO, UNREAD), encode) == {}
 
@@ -55,10 +54,10 @@ def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() ->
 
 
 def test_words_alone_by_hand() -> None:
-    # "floor", "sanded", "twice" and "year" are in the sign. Twice the log of 1 + how rare the common ones are is added.
-    weights = {"text": Coefficients(0.0, {"text.rare": 2.0})}
+    # "floor", "sanded", "twice" and "year" are in the sign. Twice the log of 1 + the idf of the common ones is added.
+    weights = {"text": Coefficients(0.0, {"text.own": 2.0})}
     found = weigh_evidence(workshop(SIGN, PHOTO), None, encode, evidence=["text"], coefficients=weights)
-    odds = (1 + np.expm1(text_features(workshop(SIGN), encode)["text.rare"][:, 0])) ** 2
+    odds = (1 + np.expm1(text_features(workshop(SIGN), encode)["text.own"][:, 0])) ** 2
     odds /= odds.mean()
     # One picture in five belongs to no sentence, the others to each of the six alike.
     np.testing.assert_allclose(found.confidence[:, 0], odds * 4 / 5 / 6 / (4 / 5 + 1 / 5), rtol=1e-3)

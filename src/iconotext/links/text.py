@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 
+KEPT = frozenset(f"text.{name}" for name in ("cos", "own", "share"))
+"""What is compared: few features, since few pictures have words, and none that depends on the length of sentences."""
+
+
 def text_in(image: Image) -> str | None:
     """The lines in an image as one text; None where there are none."""
     return " ".join(line.text for line in image.lines or ()) or None
@@ -27,12 +31,11 @@ def text_features(
         sentence_vectors: Likewise.
 
     Returns:
-        As ``compared`` gives them, named ``text.cos`` and so on; 0 in the column of an image without words. An empty
+        Those of ``compared`` that are ``KEPT``; 0 in the column of an image without words. An empty
         dict where no image has any.
     """
     words = [text_in(image) for image in document.images]
     if not document.sentences or not any(words):
         return {}
     found = compared(document, words, encode, name="text", sentence_vectors=sentence_vectors)
-    del found["text.cites"]  # says nothing of the image
-    return found
+    return {name: matrix for name, matrix in found.items() if name in KEPT}
