@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import iconotext.cli.link
 from iconotext.cli.app import app
 from iconotext.links.habit import Habit
+from iconotext.links.layout import PLACES
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.report.manifest import NAME as MANIFEST
@@ -34,9 +35,11 @@ class QuickLinker:
 
     def __init__(self) -> None:
         self.linked: list[str] = []
+        self.taught = 0
 
     def habits(self, documents: Iterable[Document | Failure]) -> dict[str, Habit]:
-        """Nobody has any."""
+        """Nobody has any; remembers how many documents were to teach some."""
+        self.taught = len(list(documents))
         return {}
 
     def link(self, document: Document, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
@@ -236,6 +239,7 @@ def test_chapters_of_a_book(quick, tmp_path):
     path.write_bytes(book(chapters))
     command = [path, "-o", tmp_path / "out", "--epub", "chapters"]
     assert len(quick.again(*command)) == 3
+    assert quick.taught == 3  # chapters of one book have its habits
     assert len(listed(tmp_path / "out")) == 3
     assert quick.again(*command) == []
     (tmp_path / "out" / listed(tmp_path / "out")[1]).unlink()
@@ -428,3 +432,15 @@ def test_full_standard_output_is_one_line(docs):
     assert result.returncode == 1
     assert result.stderr.startswith("iconotext: cannot write to standard output: No space left on device")
     assert result.stderr.count("\n") == 1
+
+
+def test_what_changes_the_habits_changes_all_pages(quick, docs, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    told = {"counts": 3.0}
+    monkeypatch.setattr(quick, "habits", lambda _: {"": Habit({"a": np.full(len(PLACES), told["counts"])})})
+    first = quick.again(docs, "-o", out)
+    assert len(first) > 1
+    assert quick.again(docs, "-o", out) == []
+    told["counts"] = 4.0
+    assert quick.again(docs, "-o", out) == first
+    assert "Habit: pictures stand" in run("link", docs, "-o", out)

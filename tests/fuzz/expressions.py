@@ -10,8 +10,8 @@ import ast
 import contextlib
 import importlib
 import re
-import re._constants as codes  # type: ignore[import-not-found]
-import re._parser as parser  # type: ignore[import-not-found]
+import re._constants as codes  # type: ignore[import-not-found]  # private: there are no stubs
+import re._parser as parser  # type: ignore[import-not-found]  # likewise
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

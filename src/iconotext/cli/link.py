@@ -174,17 +174,22 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     load: Callable[[], Linker] = cache(settings.linker)
-    setup = settings.digest()
+    setup, promises = settings.digest(), None
     habits: dict[str, Habit] = {}
-    if len(run.found) > 1:  # the links of one page depend on the habits that all documents show
+    chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.found)
+    if len(run.found) > 1 or chapters:  # the links of one page depend on the habits that all documents show
         habits = load().habits(_documents(run, settings.reading))
         run.habits |= {told for habit in habits.values() if (told := habit.summary())}
         setup += "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
-    linker: Callable[[], Callable[[Document], LinkedDocument]] = lambda: partial(load().link, habits=habits)  # noqa: E731
     if settings.linking.max_false is not None:  # so does what is promised
         promises = load().promises(_documents(run, settings.reading))
         run.promises, setup = promises.made, setup + promises.digest
-        linker = lambda: lambda document: promises.keep(load().plain.link(document, habits))  # noqa: E731
+
+    def linker() -> Callable[[Document], LinkedDocument]:
+        if promises is None:
+            return partial(load().link, habits=habits)
+        return lambda document: promises.keep(load().plain.link(document, habits))
+
     pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
     last = INDEX
     for (path, within), name in zip(run.watched(run.found), run.names, strict=True):

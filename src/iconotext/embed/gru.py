@@ -40,7 +40,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
         sequence = nn.utils.rnn.PackedSequence(words[packed], torch.tensor(active))
         last: Tensor = gru(sequence)[1][0].to(words.dtype)
     elif torch.is_grad_enabled():
-        last = _FinalStates.apply(  # type: ignore[no-untyped-call]
+        last = _FinalStates.apply(  # type: ignore[no-untyped-call]  # as said above
             words, *_packed(rows, starts, lengths[order]), w_input, w_hidden, b_input, b_hidden
         )
     else:

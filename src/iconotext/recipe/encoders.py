@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -166,7 +165,10 @@ class RegionSettings(EncoderSettings):
 
 def _kind_unless_named(kind: str) -> BeforeValidator:
     """Makes a table without ``kind`` one of this kind."""
-    named: Callable[[Any], Any] = lambda value: {"kind": kind, **value} if isinstance(value, dict) else value  # noqa: E731
+
+    def named(value: Any) -> Any:
+        return {"kind": kind, **value} if isinstance(value, dict) else value
+
     return BeforeValidator(named)
 
 

@@ -67,7 +67,7 @@ def fit_matcher(documents: Sequence[CitedCaptions], probe: FloatMatrix, *, seed:
                 losses = [_loss(weights, each) for each in some]
                 figures = sum(int(_known(each).sum()) for each in some)
                 optimiser.zero_grad()
-                (torch.stack(losses).sum() / figures).backward()  # type: ignore[no-untyped-call]
+                (torch.stack(losses).sum() / figures).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
                 schedule.step()
     captions, sentences, citing, scale = (weights[name].detach().numpy() for name in WEIGHTS[:4])
