@@ -77,9 +77,7 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
     A terminal gets a bar, anything else a line every ``EVERY`` seconds.
 
     Args:
-        items: Of any number.
         total: 0 where nobody knows.
-        label: What is being done.
     """
     if not sys.stderr.isatty():
         yield from _with_lines(items, total, label)

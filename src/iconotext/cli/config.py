@@ -44,9 +44,6 @@ Options = Mapping[str, Any]
 def configured(context: typer.Context) -> dict[str, Any]:
     """What environment and files say of the command that is about to run, for ``Context.default_map``.
 
-    Args:
-        context: Of the program, which is about to run one of its commands.
-
     Raises:
         SettingError: A file cannot be read; an option has an unknown name, a wrong value, or may not be set there.
     """

@@ -24,11 +24,6 @@ def evaluate_reorder(
     """Measure and print.
 
     Args:
-        model: As for ``load_encoder``.
-        corpus: Corpus file.
-        split: Part of it.
-        as_json: Print JSON.
-        settings: Seed, shuffles and resamplings.
         linking: The evidence, picture and caption where none is named, and the backbones.
 
     Raises:

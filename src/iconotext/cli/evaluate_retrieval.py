@@ -37,13 +37,7 @@ def evaluate_retrieval(
     """Measure and print.
 
     Args:
-        model: As for ``load_encoder``.
-        corpus: Corpus file.
-        split: Part of it.
-        pool: Images in a pool.
         refine: λ and T, or ``none``; None takes what the model's folder has.
-        as_json: Print JSON.
-        settings: Seed, pools and resamplings.
         linking: The image backbone, or file of features, and whether features are kept on disk.
 
     Raises:
@@ -90,8 +84,6 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
     """The split that is asked for, else the usual one; where there is none, all documents, which is said.
 
     Args:
-        corpus: Corpus file.
-        split: That is asked for.
         usual: The one to take where none is.
         otherwise: What it means that all documents are taken.
     """

@@ -31,7 +31,6 @@ def fitted(section: Section, width: int) -> Iterator[RenderableType]:
     """What to print of a part of a report, piece by piece; of drawings nothing.
 
     Args:
-        section: The part.
         width: Of the terminal, in characters.
     """
     if isinstance(section, Drawing):

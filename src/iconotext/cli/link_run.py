@@ -40,10 +40,7 @@ class Run:
     """The documents of a run, and what came of each.
 
     Args:
-        paths: What the user named.
-        reading: How documents are read.
         output: What the run writes; not read where it lies in a folder.
-        quiet: Tell only of errors.
 
     Attributes:
         found: The documents: the file, and the folder that was named, None where the file itself was.
@@ -151,7 +148,6 @@ class Run:
 
         Args:
             all_in: The file that lists all problems.
-            removed: Pages of documents that are gone.
         """
         self._tell_unread()
         if self._unchanged and not self._quiet:

@@ -74,11 +74,9 @@ def check_corpus(
     in two splits whose documents all have relations, since the published splits of such pairs are random by pair.
 
     Args:
-        path: The corpus.
         decode_images: False: only look whether the files are there.
         workers: Processes that read a large corpus. A script that has several must have its own beginning under
             ``if __name__ == "__main__"``.
-        watch: Shows how far it is.
 
     Raises:
         CorpusError: Nothing of it can be read.
@@ -134,10 +132,7 @@ def _read(folder: Path, files: bool, run: str, part: Part) -> PartRead:
     """Read a part and look where its images are; in a worker.
 
     Args:
-        folder: That paths of images start from.
-        files: Whether images are files at all.
         run: Name of the check; what one saw of the images does not count for the next.
-        part: Of the corpus.
     """
     look, documents = _look(folder, files, run), []
     try:

@@ -66,12 +66,9 @@ def convert_corpus(
     """Write a corpus in another format; features of its images that lie beside it are copied along.
 
     Args:
-        source: The corpus, in any format that can be read.
         target: The file to write, or the folder for the released format.
         to: The format; None: as the name of the target says.
         features: Image backbone to compute ``features.npy`` and ``id2row.json`` with, beside the target.
-        force: Replace files that are there.
-        watch: Shows progress.
 
     Raises:
         CorpusError: The source is damaged, or features are wanted and a picture cannot be read.

@@ -34,10 +34,6 @@ def own_features(model: str, corpus: Path) -> str | None:
 
     What lies beside the corpus goes before what the model was trained on.
 
-    Args:
-        model: As for ``load_encoder``.
-        corpus: Corpus file.
-
     Returns:
         None for a model that looks at pictures, and where there is no such file.
     """

@@ -37,7 +37,6 @@ class ImageFiles:
     """Finds the images that a corpus names.
 
     Args:
-        folder: Where the corpus file lies.
         files: Whether the images are files at all; in the released format they are ids.
     """
 

@@ -97,7 +97,6 @@ def parse_row(value: object, place: str) -> Record:
 
     Args:
         value: What a file holds at the place, as Python has it after parsing.
-        place: Where that is, for the problems.
     """
     try:
         row = Row.model_validate(value)

@@ -46,11 +46,6 @@ def at_least_two(shares: Shares, count: int, images: int) -> Shares:
 
     A loss compares documents: a single one for validation has none to be compared with, and its loss is always 0.
     Validation also gets the documents that have ``PICTURES`` on average, but no more than a quarter for that.
-
-    Args:
-        shares: As they were asked for.
-        count: Documents.
-        images: All that are in them.
     """
     wanted = (shares.validation, shares.test)
     enough = min(-(-PICTURES * count // max(images, 1)), count // 4)
@@ -73,8 +68,6 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
     Args:
         documents: Read once.
-        shares: What goes where.
-        seed: Another one, another choice.
 
     Returns:
         The splits in the order of the documents.
@@ -119,7 +112,6 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
     Args:
         splits: Of each thing: a photograph, a document.
         shares: Of those without a split.
-        seed: Another one, another choice.
 
     Raises:
         SettingError: All have a split.

@@ -150,7 +150,6 @@ def write_corpus(
     Args:
         documents: May be a generator; some hundred documents are in memory at most.
         path: A file, or for the released format a folder. Paths of images are written relative to where it lies.
-        force: Replace a file that is there.
         to: Format; None: as the name of the path says, see ``target_format``.
 
     Returns:

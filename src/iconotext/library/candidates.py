@@ -67,8 +67,6 @@ def find_candidates(
     """Find the pictures to choose from.
 
     Args:
-        library: The library to search.
-        encoder: The encoder that the library was made with.
         vector: (dim,) of what is searched for, of length 1.
         n: At least so many, where there are.
         sentence: The sentence that is searched for, where what is said of the pictures counts; None for a search by

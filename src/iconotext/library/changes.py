@@ -64,11 +64,7 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
     """What has changed about a picture's file; None if nothing has.
 
     Args:
-        file: The file.
-        old: What is known of it.
         brought: The files that the library has pictures of.
-        models: How it is looked at.
-        report: Changed here.
     """
     path, settings = str(file.path), models.looked_at(file)
     state = file_state(file.path) or ""

@@ -39,10 +39,8 @@ def commit(
     """Bring changes into the library and the ledger.
 
     Args:
-        library: The library to write.
         ledger: Its ledger, held by the caller.
         changes: Of different files.
-        report: Counts what came of the files; changed here.
         brought: The files that the library had pictures of when the run began.
         models: Encode what is new; None where files only go.
 

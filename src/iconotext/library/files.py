@@ -105,7 +105,6 @@ def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None
     And whether it is what the camera wrote.
 
     Args:
-        image: The picture.
         otherwise: Whose time counts where the camera wrote none: the file itself, or the document around it.
     """
     taken = _camera_time(image)

@@ -136,10 +136,6 @@ def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> Image
 def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     """The encoder that a library is made with, or searched with.
 
-    Args:
-        model: A name that ``load_encoder`` knows.
-        cache: Whether features are kept on disk.
-
     Raises:
         FeatureError: There is no such model, or it looks its images up in a table instead of looking at them.
     """

@@ -144,7 +144,6 @@ def find_images(path: Path, query: Query) -> Answer:
     """Search a library with the models that it was made with.
 
     Args:
-        path: Its folder.
         query: What to look for; its relation by any of its names.
 
     Raises:
@@ -180,9 +179,6 @@ def search(
     the relations that it knows, its word counts instead of the relation model's.
 
     Args:
-        library: The library to search.
-        query: What to look for.
-        encoder: The encoder that the library was made with.
         relation_model: The one that the library was made with; None searches without relations.
         refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
             applied to sentences for which no relation is wanted.

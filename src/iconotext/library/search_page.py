@@ -32,8 +32,6 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
 
     Args:
         library: Where they were found; keeps small pictures of those that are no files.
-        query: What was searched for.
-        results: What was found; their files are read for the pictures.
     """
     shown = _images(library, results)
     asked = [Path(query.picture)] if isinstance(query.picture, Path) else []

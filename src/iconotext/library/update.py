@@ -62,16 +62,12 @@ def add_paths(
     """Bring a library up to date with paths, by default with those that were added before; make it if there is none.
 
     Args:
-        path: Its folder.
-        paths: Pictures, documents, folders of both.
         model: Of a new library; None takes ``default``. A library that is there keeps its own; this is then where that
             lies now.
         reading: How documents are read, and which files of folders count. What was set is remembered for these paths.
         linking: How they are linked. What was set is remembered, too.
         watch: Passes the files on as they are done, of so many; for a progress bar.
         say: Is told what takes long and is no file.
-        load: Loads the encoder of a model.
-        load_relations: Loads the relation model of a name.
         link: Reads and links a document, see ``Models``; None: as the model does.
 
     Returns:
@@ -146,7 +142,6 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     """Take out what was added from paths, and do not look there any more.
 
     Args:
-        path: Folder of the library.
         paths: Files and folders that were added, whether they still exist or not.
 
     Returns:

@@ -25,17 +25,12 @@ def hinge(
 ) -> Tensor:
     """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
 
-    A document without negatives in a direction has the loss 0 there.
+    A document without negatives in a direction has the loss 0 there. Similarities, masks and ``own`` are those of
+    ``directions``.
 
     Args:
-        similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
-        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
-        sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
         margin: By how much a positive shall exceed its negatives, 0 or more; similarities that are all equal have the
             loss 2 * margin.
-        negatives: Which negatives count.
-        own: (P,) similarities of the positives, where they are not those of the whole documents: of their
-            sub-documents (Li 2021, Eq. 4).
 
     Returns:
         (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.

@@ -22,16 +22,12 @@ def logistic(
 
     Half, because with all others as negatives every pair of documents is a negative twice, as images for sentences and
     as sentences for images: so the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows with the number
-    of negatives, which the bias, there -10 at first, makes up for.
+    of negatives, which the bias, there -10 at first, makes up for. Similarities, masks and ``own`` are those of
+    ``directions``.
 
     Args:
-        similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
-        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
-        sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
         scale: Factor on the similarities, above 0. A tensor, () float, may be learned.
         bias: Log-odds of a pair with similarity 0. A tensor, () float, may be learned.
-        own: (P,) similarities of the positives, where they are not those of the whole documents: of their
-            sub-documents (Li 2021, Eq. 4).
 
     Returns:
         (P,) losses of the first P documents, 0 or more.

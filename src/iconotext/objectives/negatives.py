@@ -17,7 +17,6 @@ def sample_negatives(
         positives: P, the first documents of the batch.
         documents: D, all documents of the batch, P or more: those beyond P serve as negatives only.
         b: Negatives in each direction, drawn without replacement and for each direction anew; None for all others.
-        generator: What to draw with; the masks are made on its device.
 
     Returns:
         image_negatives and sentence_negatives, (P, D) bool, no document its own negative.

@@ -25,8 +25,6 @@ def loss_without_information(
     Args:
         image_negatives: (P, D) bool, as for the objectives.
         sentence_negatives: (P, D) bool.
-        kind: Which objective.
-        margin: Of the hinge.
     """
     positives, documents = image_negatives.shape
     alike = torch.zeros((documents, documents), dtype=torch.float64, device=image_negatives.device)

@@ -20,7 +20,6 @@ def draw_single_pairs(
     Args:
         sentence_counts: (D,) sentences of each document, 1 or more.
         image_counts: (D,) images of each document, 1 or more.
-        generator: What to draw with.
 
     Returns:
         (D,) int64 row of each drawn sentence among the sentences of all documents, and (D,) int64 of each drawn image

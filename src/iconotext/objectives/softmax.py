@@ -19,15 +19,10 @@ def softmax(
     """Mean over both directions of -log(exp(scale * positive) / (that + sum over negatives of exp(scale * negative))).
 
     The two directions are averaged, as in CLIP (Radford 2021), not summed as in the hinge of Hessel 2019. A document
-    without negatives in a direction has the loss 0 there.
+    without negatives in a direction has the loss 0 there. Similarities, masks and ``own`` are those of ``directions``.
 
     Args:
-        similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
-        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
-        sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
         scale: Factor on the similarities, above 0: 1 / temperature. A tensor, () float, may be learned.
-        own: (P,) similarities of the positives, where they are not those of the whole documents: of their
-            sub-documents (Li 2021, Eq. 4).
 
     Returns:
         (P,) losses of the first P documents, 0 or more.

@@ -17,7 +17,6 @@ def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tu
     Args:
         counts: (D,) members of each set, sentences or images, 1 or more.
         p_sub: Share that is kept, above 0, at most 1.
-        generator: What to draw with.
 
     Returns:
         (K,) int64, ascending: the drawn members among those of all sets, on the generator's device; and how many each

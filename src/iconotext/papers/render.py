@@ -153,7 +153,6 @@ def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> lis
     All stand below the first table, grave ones also below every other one that has their rows.
 
     Args:
-        sections: Of a report.
         footnotes: In the order of their numbers.
     """
     plain = [each for each in footnotes if not each.grave]
@@ -197,12 +196,7 @@ def _texts(cell: Cell) -> Sequence[str]:
 
 
 def report_page(title: str, parts: Sequence[str]) -> str:
-    """A report as a page of its own.
-
-    Args:
-        title: Of the page.
-        parts: HTML, one after the other.
-    """
+    """A report as a page of its own."""
     from iconotext.report.page import policy_hash
 
     return _PAGE.format(title=escape(title), parts="".join(parts), style=_STYLE, policy=policy_hash(_STYLE))

@@ -63,7 +63,6 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     Args:
         path: The file. Its suffix tells the format, for an unknown suffix its first bytes. Or, if ``settings.fetch``,
             an address on the web: the document then has no ``source``, and its ``meta`` the ``address``.
-        settings: Choices such as the language; see ``ReadSettings``.
 
     Returns:
         The document. Images that cannot be had or make no sense to link are in it with their ``problem``.
@@ -87,7 +86,6 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
     """Fetch those of some documents that are named by their addresses on the web.
 
     Args:
-        places: Addresses and paths.
         settings: Fetching must be allowed.
         folder: Where to keep what is fetched; the same address always has the same file.
 
@@ -132,8 +130,6 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     """Read the documents of one file; only an EPUB can hold several.
 
     Args:
-        path: The file.
-        settings: Limits and choices.
         within: Folder that images may come from, if ``settings.root`` names none; None: the file's own.
         identifier: Id of the document, or what the ids of several begin with.
 

@@ -34,7 +34,6 @@ class Addresses:
     Args:
         document: The file that names them.
         within: See ``open_address``.
-        settings: See ``open_address``.
     """
 
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:

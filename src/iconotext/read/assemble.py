@@ -27,9 +27,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
         flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting
             counts before it; see ``document_language``).
         path: The file they come from; relative image addresses start there.
-        identifier: Id of the document.
         within: The folder that no image may leave.
-        settings: See ``ReadSettings``.
     """
     addresses = Addresses(path, within, settings)
     kept = attach_captions(flow.blocks)

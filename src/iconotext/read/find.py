@@ -67,7 +67,6 @@ def find_documents(
     is given as if it were a file: reading it says why.
 
     Args:
-        paths: Files and folders.
         settings: ``include`` and ``exclude`` count.
         suffixes: Of the files of folders that count, in small letters: by default those of documents.
         skipped: Counts the files of folders that are skipped, by suffix or by one of the three reasons above, and the
@@ -88,13 +87,7 @@ def find_documents(
 
 
 def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str]) -> DocumentError:
-    """The error to raise where ``find_documents`` found none.
-
-    Args:
-        paths: What it was given.
-        settings: What it was given.
-        skipped: What it counted.
-    """
+    """The error to raise where ``find_documents`` found none."""
     names = ", ".join(map(str, paths))
     given = [name for name in ("include", "exclude") if getattr(settings, name)]
     folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)

@@ -37,7 +37,6 @@ def document_language(declared: str | None, text: str) -> str:
 
     Args:
         declared: As ``language_code`` gives it.
-        text: Running text of the document.
     """
     if declared is None:
         return detect_language(text)

@@ -28,7 +28,6 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
     """Read a recipe of some kind.
 
     Args:
-        kind: Class of the recipe.
         path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
         overrides: ``key=value`` with a dotted key, such as ``training.epochs=5``; the value is TOML, or a bare word.
             ``none`` takes a key away that may be missing, such as ``objective.b``. Another ``kind`` of encoder takes
@@ -57,7 +56,6 @@ def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
     """A recipe from nested values.
 
     Args:
-        values: As a TOML file gives them.
         source: What to call their place in a message.
 
     Raises:

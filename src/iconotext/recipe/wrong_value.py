@@ -33,7 +33,6 @@ def make_settings(
     """Settings from values, where given.
 
     Args:
-        kind: The class of the settings.
         values: By the names of its fields; None: not given.
         called: What a message calls a field, such as ``--min-side``; without it its name.
 

@@ -31,7 +31,6 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
     Heading levels are not known any more: the title is level 1, every other heading level 2.
 
     Args:
-        linked: The document.
         folder: Where the Markdown will lie: addresses of image files are as seen from there.
     """
     document = linked.document

@@ -120,8 +120,6 @@ def write_parquet(
 
     Args:
         documents: May be a generator; at most ``ROWS_AT_ONCE`` rows and one document are in memory.
-        path: The file; its folder is made if need be.
-        force: Replace a file that is there.
         explained: Whether there are columns for explanations.
 
     Raises:

@@ -58,7 +58,6 @@ def embed(
     """Encode some of a document's images for a page, several at a time.
 
     Args:
-        images: The images of the document.
         wanted: Numbers of those that the page shows; no other is read.
         longer_side: At most so many pixels; smaller images keep their size.
 

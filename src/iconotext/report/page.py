@@ -26,10 +26,8 @@ def filled(
     Args:
         package: In whose folder ``templates`` the files lie.
         template: The template; a name that it uses and ``context`` lacks is an error.
-        title: Of the window.
         styles: Style sheets, which follow those of all pages.
         scripts: Scripts, which become one.
-        context: Everything else that the template shows.
     """
     style = asset(PACKAGE, "page.css") + "".join(asset(package, name) for name in styles)
     script = "".join(asset(package, name) for name in scripts)

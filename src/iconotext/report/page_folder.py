@@ -37,7 +37,6 @@ class PageFolder:
     Args:
         folder: Made when the first page is written.
         setup: Digest of all that shapes a page but the document: settings, model, version of the program.
-        force: See above.
         sources: Documents of this run, which no page may replace, not even with ``force``.
 
     Raises:
@@ -72,9 +71,7 @@ class PageFolder:
         """Bring the pages of one file up to date; what has not changed is not linked, and if possible not read.
 
         Args:
-            file: The document.
             identifier: What the ids of its documents begin with.
-            read: Reads it.
             linker: Called before the first document is linked; its own errors are not the document's and end the run.
 
         Raises:

@@ -18,9 +18,7 @@ def save(linked: LinkedDocument, path: Path | str, *, force: bool = False) -> No
     """Write a linked document to a file, in the format that its suffix names.
 
     Args:
-        linked: The document with its links.
         path: A file that ends in ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md`` or ``.parquet``.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.

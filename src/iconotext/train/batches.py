@@ -86,12 +86,8 @@ def epoch_batches(
     are any.
 
     Args:
-        prepared: The corpus.
-        recipe: The recipe.
-        split: ``train``, ``validation`` or ``test``.
         epoch: Counted from 0.
         rank: Which of several processes asks; each gets batches of its own, as many as the others.
-        ranks: Number of processes.
     """
     documents = prepared.documents(split)
     if recipe.similarity.kind == "labelled-pairs":
@@ -131,12 +127,8 @@ def load_batch(
     """Read the documents of a batch.
 
     Args:
-        prepared: The corpus.
         recipe: Says how many sentences and images of a document take part in training.
-        documents: Their numbers.
-        positives: How many of them are positives.
         training: Whether to draw from long documents, and to vary pixels.
-        seed: For what is drawn.
     """
     rng = np.random.default_rng(list(seed))
     chosen = _whole_documents(prepared, recipe, documents, training, rng)

@@ -19,9 +19,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
     """Markdown: how the model was trained, on how many documents, how good it is, and how to use it.
 
     Args:
-        recipe: The resolved recipe.
         prepared: ``Prepared.meta``.
-        metrics: What ``metrics.json`` holds.
     """
     backbones = prepared["backbones"]
     best = f"validation loss {metrics['validation_loss']:.4f}"

@@ -101,8 +101,6 @@ def with_habits(
     """The examples with layout features, by the habits of their collections.
 
     Args:
-        examples: Without them.
-        coefficients: Weights of the captions.
         common: (K,) how often images stand at each place.
         together: Whether the documents of a collection are seen together; else each alone.
     """

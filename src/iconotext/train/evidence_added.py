@@ -43,7 +43,6 @@ def fit_added(documents: Sequence[Added], *, ridge: float = RIDGE) -> Coefficien
     Args:
         documents: Images without the kind, or without a sentence that cites them, take no part. The other evidence is
             best that of weights from elsewhere. A document may come several times, with different evidence.
-        ridge: As for ``fit_logit``.
 
     Raises:
         ShapeError: No cited image has the kind.

@@ -128,10 +128,6 @@ def shortened(cited: Cited, rng: np.random.Generator) -> Cited:
 def variants(documents: Sequence[Cited], *, seed: int) -> list[tuple[Cited, float]]:
     """Two copies of every document: as it is, and disturbed; both with foreign images.
 
-    Args:
-        documents: From any number of books.
-        seed: Of everything random in it.
-
     Returns:
         Twice as many documents as came in, with the weight of their images: a disturbed one, which is a collection of
         its own, counts half, and a collection as much as the square root of its number of images.

@@ -61,7 +61,6 @@ def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: 
     """All gold links of some documents.
 
     Args:
-        prepared: The corpus.
         documents: (D,) numbers of documents.
         strangers: (D, D) bool, whether two of them share no image.
     """

@@ -37,11 +37,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
     """Train to the end, from the checkpoint in the folder if there is one, and write the model.
 
     Args:
-        processes: Where it runs.
-        watcher: Called as it goes on.
-        recipe: The resolved recipe.
         arrays: Folder of the prepared corpus.
-        folder: Of the model.
     """
     training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
     try:

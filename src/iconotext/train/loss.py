@@ -36,9 +36,6 @@ def batch_loss(
     """The loss of each positive of a batch, and the cosines it came from.
 
     Args:
-        encode: The model.
-        batch: Documents.
-        recipe: Names similarity and objective.
         epoch: Counted from 0; see ``objective.mean_epochs``.
         generator: Draws negatives where the recipe wants fewer than there are.
 
@@ -87,8 +84,6 @@ def losses_of(
 
     Args:
         cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
-        batch: The documents.
-        recipe: Names similarity and objectives.
         epoch: Counted from 0.
         generator: Draws negatives and sub-documents.
         scale: Of softmax, logistic, order and posterior.

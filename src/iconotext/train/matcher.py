@@ -41,9 +41,7 @@ def fit_matcher(documents: Sequence[CitedCaptions], probe: FloatMatrix, *, seed:
     The loss of a figure is -log of the share of its citing sentences in the softmax over the document's sentences.
 
     Args:
-        documents: Of any number of books.
         probe: (d,) the encoder's vector of ``matcher.PROBE``.
-        seed: Of the weights, the order of the documents, and what is dropped out.
 
     Raises:
         ShapeError: No figure has both a text and a citing sentence.

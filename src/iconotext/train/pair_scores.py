@@ -29,9 +29,6 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     Args:
         model: In evaluation mode.
         prepared: The corpus; the documents of the split have one sentence and one image each.
-        recipe: Of the model.
-        split: ``validation`` or ``test``.
-        device: Where the model is.
     """
     documents = prepared.documents(split)
     texts, images = encode_pairs(model, prepared, recipe, documents, device)
@@ -57,8 +54,6 @@ def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe
     Args:
         model: In evaluation mode.
         prepared: A corpus whose validation documents have one sentence and one image each.
-        recipe: Of the model.
-        device: Where the model is.
     """
     return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
 
@@ -72,8 +67,6 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
     """See ``found_images``; with them the average precision of the relations.
 
     Args:
-        model: What encoded the pairs.
-        pairs: Of a split.
         relations: That the model tells, in its order; none without a coherence module.
     """
     pool = min(POOL, len(pairs.images))

@@ -23,7 +23,6 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor
     """Decode pictures on all cores.
 
     Args:
-        files: Where they are.
         rng: For the variations of training; None takes the middle of each as it is.
 
     Returns:

@@ -51,9 +51,7 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
 
     Args:
         recipe: Says which features; what else it says does not matter here, apart from seed and validation share.
-        corpora: Corpus files.
         folder: Where the arrays go; made if need be. Arrays of other corpora or features are replaced.
-        report: Called now and then.
 
     Raises:
         CorpusError: A corpus breaks its format, or has nothing to train on or nothing to validate on.

@@ -66,8 +66,6 @@ class DocumentTable:
         """Add a document.
 
         Args:
-            document: With sentences.
-            corpus: Number of its corpus.
             rows: (images,) rows of its images, -1 for those that cannot be used.
         """
         if document.split is None:

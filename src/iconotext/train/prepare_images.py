@@ -62,10 +62,7 @@ def image_writer(
     """What writes the images as the recipe reads them.
 
     Args:
-        recipe: Names the features.
         corpora: Corpus files; beside them may lie tables of features.
-        work: Folder of the arrays.
-        stack: Closes what is open.
         regions: For each corpus where its regions come from; none where no regions are read.
     """
     if recipe.features.image == "pixels":

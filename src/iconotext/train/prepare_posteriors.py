@@ -39,7 +39,6 @@ class PosteriorWriter:
         """Write a document.
 
         Args:
-            document: With sentences.
             rows: (images,) rows of its images, -1 for those that are left out.
         """
         if self.arrays:

@@ -40,10 +40,7 @@ def sentence_writer(recipe: Recipe, work: Path, vocabulary: Vocabulary | None, s
     """What writes the sentences as the recipe reads them.
 
     Args:
-        recipe: Names the features.
-        work: Folder of the arrays.
         vocabulary: For words; None for vectors.
-        stack: Closes the arrays.
     """
     if recipe.words is not None and vocabulary is not None:
         return WordWriter(work, vocabulary, recipe.words.max_tokens, stack)

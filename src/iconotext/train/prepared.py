@@ -125,7 +125,6 @@ class Prepared:
         """Whether relations hold between the text and the image of documents.
 
         Args:
-            documents: Their numbers.
             relations: R names.
 
         Returns:

@@ -15,7 +15,6 @@ def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
     """Where work ends with one of our errors before it has begun for good, leave no new folder behind.
 
     Args:
-        folder: Where the work is done.
         mark: A file in it, which is there as soon as there is something to keep.
     """
     new = [each for each in (folder, *folder.parents) if not each.exists()]

@@ -47,13 +47,9 @@ def train(
     every ten minutes.
 
     Args:
-        recipe: What to do.
         corpora: Corpus files; more than one are trained on together.
-        folder: Of the model; made if need be.
         prepared: Where the prepared corpus lies or will lie, to share it among models; by default in the folder,
             and removed in the end.
-        report: Called as encoding goes on.
-        watcher: Called as training goes on.
 
     Returns:
         The folder.

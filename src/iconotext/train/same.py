@@ -13,7 +13,6 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     """Raise if two resolved recipes differ.
 
     Args:
-        folder: Of the model.
         old: The recipe that was begun there, as TOML.
         new: The one that is to go on.
 

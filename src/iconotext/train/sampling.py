@@ -53,9 +53,7 @@ def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
 
     Args:
         model: In evaluation mode.
-        prepared: The corpus.
         recipe: Of the model; one that samples pairs at random, or has them given, chooses no links.
-        device: Where the model is.
     """
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):

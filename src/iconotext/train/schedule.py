@@ -32,8 +32,6 @@ class Plateau:
 
         Args:
             loss: On the validation documents.
-            settings: The recipe's.
-            steps: Of the run so far.
             informed: Whether the loss is below that of a model to which everything is alike.
         """
         if steps < settings.warmup_steps:  # it falls or not because the rate still rises
@@ -51,10 +49,8 @@ def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: i
     """The rate of a step.
 
     Args:
-        settings: The recipe's.
         epoch: Counted from 0.
         step: Within the epoch, counted from 0.
-        steps: Steps of an epoch.
         plateau: After the epochs before.
     """
     done = epoch + (step + 1) / steps  # in epochs

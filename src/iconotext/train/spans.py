@@ -35,10 +35,7 @@ def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.G
     """The places of what is drawn from some spans, in their order, and how many of each.
 
     Args:
-        offsets: Of the spans.
-        spans: Which of them.
         limit: Most that is drawn from one; None for all.
-        rng: What to draw with.
     """
     counts = span_counts(offsets, spans)
     if limit is None or counts.max(initial=0) <= limit:

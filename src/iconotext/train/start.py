@@ -39,8 +39,6 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
     """The model before its first step, the same for the same seed.
 
     Args:
-        recipe: The resolved recipe.
-        prepared: The corpus.
         first: Whether its weights matter; those of a run that goes on come from the checkpoint.
 
     Raises:

@@ -43,14 +43,9 @@ def training_step(
     """Forward, loss, backward, update; what is random in it comes from seed, epoch, step and process alone.
 
     Args:
-        processes: Where it runs.
         encode: The model as ``Processes.setup`` wrapped it.
-        optimizer: Of its parameters.
-        batch: Documents.
-        recipe: Names similarity and objective.
         epoch: Counted from 0.
         step: Within the epoch, counted from 0.
-        rate: The learning rate.
 
     Returns:
         (P,) losses before the update.

@@ -67,10 +67,6 @@ def validate(
 
     Args:
         model: In evaluation mode.
-        prepared: The corpus.
-        recipe: Of the model.
-        device: Where the model is.
-        split: ``validation`` or ``test``.
     """
     total, nothing, count, positive, cells = 0.0, 0.0, 0, 0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -119,10 +115,7 @@ def encode_pairs(
 
     Args:
         model: In evaluation mode.
-        prepared: The corpus.
-        recipe: Of the model.
         documents: Their numbers, ascending.
-        device: Where the model is.
     """
     texts, images = [], []
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
@@ -192,10 +185,6 @@ def scored_documents(
 
     Args:
         model: In evaluation mode.
-        prepared: The corpus.
-        recipe: Of the model.
-        documents: Numbers of the documents.
-        device: Where the model is.
     """
     whole = _whole(recipe)
     planned = [(part, len(part)) for part in _portions(prepared, documents)]

@@ -160,9 +160,6 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
 
     For sets of photographs that come with two splits, where models are to be chosen on others than they are judged on.
 
-    Args:
-        splits: Of each photograph.
-
     Raises:
         SettingError: There are none for validation, or some for test already.
     """

@@ -80,7 +80,6 @@ def fetch_images(
 
     Args:
         addresses: ``http`` and ``https``; each is fetched once however often it comes.
-        folder: Made if need be.
         interval: Seconds between two requests to one server.
         make_fetcher: From what waits for some seconds to what fetches an address or raises
             ``ImageError``; for tests. None: ``PoliteFetcher``.

@@ -92,7 +92,6 @@ class FoundImages:
         """The file of a web address: named by a digest of it, else like the file at its end.
 
         Args:
-            address: The address.
             by_name: Whether no other address ends with the same name, see ``distinct_names``.
         """
         for digest in DIGESTS:
@@ -140,9 +139,6 @@ class NamedImages:
     """The images that a data set names, each found below a folder and looked at once.
 
     Args:
-        build: The run that needs them.
-        folder: See ``ImageFolders``.
-        names: Different ones.
         spellings: Names that the file of an image may have, the likeliest first.
         verify: Decode each to its last line, on all cores; else it only has to be there.
 

@@ -37,11 +37,7 @@ class Check(NamedTuple):
 
 
 class ImageChecks:
-    """Results by file, its size and its time; memory holds some hundred bytes for each.
-
-    Args:
-        folder: Of a build.
-    """
+    """Results by file, its size and its time; memory holds some hundred bytes for each."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
@@ -95,9 +91,6 @@ def _digest(text: str) -> int:
 
 def image_problem(path: str | None) -> str | None:
     """Why an image cannot be used: it is missing, is none, or cannot be decoded to its last line.
-
-    Args:
-        path: Of the file; None where there is none.
 
     Returns:
         None for a good one; else what is wrong, without the path.

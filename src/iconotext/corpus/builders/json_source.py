@@ -14,7 +14,6 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
     """Key, index (from 0) and value of every element of some lists of a file, as they come.
 
     Args:
-        path: The file.
         keys: Of the lists; whatever else the object has is skipped. The first must be there, if only empty.
         about: What the file is and where it comes from, for the error.
 

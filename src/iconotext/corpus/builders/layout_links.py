@@ -38,10 +38,6 @@ def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], .
     ``caption``: a picture belongs to its caption where captions are among the sentences; else to the sentence that says
     the same: the one with most of the words of the caption (or the alternative text, where there is no caption), two
     and half of them at least, the nearest of several.
-
-    Args:
-        document: With a layout, as the readers give it.
-        rule: One of the three.
     """
     if not (document.sentences and document.images and document.has_layout):
         return ()

@@ -83,8 +83,6 @@ class BuildReport:
 
         Args:
             what: Of what: ``recipes with two images and two steps``.
-            found: How many.
-            published: How many the paper has.
             rounding: To what the paper rounds: 1000 where it says 13K.
         """
         self.counts.append(Count(what, found, published, rounding))

@@ -94,7 +94,6 @@ class Build:
             items: Never all in memory.
             work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
             total: Number of items, for a progress bar; 0 where that is unknown.
-            label: For the same.
             chunk: Items that are sent together: few where one takes long.
         """
         iterator = iter(items)
@@ -108,10 +107,7 @@ class Build:
         """What ``look`` says of each image file, on all cores; remembered until the build is finished.
 
         Args:
-            files: Image files; None where there is none.
             look: As ``work`` of ``mapped``; its results are what JSON can hold.
-            total: As for ``mapped``.
-            label: As for ``mapped``.
         """
         with ImageChecks(self.work) as checks:
             items = (checks.item(file) for file in files)
@@ -167,14 +163,10 @@ def build_corpus(
     """Run a builder: write corpus, report and table of what was dropped; whole, or none of them.
 
     Args:
-        builder: Its name.
         documents: The builder; gives documents in the order of the corpus.
-        settings: Its settings.
         output: ``.jsonl`` or ``.parquet``.
         workers: Number of processes; None: as many as there are cores. A script that runs this on several must have
             its own beginning under ``if __name__ == "__main__"``.
-        force: Replace files that are there.
-        watcher: Shows progress.
 
     Raises:
         CorpusError: A source is missing or breaks its format, or nothing is left of it; says what was dropped most.

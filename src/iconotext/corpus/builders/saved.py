@@ -35,10 +35,6 @@ def suffix_of(data: bytes) -> str:
 def saved_image(data: bytes, folder: Path) -> Path:
     """The file that has a picture, named by its SHA-256; what an earlier document or run wrote is used again.
 
-    Args:
-        data: The encoded picture.
-        folder: Made if need be.
-
     Raises:
         OutputError: It cannot be written.
     """

@@ -12,11 +12,6 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
 
     As many links as possible are named by their images, as in the data sets of Hessel 2019.
 
-    Args:
-        links: (sentence, image) pairs.
-        n: Number of sentences.
-        m: Number of images.
-
     Returns:
         For each image the sentence, and for each sentence the image that it names, None for none; None where it is
         impossible, since every end can name only one.

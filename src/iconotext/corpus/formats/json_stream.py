@@ -21,10 +21,6 @@ LONGEST_TOKEN = 16
 def open_json(path: Path, about: str) -> Iterator[TextIO]:
     """Open a JSON file to read it with ``lists`` within.
 
-    Args:
-        path: The file.
-        about: What it should be, for the error.
-
     Raises:
         CorpusError: For what goes wrong within: it cannot be read, is no UTF-8, or not the JSON that it should be.
     """
@@ -45,7 +41,6 @@ def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterat
     """Keys of ``{"key": [value, value, ...], ...}``, as they come, each with its values, to be read before the next.
 
     Args:
-        stream: What to read.
         others: Whether the object may also have values that are no arrays, which are passed over.
 
     Raises:

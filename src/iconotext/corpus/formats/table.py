@@ -27,7 +27,6 @@ def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = No
     """Parts of a table, a row group each.
 
     Args:
-        path: The table.
         record: A function of a module.
         columns: Those that are read; None: all.
 
@@ -66,9 +65,6 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
 
     Args:
         rows: Of each document its id, for errors, and its columns.
-        schema: A schema of pyarrow.
-        path: The table.
-        force: Replace a file that is there.
 
     Returns:
         The number of rows.

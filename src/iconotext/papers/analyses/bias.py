@@ -98,8 +98,6 @@ def corpus_bias(
 
     Args:
         documents: Those without gold links do not count.
-        settings: What to do.
-        progress: Passes the documents on while they are encoded.
 
     Returns:
         The bias, and how many of the documents are left out because none of their images can be read.
@@ -124,9 +122,6 @@ def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMP
 
     Args:
         distances: At least one of each kind, in one document.
-        bins: Of the histogram.
-        resamplings: For the interval.
-        seed: For interval and permutations.
     """
     from scipy.stats import ks_2samp, mannwhitneyu
 
@@ -189,9 +184,7 @@ def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
     """Draw the two distributions over each other, as in Fig. 2b.
 
     Args:
-        bias: What to draw.
         path: ``.svg``, ``.png`` or ``.pdf``; equal figures give equal SVG files.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: See ``write_figure``.

@@ -43,12 +43,6 @@ def corpus_difficulty(
 ) -> tuple[Difficulty, list[str]]:
     """Explain the AUC of the documents of a corpus.
 
-    Args:
-        evaluation: Their scores.
-        corpus: The file that they are from.
-        settings: What to do.
-        progress: Passes the documents on while they are encoded.
-
     Returns:
         What explains the AUC, and the ids of documents that are left out because none of their images can be read.
 
@@ -73,7 +67,6 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
     """Encode the documents that have an AUC.
 
     Args:
-        evaluation: Their scores.
         documents: In any order; those without an AUC are passed over.
         encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
             images.

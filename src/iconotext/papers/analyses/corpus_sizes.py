@@ -32,7 +32,6 @@ def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool =
     Args:
         corpora: By the name that stands above the row.
         path: ``.svg``, ``.png`` or ``.pdf``; equal numbers give equal SVG files.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: See ``write_figure``.

@@ -93,9 +93,7 @@ def write_panels(
 
     Args:
         curves: At least one.
-        draw_panel: Draws one.
         path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.

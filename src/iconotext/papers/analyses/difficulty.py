@@ -111,7 +111,6 @@ def explain(
         aucs: One for each document, 0 to 1.
         image_vectors: For each document (m, dim), at least one.
         sentence_vectors: For each document (n, dim), at least one.
-        dimensions: Of the content of each side.
 
     Raises:
         ShapeError: The three are not of the same length.

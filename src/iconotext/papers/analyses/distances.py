@@ -61,8 +61,6 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
 
     Args:
         documents: Any number.
-        most: How many are kept.
-        seed: Equal seeds keep equal documents.
 
     Raises:
         CorpusError: There is none.
@@ -89,7 +87,6 @@ def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterato
     """Encode the images of documents; those that cannot be read are left out, with their links.
 
     Args:
-        documents: With gold links.
         source: Of the features; the pooled ones count.
 
     Yields:
@@ -114,7 +111,6 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
     Args:
         documents: With gold links; one without links serves as a negative only.
         batch: Documents in a batch, at least 2.
-        seed: Equal seeds give equal batches.
 
     Raises:
         SettingError: The batch is too small.

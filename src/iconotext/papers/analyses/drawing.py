@@ -39,11 +39,9 @@ def write_figure(
     """Draw a figure and write it.
 
     Args:
-        draw: Puts everything into an empty figure.
         path: ``.svg``, ``.png`` or ``.pdf``.
         width: Inches.
         height: Inches.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.

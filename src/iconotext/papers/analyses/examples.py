@@ -181,10 +181,7 @@ def examples_page(
 
     Args:
         examples: Their files are read for the pictures.
-        model: Name of the model.
-        corpus: Name of the corpus.
         mean_auc: Of the whole corpus, 0 to 1.
-        heading: What the page is.
 
     Raises:
         ShapeError: A matrix does not fit its document.

@@ -66,8 +66,6 @@ def explained_by_spread(
         before: Seed to the AUC of each document.
         after: The same of the other model, documents in the same order; only seeds of both count.
         spreads: Image and text spread of each document.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         ShapeError: The numbers of documents differ.

@@ -89,13 +89,9 @@ def evaluate_object_detection(
     """The whole baseline on a corpus.
 
     Args:
-        documents: To be evaluated.
         validation: On which K is chosen; empty where there are none.
         encoder: Its image backbone has a classifier; its text backbone reads sentences and class names. See
             ``load_bridge``.
-        largest: The largest K.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         FeatureError: The image backbone has no classifier, or there is no picture in all the documents to be seen.

@@ -68,10 +68,8 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
     The figure has the confidence in a relation by its probability, a line for each λ (Fig. 3a), and ranks (Fig. 3b).
 
     Args:
-        tuning: What was tried.
         folder: Made if need be. In a model's folder, ``evaluate`` finds the settings by itself.
         about: What it was tried with, such as model and corpus; stands first in the file.
-        force: Replace files that are there.
 
     Raises:
         OutputError: A file exists and ``force`` is not set, or cannot be written.

@@ -110,9 +110,6 @@ def tune_refinement(
         image_of: (P,) number of each pair's image.
         strengths: λ.
         thresholds: T.
-        pool: Images in a pool.
-        draws: Number of pools.
-        seed: Of the pools.
 
     Raises:
         CorpusError: There are fewer images than a pool has.
@@ -148,13 +145,7 @@ def tune_refinement(
 
 
 def tune_pairs(coherence: Coherence, pairs: PairVectors, settings: RefinementSettings) -> Tuning:
-    """Try every λ with every T on the pairs of a corpus; see ``tune_refinement``.
-
-    Args:
-        coherence: What tells the relations of the model that encoded them.
-        pairs: Texts and images.
-        settings: What to try.
-    """
+    """Try every λ with every T on the pairs of a corpus; see ``tune_refinement``."""
     return tune_refinement(
         similarities_of(pairs),
         pair_probabilities(pairs, coherence),

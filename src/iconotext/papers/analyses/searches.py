@@ -84,10 +84,8 @@ def chosen_queries(
     """Draw texts of a corpus.
 
     Args:
-        pairs: Of the corpus.
         relations: Names, or what people type for them; for each, texts that have it are drawn. () draws from all texts.
         count: How many to draw, for each relation; None takes all.
-        seed: Equal seeds give equal draws.
 
     Returns:
         Number of the pair to the relations for which it was drawn, ascending.

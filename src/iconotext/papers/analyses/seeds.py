@@ -153,8 +153,6 @@ def interval_over_seeds(
     Args:
         by_seed: (seeds, documents, metrics) sums.
         weights: (documents, metrics) what each sum is of; a mean is the sums divided by the weights.
-        resamplings: How often to draw.
-        seed: Of the draws.
 
     Returns:
         (metrics, 2) low and high.

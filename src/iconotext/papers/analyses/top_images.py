@@ -82,7 +82,6 @@ def ask(
         searches: The models, on the same pairs.
         chosen: Number of each text to the relations for which it was drawn.
         attention: Name of each model that has it to its attention.
-        count: Images of each.
     """
     numbers = np.array(list(chosen), np.intp)
     by_model = [_found(search, numbers, attention.get(search.model), count) for search in searches]
@@ -115,7 +114,6 @@ def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, 
     Args:
         asked: The texts; files of their pictures are read.
         pairs: Of the corpus.
-        corpus: Its name.
         drawn: How the texts were chosen, a sentence.
     """
     wanted = {int(pairs.image_of[each.number]) for each in asked}

@@ -70,7 +70,6 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
     """Find out how a table is written.
 
     Args:
-        path: The file.
         needed: Columns that it must have, in small letters.
         about: What the file is and where it comes from, for the error.
 

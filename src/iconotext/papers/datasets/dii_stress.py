@@ -76,11 +76,8 @@ def draw(rng: random.Random, pool: Spool, count: int, without: Collection[str], 
     """Different captions, uniformly at random; two of them may have the same words.
 
     Args:
-        rng: Chance.
         pool: Stories, each a list of captions with their photographs, as many in one as in another.
-        count: How many.
         without: Photographs that none of them may be about.
-        name: Of the document, for the error.
 
     Raises:
         CorpusError: There are not so many.

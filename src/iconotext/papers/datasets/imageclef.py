@@ -35,8 +35,6 @@ def part_of(source: Path, name: str, archive: str) -> Path:
     """The folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, somewhere in the source.
 
     Args:
-        source: The folder that was named.
-        name: Of the part.
         archive: Where it comes from; for the error.
 
     Raises:
@@ -84,7 +82,6 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
 
     Args:
         path: From the folder to the file.
-        folder: The folder with the metadata.
 
     Returns:
         ``id``, ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones

@@ -133,9 +133,6 @@ def labelled_documents(
     """A document for each row of the tables that can be used.
 
     Args:
-        build: The run.
-        settings: Which rows, which splits.
-        data_set: How the tables are read.
         fetch_interval: Seconds between two requests to one server; None: images that are missing are not fetched.
 
     Raises:

@@ -51,13 +51,7 @@ def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
-    """(n,) for each picture the number of another one that looks the same, -1 where there is none.
-
-    Args:
-        hashes: Of the pictures.
-        usable: Whether each counts.
-        distance: As for ``near_duplicates``.
-    """
+    """(n,) for each picture the number of another one that looks the same, -1 where there is none."""
     numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
     other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
     found = np.full(len(usable), -1, np.int64)

@@ -42,11 +42,6 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
     With ``group``, pairs that share one go together, and those that hang together through others; splits may then be
     a little smaller than asked for.
 
-    Args:
-        keys: Of each pair.
-        seed: Another one, another choice.
-        group: Whether pairs that share something go together.
-
     Raises:
         CorpusError: So many hang together that a split would be empty.
     """

@@ -125,11 +125,6 @@ class Story:
 class Stories:
     """The stories of one tier that can be used, one in memory at a time but for those that are not whole.
 
-    Args:
-        build: The run that needs them.
-        settings: How they are read.
-        tier: Which kind of annotation.
-
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """

@@ -92,11 +92,6 @@ def preference(scores: Sequence[int], *, power: float = POWER, significance: flo
 def smallest_effect(pairs: int, *, power: float = POWER, significance: float = SIGNIFICANCE) -> float | None:
     """Sensitivity: the smallest |d| that a two-sided one-sample t-test of so many pairs detects.
 
-    Args:
-        pairs: Number of pairs.
-        power: Probability, 0 to 1, of detecting it.
-        significance: Probability, 0 to 1, of seeing an effect where there is none.
-
     Returns:
         Cohen's d; None with fewer than two pairs, which detect nothing.
 

@@ -131,11 +131,6 @@ def majority(outcomes: Sequence[str]) -> str:
 def study_results(study: Path, *, power: float = POWER, significance: float = SIGNIFICANCE) -> StudyResults:
     """Count the majorities of a study, finished or not. Pairs that lack votes are not counted.
 
-    Args:
-        study: Its file.
-        power: Of the sensitivity analysis, 0 to 1.
-        significance: Of the sensitivity analysis, 0 to 1.
-
     Raises:
         StudyError: There is no such study, or it is damaged.
         SettingError: Power and significance are not ``0 < significance < power < 1``.
@@ -188,11 +183,6 @@ def study_grids(found: StudyResults) -> list[Grid]:
 
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
     """Write the raw votes as CSV, one line each, in the order of pairs and time.
-
-    Args:
-        study: Its file.
-        path: The CSV file, UTF-8.
-        force: Replace a file that is there.
 
     Returns:
         The number of votes.

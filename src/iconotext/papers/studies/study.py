@@ -123,7 +123,6 @@ def create_study(
         contenders: At least one.
         second: Name of the model that all others are compared with.
         raters: People who judge each pair; an odd number makes majorities likely.
-        seed: Equal seeds give equal studies.
 
     Returns:
         The number of identical pairs.
@@ -179,7 +178,6 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
     """One transaction on a study: what the block did stands if it ends without an error, else nothing of it.
 
     Args:
-        path: The study.
         writing: Take the lock at once, so that nothing read in the block can be changed by others before it ends.
 
     Raises:

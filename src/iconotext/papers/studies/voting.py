@@ -83,7 +83,6 @@ def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float
     Pairs that others have begun come first, so that few remain unfinished when a study ends early.
 
     Args:
-        study: Its file.
         rater: Name of the rater: up to 100 letters, digits and ``. _ - + @`` or spaces; the first a letter or digit.
         reserved: Seconds for which a pair that was shown to somebody else waits for their vote.
         now: Seconds since 1970; None asks the clock.
@@ -121,11 +120,8 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
     """Keep the answer of a rater. The same answer again, from a form that was sent twice, changes nothing.
 
     Args:
-        study: Its file.
         number: Of a pair that ``next_pair`` gave to this rater.
-        rater: Name of the rater.
         answer: One of ``ANSWERS``.
-        now: Seconds since 1970; None asks the clock.
 
     Raises:
         StudyError: There is no such study, or it is damaged; the pair is not with this rater, or not any more; the

@@ -28,12 +28,7 @@ def score_baselines(
     """Score the rows that nothing is trained for, unless that was done before.
 
     Args:
-        rows: Of which some are such.
-        prepared: The corpus.
-        corpus: Its file.
         recipe: Of a trained row; says which features.
-        folder: Of the table.
-        notify: Called with what is being done.
 
     Returns:
         What a reader must know.

@@ -64,8 +64,6 @@ def reproduce_corpora(
         table: As for ``reproduce``, of links.
         corpora: Data set of the paper to the corpus that stands for it; see ``named_corpora``.
         folder: For everything; each corpus has a folder in it, with a report of its own.
-        overrides: As for ``reproduce``.
-        more: Likewise.
 
     Raises:
         IconotextError: See ``reproduce``.

@@ -24,11 +24,7 @@ def vectors_of(
     """Id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus.
 
     Args:
-        corpus: Its file.
         recipe: Says which word vectors or text backbone.
-        prepared: The corpus as the recipe reads it.
-        images: Features of its images.
-        wanted: Ids of the documents.
     """
     from iconotext.corpus.store import read_corpus
 

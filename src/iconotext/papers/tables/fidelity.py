@@ -28,11 +28,8 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     """What of a row's recipe is not as the paper says, ours first and the paper's in brackets; empty where nothing is.
 
     Args:
-        row: The row.
-        table: Which says what the paper says.
         sample: Recipe of a trained row: what object detection reads is named in it.
         width: Numbers of the image features of rows that read a table of them; None where that is not known.
-        seeds: How often the row is trained.
     """
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:

@@ -59,10 +59,7 @@ def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str,
     """Score the test documents with a trained model.
 
     Args:
-        model: Its folder.
-        prepared: The corpus.
         path: Parquet file for the scores.
-        about: What is written into it.
         losses: Whether to write also the mean loss on them, as ``test_loss``.
     """
     import torch

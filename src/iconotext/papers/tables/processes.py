@@ -60,9 +60,7 @@ def run_jobs(
     Args:
         jobs: Each with a key; they must pickle.
         work: Does a job; a function of a module, so that other processes can import it.
-        at_once: How many run at a time.
         logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
-        watch: Shows how it goes on.
 
     Returns:
         For each job that failed, why. When this is interrupted, all jobs have stopped.

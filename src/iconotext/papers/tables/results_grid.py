@@ -40,8 +40,6 @@ def results_grid(
     Args:
         rows: Name of the row, as the published table has it, to name of our data set to scores.
         published: As ``iconotext.papers.published.published_cells`` gives them; rows that only it has are kept, too.
-        title: Above the table.
-        notes: Below the table.
 
     Returns:
         Our data sets that the paper lacks, then the published ones, each with ours of that name before it; rows in the
@@ -80,8 +78,6 @@ def losses_grid(
         rows: Name of the row to name of our data set to scores.
         losses: Likewise the mean loss; two rows of one data set are compared with each other.
         published: AUC, not a number where it is not known, and negative loss.
-        title: Above the table.
-        notes: Below the table.
     """
     ours = dict.fromkeys(name for each in rows.values() for name in each)
     theirs = dict.fromkeys(name for each in published.values() for name in each)

@@ -51,7 +51,6 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     with the plot of Fig. 3, and with those that the paper settled on for each of its data sets.
 
     Args:
-        model: Its folder.
         prepared: The corpus it was trained on; validation and test documents have one sentence and one image each.
         path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
             pool), and for a model that tells relations ``refined`` and ``precision`` (Table 8).

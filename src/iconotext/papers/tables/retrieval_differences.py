@@ -78,7 +78,6 @@ def resampled_figures(
     Args:
         draws: See ``ranks_for_json``.
         pairs: How many there are in all; equal numbers are drawn alike.
-        resamplings: How often they are drawn.
 
     Returns:
         (1 + resamplings, 3); the first row is as it is. A pool of which no query was drawn counts as nothing.

@@ -38,7 +38,6 @@ def retrieval_sections(
         differences: See ``differences_to``.
         dataset: The paper's data set to set beside ours, None for none.
         reference: Name of the row that the others are compared with.
-        folder: Where the drawing goes.
     """
     sections: list[Section] = [_retrieval(scores, differences, dataset, reference)]
     aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}

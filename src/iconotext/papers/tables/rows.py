@@ -84,7 +84,6 @@ def table_rows(
     """All rows that lie in the folder of a table, in the published order: its own, and those that share its models.
 
     Args:
-        table: Which one.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those whose key is, or matches,
             ``row``.
         relations: That the corpus has labels of; None where that is not known yet, and then rows that stand for a
@@ -115,8 +114,6 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[Publis
     """The rows of the table itself that are named, by key or as published; all that the paper has where none is.
 
     Args:
-        rows: Of the table.
-        only: The names.
         known: As published; an error names those of them, too, that are there only where they are named.
 
     Raises:

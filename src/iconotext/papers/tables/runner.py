@@ -84,7 +84,6 @@ def reproduce(
             fig8.
         corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
         folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
-        watch: Shows how the models get on.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
         only: Rows, by key or published name; others are shown as far as they are there. Empty for all that the paper
             has.
@@ -93,8 +92,6 @@ def reproduce(
         seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
         source: For li2021/4: the corpus with gold links that the transferred model is trained on.
         jobs: Models that are trained at a time; None for half as many as there are cores.
-        report: Called with how encoding goes on.
-        notify: Called with what is done besides.
 
     Raises:
         SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.

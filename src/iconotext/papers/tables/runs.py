@@ -62,10 +62,7 @@ class Arrays:
         """Find out which rows can share.
 
         Args:
-            rows: All of the table.
             corpora: The corpus that a row is trained on.
-            folder: Of the table.
-            report: Called with how encoding goes on.
 
         Raises:
             CorpusError: A corpus is not there.

@@ -32,9 +32,7 @@ def share_sections(
     """Draw the figure, and tell from which share on the supervised model is better.
 
     Args:
-        rows: Of the table.
         found: Name of the row to its scores by seed.
-        folder: Where the figure goes.
 
     Returns:
         What is shown, and what ``results.json`` says under ``overtaking``.

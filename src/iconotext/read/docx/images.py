@@ -57,9 +57,7 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
     """The image with its bytes, or with what is wrong with it.
 
     Args:
-        found: What the drawing says.
         relations: From the id of a relation to a member of the archive; ``:`` before an address outside it.
-        archive: The Word file.
 
     Raises:
         HostileDocumentError: The image unpacks to more than is allowed.

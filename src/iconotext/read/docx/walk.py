@@ -33,8 +33,6 @@ def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles
     """The blocks of the body of a Word file.
 
     Args:
-        body: The element that holds paragraphs and tables.
-        archive: The Word file, from which images are read.
         targets: By the id of a relation, where it leads.
         styles: By id; "" for the default.
 

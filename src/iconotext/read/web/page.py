@@ -54,7 +54,6 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
     """Fetch a document, from a public address whose robots.txt allows it, within limits of size and time.
 
     Args:
-        address: ``http`` or ``https``.
         folder: Where to put it; is made. Its name is made of the address.
 
     Returns:

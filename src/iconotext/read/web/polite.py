@@ -89,7 +89,6 @@ class PoliteFetcher:
     """Fetches images; several threads may share one, each host then still gets one request an interval.
 
     Args:
-        politeness: How to behave.
         lookup: From a host to the IP address to connect to; the default refuses all that are not public.
         clock: Seconds, as ``time.monotonic``.
         sleep: Waits for some seconds.

@@ -69,7 +69,6 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
     An image without labels needs a file, and a text: the sentences linked with it, its caption or alternative text.
 
     Args:
-        corpora: Corpus files.
         splits: Those to read; documents of no split are read always.
 
     Raises:

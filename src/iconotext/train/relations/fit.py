@@ -34,9 +34,7 @@ def fit_text(layers: FloatMatrix, texts: Sequence[str], answers: FloatMatrix, se
 
     Args:
         layers: (N, D) of the texts.
-        texts: N texts.
         answers: (N, R) 1, 0 or NaN.
-        settings: See ``RelationSettings``.
     """
     of_layers, layer_bias = fit_standardised(layers, answers, settings.layer_strength)
     counts = hashed_texts(texts, settings.buckets)
@@ -61,8 +59,6 @@ def unseen_logits(
         layers: (N, D) of the texts.
         data: N labelled pairs.
         parts: (N,) the part of each pair, from 0.
-        settings: See ``RelationSettings``.
-        report_done: Called with the number of parts that are done.
     """
     logits = np.zeros_like(data.answers)
     texts = np.array(data.texts, object)

@@ -39,14 +39,7 @@ def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
 
 
 def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, metrics: Mapping[str, Any]) -> None:
-    """Write recipe, weights and figures; who is killed meanwhile leaves no figures, so the model counts as unfinished.
-
-    Args:
-        folder: Made if need be.
-        recipe: The resolved recipe.
-        weights: What training found.
-        metrics: How good they are, for JSON.
-    """
+    """Write recipe, weights and figures; one that is killed meanwhile has no figures, and counts as unfinished."""
     (folder / METRICS).unlink(missing_ok=True)  # of weights that will not be there any more
     write_text(folder / RECIPE, dump_recipe(recipe), force=True)
     save_relation_model(folder, weights)

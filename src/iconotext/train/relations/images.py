@@ -91,7 +91,6 @@ def from_texts(
         texts: Of each image the (texts, R) calibrated log-odds.
         sources: (n,) number of the corpus of each.
         relations: The R names.
-        settings: See ``RelationSettings``.
     """
     means = np.stack([each.mean(0) for each in texts])
     for source in np.unique(sources):

@@ -62,11 +62,8 @@ def train_relations(
     them.
 
     Args:
-        recipe: What to do.
-        corpora: Corpus files.
         folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
         cache: Where features are kept; None keeps none.
-        report: Called with what is being done and how far it is.
 
     Returns:
         The folder.

@@ -89,9 +89,6 @@ def found_photos(
     """Photographs of described images; those without a caption or a file are dropped and reported.
 
     Args:
-        build: Has the report.
-        described: In any order.
-        images: Where the files are looked for.
         names_of: Names that the file of an image may have.
     """
     for each in described:

@@ -64,8 +64,6 @@ def coco_photos(
     """Photographs of MSCOCO, by rising id; those without a caption or an image are dropped and reported.
 
     Args:
-        build: Has the report.
-        annotations: See ``read_annotations``.
         images: Where images are looked for: by the name in the annotations, else by the other names that MSCOCO has
             for the same photograph in its editions of 2014 and 2017.
         source: Only images of the file of this number.

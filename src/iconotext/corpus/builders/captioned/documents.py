@@ -108,7 +108,6 @@ def deal(
 
     Args:
         members: Numbers of the photographs of each split; their order matters for which groups come out.
-        settings: How many to a group, and how often.
         seed: Of the first shuffle; the second has the next number, and so on.
         vectors: (photographs, d), indexed by their numbers, what says how close two are; for topical groups only.
 
@@ -152,10 +151,7 @@ def documents_of(
     only if no image of the document has the same words.
 
     Args:
-        photos: All of them.
-        groups: Those that are together.
         pools: All captions of each split.
-        shape: What the documents are to have.
 
     Raises:
         CorpusError: A split has too few captions for its distractors.
@@ -238,7 +234,6 @@ def build_captions(
     Args:
         photos: In any number, all different; their order matters for which documents come out.
         settings: None for the rule of MSCOCO.
-        seed: Another one, other documents.
         vectors: (photos, d), what says how close two photographs are; needed for topical documents only.
 
     Raises:

@@ -44,11 +44,6 @@ def flickr_photos(build: Build, file: Path, images: ImageFolders) -> Iterator[Ph
 
     Where lists of splits lie beside the file, what is in none of them is dropped.
 
-    Args:
-        build: Has the report.
-        file: The captions.
-        images: Where the images are.
-
     Raises:
         CorpusError: The file cannot be read, or is in none of the formats.
     """

@@ -32,9 +32,7 @@ def pascal_photos(build: Build, source: Path, images: ImageFolders) -> Iterator[
     """Photographs of the page or the tree of text files; those without sentences or image are dropped and reported.
 
     Args:
-        build: Has the report.
         source: The page, or a folder with it or with the text files.
-        images: Where the images are.
 
     Raises:
         CorpusError: There is neither.

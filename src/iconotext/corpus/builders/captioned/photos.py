@@ -60,7 +60,6 @@ def read_photos(
     """Photographs of a file of JSON lines, ``{"image": ..., "captions": [...], "split": ...}``, one at a time.
 
     Args:
-        path: The file.
         folder: Where paths of images start; None: where the file lies.
         drop: Gets lines and captions that are no good, which are left out; None: they are errors, and so is an
             image that comes twice.

@@ -63,7 +63,6 @@ def caption_photos(
     """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
 
     Args:
-        build: Has the report.
         source: A file of captions, or a folder with one.
         format_: None: as its files look.
         images: Folder with the images; None: they are in the source, or in the folders beside a file. Lines of JSON
@@ -115,10 +114,6 @@ def recognised(source: Path) -> CaptionFormat:
 
 def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
     """Files of captions of a source: itself, or those in the folder that fit the first pattern that any fits.
-
-    Args:
-        source: A file, or a folder.
-        format_: Of the captions.
 
     Raises:
         CorpusError: There are none.

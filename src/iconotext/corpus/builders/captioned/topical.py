@@ -20,7 +20,6 @@ def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> lis
     Args:
         order: Numbers of photographs, in the order in which they may choose.
         vectors: (photographs, d), indexed by these numbers.
-        size: Photographs in a group.
 
     Returns:
         Groups of numbers, each beginning with the one that chose, then by falling closeness; fewer than ``size`` that

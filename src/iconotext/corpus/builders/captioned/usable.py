@@ -18,8 +18,6 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
     Dropped and reported are those whose image an earlier one has, and those whose image cannot be read.
 
     Args:
-        build: Its folder keeps them.
-        photos: Read once.
         verify: Whether each image is read to its end; else they are taken to be good. Addresses are not looked at.
     """
     taken: set[str] = set()
@@ -36,14 +34,7 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
 
 
 def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int], name: str) -> Sequence[str]:
-    """All captions of some of the photographs, in their order, on disk.
-
-    Args:
-        build: Its folder keeps them.
-        photos: All photographs.
-        members: The numbers of some.
-        name: Of the file.
-    """
+    """All captions of some of the photographs, in their order, on disk."""
     return build.spool(f"captions {name}", (text for number in members for text in photos[number].captions))
 
 
