@@ -13,8 +13,7 @@ from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import EXTRAS, require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
-from iconotext.read.given import given_document
-from iconotext.read.spool import Spool
+from iconotext.read.spool import Spool, given_document
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:

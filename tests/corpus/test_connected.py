@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.connected import connected, grouped
+from iconotext.corpus.split import connected, grouped
 
 
 def test_things_hang_together_over_others():

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.formats.ends import labels_of
+from iconotext.corpus.formats.released import labels_of
 
 
 def links_of(labels):

@@ -8,8 +8,8 @@ import numpy as np
 
 from iconotext.corpus.formats.mmc4 import looks_like_mmc4
 from iconotext.corpus.formats.released import documents_file
+from iconotext.corpus.row import UniqueIds
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.corpus.unique_id import UniqueIds
 
 MSCOCO = [
     [["000000074794", -1], ["000000339384", 1], [416357, 0]],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.corpus.image_keys import ImageKeys
+from iconotext.corpus.image_files import ImageKeys
 from iconotext.corpus.split import Shares, assign_splits
 from iconotext.errors import CorpusError, SettingError
 from iconotext.types import Document, Image

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.read.web.robots import MAX_LINES, MAX_READ, parse_robots
+from iconotext.read.web.polite import MAX_LINES, MAX_READ, parse_robots
 
 EXAMPLE = """\ufeff# a comment
 User-agent: other

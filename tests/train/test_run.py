@@ -20,7 +20,7 @@ from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
 from iconotext.train import loop, loss, step, train
 from iconotext.train.checkpoint import CHECKPOINT, Progress, load_checkpoint
-from iconotext.train.lock import locked
+from iconotext.train.folder import locked
 from iconotext.train.parallel import _original, launch
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, LOCK, finished, interrupted
@@ -259,7 +259,7 @@ def test_a_changed_corpus_and_a_damaged_checkpoint_are_told(tmp_path):
 
 @pytest.mark.training
 def test_one_process_at_a_time(corpus, tmp_path):
-    code = "import sys; from pathlib import Path; from iconotext.train.lock import locked\n"
+    code = "import sys; from pathlib import Path; from iconotext.train.folder import locked\n"
     code += "with locked(Path(sys.argv[1]), wait=0, what='trains'): print('held', flush=True); sys.stdin.read()"
     lock = tmp_path / "model" / LOCK
     holder = subprocess.Popen(

@@ -17,7 +17,7 @@ COMMANDS = {
     "difficulty": LazyCommand("analyze_corpus:difficulty", "What makes a document hard?"),
     "examples": LazyCommand("analyze_models:examples", "Write a page with what a model links in some documents."),
     "sampling": LazyCommand("analyze_models:sampling", "How many of the links that training chooses are gold links?"),
-    "spread": LazyCommand("analyze_spread:spread", "Write a page with links in documents of high and low spread."),
+    "spread": LazyCommand("analyze_models:spread", "Write a page with links in documents of high and low spread."),
     "curves": LazyCommand("analyze_models:curves", "Draw how objective and AUC rise during training."),
 }
 

@@ -62,8 +62,7 @@ def difficulty(
     """
     with known_errors(download=download):
         from iconotext.evaluate import read_results
-        from iconotext.papers.analyses.corpus_difficulty import corpus_difficulty
-        from iconotext.papers.analyses.difficulty import difficulty_grid
+        from iconotext.papers.analyses.difficulty import corpus_difficulty, difficulty_grid
 
         evaluation = read_results(results).evaluation
         settings = _with_features(settings, corpus)

@@ -128,8 +128,8 @@ def study(
     with known_errors(download=download):
         from iconotext.papers.analyses.searches import chosen_queries
         from iconotext.papers.studies import create_study
-        from iconotext.papers.studies.contenders import contenders
         from iconotext.papers.studies.preference import pairs_needed, smallest_effect
+        from iconotext.papers.studies.study import contenders
 
         if output.exists():
             raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")

@@ -10,9 +10,8 @@ import typer
 from iconotext import __version__
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import configured
-from iconotext.cli.lazy_group import LazyCommand, lazy_group
+from iconotext.cli.lazy_group import HELP, LazyCommand, lazy_group
 from iconotext.cli.output import say
-from iconotext.cli.plain_help import HELP
 
 COMMANDS = {
     "link": LazyCommand("link:link", "Find which sentences each picture belongs to."),

@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are imported only when one of their commands is wanted."""
+"""Groups of commands whose modules are imported only when one of their commands is wanted, with help in plain words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,34 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from iconotext.cli.plain_help import name_types
+CALLED = {
+    "<bool>": "",
+    "<dir>": "FOLDER",
+    "<file>": "FILE",
+    "<float>": "NUMBER",
+    "<float range>": "NUMBER",
+    "<int>": "N",
+    "<int range>": "N",
+    "<list[Path]>": "PATH",
+    "<list[str]>": "TEXT",
+    "<path>": "PATH",
+    "<str>": "TEXT",
+}
+"""What Typer calls a type, and what the help says."""
+
+HELP = ["-h", "--help"]
+"""The options that show help."""
+
+
+def name_types(command: Any) -> None:
+    """Let the help of a command name all types in plain words."""
+    context = typer.Context(command, help_option_names=HELP)
+    for param in [*command.params, command.get_help_option(context)]:
+        if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
+            shown = param.display_type_rich(context)
+            # An argument has its name, and with it all that there is to say.
+            name = "" if param.param_type_name == "argument" else CALLED.get(shown, shown.strip("<>"))
+            param.display_type_rich = lambda ctx, name=name: name
 
 
 @dataclass(frozen=True)

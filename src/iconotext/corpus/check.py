@@ -14,8 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from iconotext.corpus.image_files import ImageFiles, Whereabouts
-from iconotext.corpus.image_keys import content_key
+from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
 from iconotext.corpus.in_order import in_order
 from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id

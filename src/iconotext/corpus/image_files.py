@@ -1,7 +1,8 @@
-"""Where the images are that a corpus names: in files, in a table of features, on the web, or nowhere."""
+"""Where the images are that a corpus names (files, a table of features, the web, nowhere), and which are the same."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from enum import IntEnum
@@ -9,6 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from iconotext.features.feature_table import ROWS_FILE, read_rows
+from iconotext.types import Image
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """How an image begins that is named by an address (``https:``, ``recipeqa:``) and not by a path; a drive is shorter."""
@@ -89,3 +91,30 @@ class ImageFiles:
 def named_by_address(source: str) -> bool:
     """Whether a corpus names an image by an address, on the web or in another collection, instead of a path."""
     return ":" in source and ADDRESS.match(source) is not None
+
+
+class ImageKeys:
+    """Gives equal keys to images with the same bytes, wherever they lie; reads each file once."""
+
+    def __init__(self) -> None:
+        self._of_file: dict[Path, bytes] = {}
+
+    def of(self, image: Image) -> bytes:
+        """The key of an image; one without a file that can be read is known by what the document calls it."""
+        if isinstance(image.file, bytes):
+            return hashlib.sha256(image.file).digest()
+        if image.file is None:
+            return f"source {image.source}".encode("utf-8", "surrogatepass")
+        if image.file not in self._of_file:
+            source = f"source {image.source}".encode("utf-8", "surrogatepass")
+            self._of_file[image.file] = content_key(image.file) or source
+        return self._of_file[image.file]
+
+
+def content_key(file: Path) -> bytes | None:
+    """A digest of the bytes of a file; None where it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    except OSError:
+        return None

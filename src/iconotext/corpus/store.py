@@ -23,8 +23,7 @@ from iconotext.corpus.formats.released import (
 )
 from iconotext.corpus.formats.table import count_rows, table_columns
 from iconotext.corpus.image_files import ImageFiles
-from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document
 

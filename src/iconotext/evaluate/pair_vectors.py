@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.corpus.image_keys import ImageKeys
+from iconotext.corpus.image_files import ImageKeys
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS
 from iconotext.types import Document, Image

@@ -1,13 +1,19 @@
-"""What a library keeps of a picture beside its vector: the places where it was found, and what is said of it there."""
+"""What a library keeps of a picture beside its vector: the places where it was found, and what is said of it there.
+
+A search speaks of one of the places: see ``shown_place``.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from iconotext.links.words import stems
 from iconotext.plain_text import encodable
@@ -15,6 +21,7 @@ from iconotext.plain_text import encodable
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
     from iconotext.types import FloatMatrix
+
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
 """In the name of a file: a time, or digits of a hash."""
@@ -179,3 +186,45 @@ def words_of(places: Sequence[Place]) -> str:
 def clean(text: str | None) -> str | None:
     """A text that can be stored in UTF-8; None for an empty one."""
     return encodable(text) or None if text else None
+
+
+def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
+    """The places that the search is about."""
+    return list(places) if folder is None else [place for place in places if place.within(folder)]
+
+
+def own_relations(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
+    """What the picture's own text says of the relations: where the wanted one is most probable, else the first."""
+    own = [place.relations for place in _within(places, folder) if place.relations is not None]
+    if not own:
+        return None
+    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
+
+
+def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
+    """The place to show: a document that says something before one that says nothing, and a document before a file.
+
+    One that is gone since the library was brought up to date comes after all that are there.
+    """
+    allowed = _within(places, folder) or list(places)
+
+    def worth(place: Place) -> tuple[bool, float, bool, bool]:
+        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
+        there = len(allowed) == 1 or _is_there(place)
+        return there, float(odds), place.text is not None, place.document is not None
+
+    best = max(allowed, key=worth)  # the first of equals
+    if best.file is None:
+        files = [place.file for place in allowed if place.file is not None]
+        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
+    return best
+
+
+def _is_there(place: Place) -> bool:
+    return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
+
+
+def different_places(places: Sequence[Place]) -> int:
+    """How many places there are; a file, and a document that shows that very file, are one."""
+    shown = {place.file for place in places if place.document is not None and place.file is not None}
+    return sum(place.document is not None or place.file not in shown for place in places)

@@ -18,9 +18,8 @@ from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.features import FeatureCache
 from iconotext.library.candidates import find_candidates
 from iconotext.library.filters import Filters
-from iconotext.library.items import Item, Near, Place, Said
+from iconotext.library.items import Item, Near, Place, Said, different_places, own_relations, shown_place
 from iconotext.library.models import library_encoder, relation_model_of
-from iconotext.library.places import different_places, own_relations, shown_place
 from iconotext.library.ranking import Match
 from iconotext.library.refinement import Refinement, read_refinement, refine
 from iconotext.library.relation_ranking import probabilities, refined

@@ -1,4 +1,4 @@
-"""Documents that are walked several times and need not fit into memory: they lie in a file that nobody else sees."""
+"""Documents as callers give them, by name too, and many of them in a file that can be walked several times."""
 
 from __future__ import annotations
 
@@ -9,9 +9,42 @@ from tempfile import TemporaryFile
 from typing import Self
 
 from iconotext.errors import IconotextError
-from iconotext.read import Failure
-from iconotext.read.given import given_document
+from iconotext.read import SUFFIXES, Failure, read
+from iconotext.read.web.page import is_address
 from iconotext.types import Document
+
+
+def given_document(given: Document | Path | str) -> Document:
+    """The document, read if need be.
+
+    Raises:
+        DocumentError: The file cannot be read.
+        TypeError: It is neither a document nor the name of a file.
+    """
+    if isinstance(given, Document):
+        return given
+    if given == "":
+        raise TypeError("link takes a Document or the name of a file, not an empty text")
+    if isinstance(given, Path) or (isinstance(given, str) and (is_address(given) or _names_file(given))):
+        return read(given)
+    if isinstance(given, str):
+        raise TypeError(
+            f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
+            'Document("name", sentences=[...], images=[...])'
+        )
+    raise TypeError(f"link takes a Document or the name of a file, not {_kind(given)}")
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
+
+
+def _names_file(text: str) -> bool:
+    """Whether a text is the name of a file, or looks like one: then reading it says what is wrong."""
+    try:
+        return Path(text).exists() or Path(text).suffix.lower() in SUFFIXES
+    except (OSError, ValueError):  # too long for a name, or with characters that none has
+        return False
 
 
 class Spool:

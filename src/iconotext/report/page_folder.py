@@ -1,26 +1,36 @@
-"""A folder of pages that is brought up to date: it knows which files it wrote, and changes no others."""
+"""A folder of pages, and the one that leads to them, brought up to date: it changes no files but those it wrote."""
 
 from __future__ import annotations
 
 import os
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
+from itertools import count as count_from
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from iconotext.errors import IconotextError, OutputError
+from iconotext.plain_text import readable
 from iconotext.read import Failure
 from iconotext.report.as_table import count
-from iconotext.report.index_page import card_image, index_page
+from iconotext.report.embedded import Embedded, embed
 from iconotext.report.manifest import Manifest, Record
 from iconotext.report.origin import Origin, Places, origin_of
-from iconotext.report.page_name import page_name
+from iconotext.report.page import filled
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import reading_page
 from iconotext.report.seal import is_untouched, sealed
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
+
+if TYPE_CHECKING:
+    from iconotext.report.manifest import Record
+
 
 INDEX = "index.html"
 
@@ -215,3 +225,52 @@ def _remove(file: Path) -> None:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"cannot remove {file}: {error.strerror or error}") from error
+
+
+LONGEST = 60
+"""Characters of a name."""
+
+
+def page_name(identifier: str, taken: set[str], *longer: str) -> str:
+    """A file name without suffix that every file system accepts and that is not taken; it is added to ``taken``.
+
+    Names that differ only in upper and lower case count as the same, as some file systems see it.
+
+    Args:
+        identifier: What the document is called.
+        taken: Names that are in use, in lower case.
+        longer: Other names for it, tried in order before a number is put behind the first one.
+    """
+    base = _plain(identifier)
+    numbered = (f"{base}-{number}" for number in count_from(2))
+    name = next(name for name in chain([base], map(_plain, longer), numbered) if name.casefold() not in taken)
+    taken.add(name.casefold())
+    return name
+
+
+def _plain(identifier: str) -> str:
+    plain = unicodedata.normalize("NFC", readable(identifier))
+    return re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:LONGEST].rstrip("-._") or "document"
+
+
+CARD_SIDE = 360
+"""Pixels of the longer side of an image on a card."""
+
+
+def index_page(records: Sequence[Record]) -> str:
+    """A whole HTML page with a card for each record, in the order given."""
+    return filled(
+        "iconotext.report",
+        "index.html",
+        title="Linked documents",
+        styles=["reading.css"],
+        cards=records,
+    )
+
+
+def card_image(linked: LinkedDocument) -> Embedded | None:
+    """The image with the strongest link, small; None without links."""
+    if not linked.links:
+        return None
+    best = linked.links[0].image
+    return embed(linked.document.images, [best], longer_side=CARD_SIDE)[best]

@@ -243,7 +243,7 @@ def _images(
             torch.from_numpy(np.asarray(concepts[places], np.int64)),
         )
     if prepared.images is None:
-        from iconotext.train.pixels import load_pixels
+        from iconotext.train.views import load_pixels
 
         return load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
     found = np.asarray(prepared.images[rows], np.float32)

@@ -16,11 +16,11 @@ from iconotext.train.checkpoint import Progress, load_checkpoint
 from iconotext.train.checks import check_run
 from iconotext.train.collapse import has_ended, informed, wants_remedy
 from iconotext.train.finish import save_best, write_model
+from iconotext.train.folder import same_recipe
 from iconotext.train.log import Row, TensorBoardLog, write_log
 from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
-from iconotext.train.same import same_recipe
 from iconotext.train.sampling import NOTHING, sampling
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import new_model

@@ -18,12 +18,11 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.train.checks import check_concepts
+from iconotext.train.folder import locked
 from iconotext.train.init import start_vocabulary
-from iconotext.train.lock import locked
 from iconotext.train.prepare_documents import DocumentTable
 from iconotext.train.prepare_images import ImageRows, image_writer, region_sources
-from iconotext.train.prepare_posteriors import PosteriorWriter
-from iconotext.train.prepare_sentences import sentence_writer
+from iconotext.train.prepare_sentences import PosteriorWriter, sentence_writer
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
 from iconotext.write import write_text

@@ -15,12 +15,10 @@ from iconotext.train.changes import changed_links
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.checks import check_start
 from iconotext.train.collapse import raise_if_dead
+from iconotext.train.folder import gone_if_refused, locked, same_recipe
 from iconotext.train.init import with_init
-from iconotext.train.lock import locked
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
-from iconotext.train.refused import gone_if_refused
-from iconotext.train.same import same_recipe
 from iconotext.write import reporting_full_disk, write_text
 
 CORPUS = "corpus"

@@ -1,17 +1,27 @@
-"""Other views of a picture, so that training does not learn a small corpus by heart."""
+"""Pictures as training sees them: other views, so that it learns no small corpus by heart, and pixels for a network."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from PIL.Image import Resampling, Transpose
+from torch import Tensor
 
+from iconotext.embed.image_network import WHOLE, augmented, middle
+from iconotext.features.cores import usable_cores
 from iconotext.images import decode
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.features.backbone import Picture
+
 
 SMALLEST = 0.75
 """Smallest side of a view, as a share of the picture's."""
@@ -44,3 +54,26 @@ def view(file: Picture, number: int) -> bytes:
     encoded = io.BytesIO()
     part.save(encoded, "BMP")  # quick to write and to read, and loses nothing
     return encoded.getvalue()
+
+
+def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor:
+    """Decode pictures on all cores.
+
+    Args:
+        rng: For the variations of training; None takes the middle of each as it is.
+
+    Returns:
+        (n, 224, 224, 3) uint8.
+
+    Raises:
+        ImageError: A picture cannot be decoded any more.
+    """
+    # Seeds are drawn here, so that which thread is first makes no difference.
+    seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
+
+    def look(file: str, seed: int | None) -> NDArray[np.uint8]:
+        image = decode(Path(file), at_least=WHOLE)
+        return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
+
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        return torch.from_numpy(np.stack(list(pool.map(look, files, seeds))))

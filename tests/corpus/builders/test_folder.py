@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext import read_all, read_corpus
-from iconotext.corpus.builders.fetched import Fetched, name_of
+from iconotext.corpus.builders.fetched import SUFFIXES, Fetched, name_of, saved_image, suffix_of
 from iconotext.corpus.builders.folder import (
     BARE,
     UNREAD,
@@ -23,7 +23,6 @@ from iconotext.corpus.builders.folder import (
     images_folder,
 )
 from iconotext.corpus.builders.run import build_corpus
-from iconotext.corpus.builders.saved import SUFFIXES, saved_image, suffix_of
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.split import Shares, at_least_two
 from iconotext.errors import CorpusError, DocumentError, OutputError

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.builders.captioned.annotations import Annotations
-from iconotext.corpus.builders.captioned.photos import Photo, clean, read_photos
-from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
+from iconotext.corpus.builders.captioned.photos import Photo, captions_of, clean, read_photos, usable_photos
 from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.report import BuildReport
 from iconotext.corpus.builders.run import Build

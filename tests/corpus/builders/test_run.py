@@ -167,7 +167,7 @@ def test_two_builds_of_one_corpus_do_not_mix(tmp_path, source):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from iconotext.corpus.builders.work_folder import work_folder
+from iconotext.corpus.builders.run import work_folder
 with work_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

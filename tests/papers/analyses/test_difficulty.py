@@ -10,8 +10,7 @@ from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate import DocumentScores, Evaluation
 from iconotext.features import ImageFeatures
-from iconotext.papers.analyses.corpus_difficulty import document_vectors
-from iconotext.papers.analyses.difficulty import explain, reduced, spread
+from iconotext.papers.analyses.difficulty import document_vectors, explain, reduced, spread
 from tests.encoders import image_backbone, text_backbone
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, documents_of
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo, captions_of, usable_photos
 from iconotext.corpus.builders.captioned.sources import caption_photos
-from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.convert import pooled_features
 from iconotext.corpus.image_files import named_by_address

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.fetched import fetch_images, fetched_file
+from iconotext.corpus.builders.fetched import fetch_images, fetched_file, saved_image
 from iconotext.corpus.builders.layout_links import LinkRule, layout_links
-from iconotext.corpus.builders.saved import saved_image
 from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.connected import connected
 from iconotext.corpus.document_row import row_of, written_source
 from iconotext.corpus.formats.jsonl import line_of
-from iconotext.corpus.image_keys import ImageKeys
-from iconotext.corpus.split import Shares, at_least_two, grouped_splits
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.image_files import ImageKeys
+from iconotext.corpus.row import UniqueIds
+from iconotext.corpus.split import Shares, at_least_two, connected, grouped_splits
 from iconotext.errors import CorpusError, DocumentError, IconotextError
 from iconotext.images import inspect
 from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from filelock import FileLock, Timeout
+
+from iconotext.corpus.builders.image_checks import FILE as IMAGE_CHECKS
 from iconotext.corpus.builders.image_checks import ImageChecks
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.builders.spool import Spool
-from iconotext.corpus.builders.work_folder import work_folder
 from iconotext.corpus.in_order import in_order
 from iconotext.corpus.row import parse_row
 from iconotext.corpus.split import share_out
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.published_sizes import PublishedSizes
     from iconotext.corpus.row import Row
     from iconotext.corpus.split import Shares
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -263,3 +267,57 @@ def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
         file.write(b"rule\titem\treason\n")
         report.listener = write
         yield
+
+
+LOCK = "lock"
+"""In the folder: an empty file, which is locked for a process until that ends, however it ends."""
+
+
+@contextmanager
+def work_folder(output: Path) -> Iterator[Path]:
+    """Hold the folder of a build, for one process at a time.
+
+    It is gone afterwards. Where the body was stopped, by a kill or a full disk, what it found out about images stays.
+
+    Raises:
+        OutputError: Another process holds it, something else lies there, or it cannot be written to.
+    """
+    folder = output.with_suffix(".building")
+    lock = folder / LOCK
+    if folder.exists() and not lock.is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(f"{folder}: is in the way: a build keeps its files there; move it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = FileLock(lock, blocking=False).acquire()
+    except Timeout as error:
+        raise OutputError(f"{folder}: another process is making this corpus; wait for it, or end it") from error
+    except OSError as error:
+        raise OutputError(f"cannot write {lock}: {error.strerror or error}") from error
+    keep = False
+    try:
+        _clear(folder, {LOCK, IMAGE_CHECKS})
+        yield folder
+    except (CorpusError, DocumentError, SettingError):
+        raise
+    except BaseException:
+        keep = True
+        raise
+    finally:
+        with suppress(OSError):
+            _clear(folder, {LOCK, IMAGE_CHECKS} if keep else {LOCK})
+        with held, suppress(OSError):
+            if not keep or not (folder / IMAGE_CHECKS).exists():
+                shutil.rmtree(folder)
+        with suppress(OSError):  # Windows removes no folder with an open file in it
+            folder.rmdir()
+
+
+def _clear(folder: Path, kept: set[str]) -> None:
+    """Remove what lies in the folder, but for some files."""
+    for path in folder.iterdir():
+        if path.name in kept:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

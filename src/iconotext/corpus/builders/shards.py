@@ -18,7 +18,7 @@ from pydantic import Field
 from iconotext.corpus.builders.fetched import LEDGER, fetch_images
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import FetchSettings
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.row import UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.strict_json import dump_json
 

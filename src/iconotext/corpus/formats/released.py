@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
@@ -19,7 +19,6 @@ from typing import IO, Annotated, Any
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from iconotext.corpus.formats.ends import labels_of
 from iconotext.corpus.formats.json_stream import lists, open_json
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
@@ -184,3 +183,41 @@ def _written(row: Row) -> str:
     images = [list(pair) for pair in zip(row.images, of_images, strict=True)]
     sentences = [list(pair) for pair in zip(row.sentences, of_sentences, strict=True)]
     return json_of(row, [images, sentences, row.id])
+
+
+Labels = list[int | None]
+
+
+def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Labels, Labels] | None:
+    """Let one end of every link name the other.
+
+    As many links as possible are named by their images, as in the data sets of Hessel 2019.
+
+    Returns:
+        For each image the sentence, and for each sentence the image that it names, None for none; None where it is
+        impossible, since every end can name only one.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    of_images: Labels = [None] * m
+    of_sentences: Labels = [None] * n
+    pairs = sorted(set(links))
+    if not pairs:
+        return of_images, of_sentences
+    if len(pairs) > m + n:
+        return None
+    # Each link is matched to an end: to its image at a cost of 1, to its sentence (numbers from m on) at 2.
+    ends = [image for _, image in pairs] + [m + sentence for sentence, _ in pairs]
+    costs = [1] * len(pairs) + [2] * len(pairs)
+    graph = coo_array((costs, ([*range(len(pairs))] * 2, ends)), shape=(len(pairs), m + n))
+    try:
+        _, chosen = min_weight_full_bipartite_matching(graph.tocsr())
+    except ValueError:  # there is no such matching
+        return None
+    for (sentence, image), end in zip(pairs, chosen.tolist(), strict=True):
+        if end < m:
+            of_images[image] = sentence
+        else:
+            of_sentences[sentence] = image
+    return of_images, of_sentences

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.unique_id import UniqueIds
+from iconotext.corpus.row import UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.datasets.annotation_table import Table, TableRow, open_table, table_rows
 from iconotext.papers.datasets.pair_splits import Keys, leaks, split_pairs

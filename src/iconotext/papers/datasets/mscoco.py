@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.captioned.coco import COCO, coco_photos, read_annotations
 from iconotext.corpus.builders.captioned.documents import DocumentShape, Group, documents_of
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo
-from iconotext.corpus.builders.captioned.usable import captions_of, usable_photos
+from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo, captions_of, usable_photos
 from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.builders.json_source import source_file
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.builders.shards import kept_images, with_images
+from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.store import read_records

@@ -1,8 +1,13 @@
-"""Find hashes that differ in few bits among hundreds of thousands, without comparing all with all.
+"""Pictures that look alike: a hash that they nearly share, and near hashes among hundreds of thousands.
 
-Two numbers that differ in at most d bits are equal in at least one of d + 1 parts of their bits (the pigeonhole
-principle; Norouzi et al. 2012, "Fast search in Hamming space with multi-index hashing"). So only those are compared
-that have a part in common, and none is missed.
+The hash is the DCT hash of pHash, 64 bits. Hessel 2019 looks for duplicates with findimagedupes, in the version in Go,
+whose fingerprint this hash is; ``-t 3`` there is a Hamming distance of 3 among 64 bits. (The older findimagedupes in
+Perl has a fingerprint of its own.) Written after the description of pHash (https://phash.org/docs/design.html) and of
+that program's parameters.
+
+Not all are compared with all: two numbers that differ in at most d bits are equal in at least one of d + 1 parts of
+their bits (the pigeonhole principle; Norouzi et al. 2012, "Fast search in Hamming space with multi-index hashing"). So
+only those are compared that have a part in common, and none is missed.
 """
 
 from __future__ import annotations
@@ -15,6 +20,52 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from PIL import Image as Pillow
+
+
+SIDE = 32
+"""Points on each side at which a picture is looked at."""
+
+REACH = 3
+"""Pixels on each side of a point that are averaged with it: a square of 7 by 7."""
+
+LUMA = np.array((66, 129, 25), np.int32)
+"""Of red, green and blue, in 256ths: the luminance of ITU-R BT.601 in the range of television."""
+
+DIGITS = 6
+"""Of a coefficient; what is smaller is the rounding of a flat picture and no pattern."""
+
+
+def perceptual_hash(image: Pillow.Image) -> int:
+    """The hash of a picture, 0 to 2**64 - 1.
+
+    The luminance, averaged over squares of 7 by 7 pixels, is taken at 32 by 32 points, evenly spread from the upper
+    left corner, and transformed by a two-dimensional DCT. Of the 8 by 8 lowest frequencies that are constant in neither
+    direction, a bit says whether the coefficient is above their median.
+
+    Args:
+        image: Mode RGB, of any size; upright, as ``read.images.decode`` gives it.
+    """
+    from scipy.fft import dctn
+
+    pixels = np.asarray(image)
+    height, width = pixels.shape[:2]
+    rows, columns = _places(height), _places(width)
+    red, green, blue = np.moveaxis(pixels.take(rows, axis=0).take(columns, axis=1).astype(np.int32), 2, 0)
+    luminance = (LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue + 128) >> 8
+    side = 2 * REACH + 1
+    points = luminance.reshape(SIDE, side, SIDE * side).sum(axis=1).reshape(SIDE, SIDE, side).sum(axis=2)
+    low = (dctn(points / side**2, norm="ortho")[1:9, 1:9]).round(DIGITS)
+    bits = (low > np.median(low)).ravel()
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+
+def _places(length: int) -> NDArray[np.int64]:
+    """(32 · 7,) places of a row or column: each point with its neighbours; beyond the edge, the edge."""
+    points = np.arange(SIDE) * length // SIDE
+    places: NDArray[np.int64] = np.clip(points[:, None] + np.arange(-REACH, REACH + 1), 0, length - 1).ravel()
+    return places
+
 
 BITS = 64
 MAX_DISTANCE = 15

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from iconotext.corpus.connected import connected, grouped
 from iconotext.corpus.row import Split
+from iconotext.corpus.split import connected, grouped
 from iconotext.errors import CorpusError
 
 PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}

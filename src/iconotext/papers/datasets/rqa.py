@@ -23,11 +23,11 @@ from pydantic import Field
 
 from iconotext.corpus.builders.captioned.photos import is_text
 from iconotext.corpus.builders.find_images import NamedImages
-from iconotext.corpus.builders.json_source import source_entries, source_file
 from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.published_sizes import PUBLISHED
+from iconotext.corpus.row import UniqueIds
 from iconotext.corpus.split import Shares, share_out
-from iconotext.corpus.unique_id import UniqueIds
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.clean_text import clean_text
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iconotext.corpus.builders.find_images import NamedImages
 from iconotext.corpus.builders.image_checks import MISSING
-from iconotext.corpus.builders.json_source import source_entries, source_file
 from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.clean_text import clean_text
 

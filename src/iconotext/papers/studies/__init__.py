@@ -2,8 +2,7 @@
 
 ``study`` makes a study, one SQLite file; ``voting`` hands its pairs to raters and takes their answers, from as many
 processes at once as there are; ``results`` counts majorities and writes the raw votes; ``preference`` says whether the
-difference could be chance, and how small a difference the study could have seen. ``contenders`` takes the images from
-the models.
+difference could be chance, and how small a difference the study could have seen.
 """
 
 from iconotext.papers.studies.results import StudyResults, export_votes, study_results

@@ -16,11 +16,19 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from iconotext.corpus.image_keys import ImageKeys
-from iconotext.errors import OutputError, SettingError, StudyError
+import numpy as np
+
+from iconotext.corpus.image_files import ImageKeys
+from iconotext.errors import CorpusError, OutputError, SettingError, StudyError
+from iconotext.papers.analyses.searches import Search, best_images
 from iconotext.types import Image
 from iconotext.write import write_bytes
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.pair_vectors import PairVectors
+
 
 ANSWERS: Mapping[str, str] = MappingProxyType(
     {
@@ -220,3 +228,30 @@ def _relative_path(image: Path, folder: Path) -> str:
         return Path(os.path.relpath(image.absolute().resolve(), folder.absolute().resolve())).as_posix()
     except ValueError:  # another drive of a Windows machine
         return image.resolve().as_posix()
+
+
+def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
+    """The best images of two models among all of a corpus.
+
+    Args:
+        first: The model that is asked about.
+        second: The one it is compared with, on the same pairs.
+        chosen: Number of each text to the relations for which it counts.
+
+    Raises:
+        CorpusError: A picture is no file; a page could not show it.
+    """
+    pairs = first.pairs
+    queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.pictures))
+    one, other = (best_images(search.score, queries, images)[0][:, 0].tolist() for search in (first, second))
+    return [
+        Contenders(first.model, pairs.ids[query], pairs.text[query], _file(pairs, a), _file(pairs, b), chosen[query])
+        for query, a, b in zip(queries.tolist(), one, other, strict=True)
+    ]
+
+
+def _file(pairs: PairVectors, image: int) -> Path:
+    file = pairs.pictures[image].file
+    if not isinstance(file, Path):
+        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so nobody could be shown it")
+    return file

@@ -30,9 +30,9 @@ from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_rel
 from iconotext.papers.tables.runs import Arrays, Run, runs_of
 from iconotext.recipe import dump_recipe
 from iconotext.train.checks import check_start
+from iconotext.train.folder import gone_if_refused
 from iconotext.train.init import with_init
 from iconotext.train.labelled import labelled_documents
-from iconotext.train.refused import gone_if_refused
 from iconotext.train.run import finished
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.corpus.connected import connected
 from iconotext.corpus.row import SPLITS
+from iconotext.corpus.split import connected
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS

@@ -12,7 +12,7 @@ from iconotext.embed.relation_model import save_relation_model
 from iconotext.errors import SettingError
 from iconotext.recipe import dump_recipe
 from iconotext.recipe.relation_recipe import is_relation_recipe, load_relation_recipe
-from iconotext.train.same import same_recipe
+from iconotext.train.folder import same_recipe
 from iconotext.write import write_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.relations import RELATIONS
-from iconotext.train.lock import locked
+from iconotext.train.folder import locked
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
 from iconotext.train.relations.folder import is_trained, write_model

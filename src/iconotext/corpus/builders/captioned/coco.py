@@ -12,8 +12,8 @@ from typing import Any
 from iconotext.corpus.builders.captioned.annotations import Annotations, Captioned, Key, found_photos
 from iconotext.corpus.builders.captioned.photos import BAD_CAPTIONS, Photo, clean, is_text
 from iconotext.corpus.builders.find_images import ImageFolders
-from iconotext.corpus.builders.json_source import source_entries
 from iconotext.corpus.builders.run import Build
+from iconotext.corpus.formats.json_stream import source_entries
 from iconotext.corpus.row import Split
 
 COCO = "https://cocodataset.org/#download"
