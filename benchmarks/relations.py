@@ -26,7 +26,6 @@ import numpy as np
 
 from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import text_logits
-from iconotext.embed.word_hashes import hashed_texts
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import FeatureCache
 from iconotext.links.words import file_words
@@ -37,6 +36,7 @@ from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import fit_text
 from iconotext.train.relations.logistic import fit_logistic
+from iconotext.train.relations.word_rows import hashed_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.embed.word_hashes import hashed_runs, hashed_texts, weighted_rows
+from iconotext.embed.word_hashes import hashed_runs, word_logits
+from iconotext.train.relations.word_rows import hashed_texts, weighted_rows
 
 words = st.lists(st.sampled_from(["a", "dog", "runs", ".", "7", "!"]), max_size=6)
 
@@ -38,3 +39,6 @@ def test_rows_are_weighted_and_of_length_one():
     expected = counts.toarray() * weights
     np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-5)
     assert not weighted_rows(counts, np.zeros(50, np.float32)).toarray().any()
+    words = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    np.testing.assert_allclose(word_logits(["a dog", "runs"], weights, words), rows @ words, rtol=1e-4)
+    assert not word_logits(["a dog"], np.zeros(50, np.float32), words).any()

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import wilcoxon
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate import DocumentScores, Evaluation, compare
@@ -66,6 +67,21 @@ def test_a_model_compared_with_itself():
     for each in compare(scores(0.1, 0.9, None), scores(0.1, 0.9, None)).values():
         assert (each.difference, each.low, each.high, each.p, each.p_wilcoxon) == (0, 0, 0, 1, 1)
     assert wilcoxon_p(np.zeros(5)) == 1
+
+
+def test_wilcoxon_agrees_with_scipy():
+    random = np.random.default_rng(3)
+    for size in (1, 2, 9, 50, 51, 400):
+        differences = random.normal(0.2, 1, size)
+        assert wilcoxon_p(differences) == pytest.approx(wilcoxon(differences).pvalue)
+    ties = np.round(random.normal(0.2, 1, 80), 1)
+    assert wilcoxon_p(ties) == pytest.approx(wilcoxon(ties).pvalue)
+
+
+def test_wilcoxon_counts_ties_by_hand():
+    # Ranks 1.5, 1.5 and 3; of the 8 ways, 2 give sums of at most 0 or at least 6: all plus, all minus. Zeros are left out.
+    assert wilcoxon_p(np.array([0.1, 0.1, 0.5, 0])) == 2 / 8
+    assert wilcoxon_p(np.array([0.1, -0.1, 0.5])) == 6 / 8  # 1.5 below the ends: 0, 1.5 twice, and the mirror
 
 
 def test_order_does_not_matter_and_documents_are_matched_by_id():

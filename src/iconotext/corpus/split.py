@@ -140,8 +140,6 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
         Numbers that are equal within a group and differ between groups: the number, from 0, of its first thing.
     """
     import numpy as np
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
 
     hashes, things, total = array("q"), array("q"), 0
     for number, some in enumerate(keys):
@@ -149,15 +147,19 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
         hashes.extend(map(hash, some))
         things.extend([number] * (len(hashes) - before))
         total = number + 1
-    unique, key = np.unique(np.frombuffer(hashes, np.int64), return_inverse=True)
-    del hashes
-    # a graph of things and keys, in which every thing stands beside its keys
-    thing = np.frombuffer(things, np.int64)
-    size = total + len(unique)
-    edges = coo_array((np.ones(len(thing), np.bool_), (thing, key + total)), shape=(size, size))
-    _, labels = connected_components(edges, directed=False)
-    _, first, group = np.unique(labels[:total], return_index=True, return_inverse=True)
-    numbers: list[int] = first[group].tolist()
+    key = np.frombuffer(hashes, np.int64)
+    order = np.argsort(key, kind="stable")
+    key, thing = key[order], np.frombuffer(things, np.int64)[order]
+    same = key[1:] == key[:-1]
+    one, other = thing[:-1][same], thing[1:][same]  # neighbours among the things of a key
+    group = np.arange(total)
+    while (apart := group[one] != group[other]).any():
+        one, other = one[apart], other[apart]
+        # of two groups that touch, the later one follows the earlier one, then all follow to the end
+        np.minimum.at(group, np.maximum(group[one], group[other]), np.minimum(group[one], group[other]))
+        while ((further := group[group]) != group).any():
+            group = further
+    numbers: list[int] = group.tolist()
     return numbers
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from iconotext.embed.folder import ABOUT, WEIGHTS
 from iconotext.embed.layer_means import TEXTS, LayerMeans
-from iconotext.embed.word_hashes import hashed_texts, weighted_rows
+from iconotext.embed.word_hashes import word_logits
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features.model_folder import no_such_model
 from iconotext.write import write_bytes
@@ -70,7 +70,7 @@ class RelationWeights:
 
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
     """(N, R) log-odds of N texts, whose layers are (N, D)."""
-    words = weighted_rows(hashed_texts(texts, len(arrays["words"])), arrays["rarity"]) @ arrays["words"]
+    words = word_logits(texts, arrays["rarity"], arrays["words"])
     return np.asarray(layers @ arrays["layers"] + words + arrays["bias"], np.float32)
 
 

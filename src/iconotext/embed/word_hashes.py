@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
 
 LONGEST = 3
 """Words in the longest run."""
@@ -40,20 +42,17 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
     return sorted({zlib.crc32(run.encode("utf-8", "surrogatepass")) % buckets for run in runs})
 
 
-def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
-    """(n, buckets) float32 with a 1 wherever a text has a run of that number."""
-    from scipy.sparse import csr_array
+def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatMatrix) -> FloatMatrix:
+    """(N, R) what the runs of N texts say: each run by its rarity, all of a text as a vector of length 1.
 
-    rows = [hashed_runs(text, buckets) for text in texts]
-    ends = np.cumsum([0, *map(len, rows)])
-    columns = np.array([column for row in rows for column in row], np.int64)
-    return csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(texts), buckets))
-
-
-def weighted_rows(counts: csr_array, weights: np.ndarray[tuple[int], np.dtype[np.float32]]) -> csr_array:
-    """Columns times their weights, then rows of length 1; a row of zeros stays one."""
-    from scipy.sparse import csr_array, diags_array
-
-    rows = csr_array(counts @ diags_array(weights))
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1))).ravel()
-    return csr_array(diags_array((1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)) @ rows)
+    Args:
+        texts: N texts.
+        rarity: (B,) weight of each of B numbers of runs.
+        words: (B, R) what each says of R things.
+    """
+    found = np.zeros((len(texts), words.shape[1]), np.float32)
+    for row, text in enumerate(texts):
+        runs = hashed_runs(text, len(words))
+        weights = rarity[runs]
+        found[row] = weights @ words[runs] / (np.sqrt(weights @ weights) or 1)
+    return found

@@ -25,6 +25,7 @@ from iconotext.links.evidence import weigh_evidence
 from iconotext.links.labels import unlabelled
 from iconotext.links.layout import places
 from iconotext.links.words import stems
+from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
@@ -237,12 +238,10 @@ def put_back(
         Whether all are at their place, how many are, and the share of pairs from different places that stand in right
         order, half where they are put at one place; means over the draws.
     """
-    from scipy.optimize import linear_sum_assignment
-
     results = []
     apart = np.triu(position[:, None] != position)
     for order in orders:
-        rows, columns = linear_sum_assignment(scores[:, order], maximize=True)
+        rows, columns = best_matching(scores[:, order])
         put = np.empty_like(position)
         put[order[columns]] = position[rows]
         agreement = np.sign(position[:, None] - position) * np.sign(put[:, None] - put)

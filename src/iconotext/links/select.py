@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from iconotext.errors import SettingError
+from iconotext.similarity.matching import best_matching
 
 _NEVER = 1e-9  # what an image at least counts for none of them: an impossible order must not divide by 0
 
@@ -54,12 +55,10 @@ def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0
     chosen = np.zeros(confidence.shape, dtype=np.bool_)
     if confidence.size == 0:
         return chosen
-    from scipy.optimize import linear_sum_assignment  # takes rectangles as they are; lap pads them to squares
-
     allowed = confidence >= min_confidence
     rows = np.flatnonzero(allowed.any(axis=1))  # sentences that no image may take only make the problem larger
     value = np.where(allowed, confidence, 0.0)[rows]
-    sentences, images = linear_sum_assignment(value, maximize=True)
+    sentences, images = best_matching(value)
     chosen[rows[sentences], images] = True
     return chosen & allowed
 

@@ -197,27 +197,32 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
         For each image the sentence, and for each sentence the image that it names, None for none; None where it is
         impossible, since every end can name only one.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    of_images: Labels = [None] * m
-    of_sentences: Labels = [None] * n
     pairs = sorted(set(links))
-    if not pairs:
-        return of_images, of_sentences
-    if len(pairs) > m + n:
+    named_by: dict[int, int] = {}  # end (sentences have numbers from m on) to the link that it names
+    for link, (_, image) in enumerate(pairs):
+        named_by.setdefault(image, link)
+    ends = [(image, m + sentence) for sentence, image in pairs]
+    if not all(_find_end(link, ends, named_by) for link in set(range(len(pairs))) - set(named_by.values())):
         return None
-    # Each link is matched to an end: to its image at a cost of 1, to its sentence (numbers from m on) at 2.
-    ends = [image for _, image in pairs] + [m + sentence for sentence, _ in pairs]
-    costs = [1] * len(pairs) + [2] * len(pairs)
-    graph = coo_array((costs, ([*range(len(pairs))] * 2, ends)), shape=(len(pairs), m + n))
-    try:
-        _, chosen = min_weight_full_bipartite_matching(graph.tocsr())
-    except ValueError:  # there is no such matching
-        return None
-    for (sentence, image), end in zip(pairs, chosen.tolist(), strict=True):
-        if end < m:
-            of_images[image] = sentence
-        else:
-            of_sentences[sentence] = image
+    of_images = [pairs[named_by[end]][0] if end in named_by else None for end in range(m)]
+    of_sentences = [pairs[named_by[end]][1] if end in named_by else None for end in range(m, m + n)]
     return of_images, of_sentences
+
+
+def _find_end(link: int, ends: list[tuple[int, int]], named_by: dict[int, int]) -> bool:
+    """Give a link one of its ends, where others can move to theirs; an end that has a link keeps having one."""
+    came: dict[int, tuple[int, int | None]] = {}  # end to the link that wants it, and the end that this link leaves
+    wanted: list[tuple[int, int | None]] = [(link, None)]
+    for wants, left in wanted:  # grows while it is walked
+        for end in ends[wants]:
+            if end in came:
+                continue
+            came[end] = wants, left
+            if end in named_by:
+                wanted.append((named_by[end], end))
+                continue
+            step: int | None = end
+            while step is not None:
+                named_by[step], step = came[step]
+            return True
+    return False

@@ -22,6 +22,7 @@ from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
+from iconotext.similarity.matching import best_matching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,11 +162,9 @@ def strongest_edges(
     Raises:
         ShapeError: The scores are no matrix, or a link leads out of it.
     """
-    from scipy.optimize import linear_sum_assignment
-
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
-    rows, columns = linear_sum_assignment(matrix, maximize=True)
+    rows, columns = best_matching(matrix)
     edges = [
         Edge(int(i), int(j), float(matrix[i, j]), None if gold is None else bool(gold[i, j]))
         for i, j in zip(rows, columns, strict=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.embed.relation_model import LIMIT, text_logits
-from iconotext.embed.word_hashes import hashed_texts, weighted_rows
 from iconotext.train.relations.logistic import fit_logistic, fit_standardised
+from iconotext.train.relations.word_rows import hashed_texts, weighted_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
