@@ -44,6 +44,10 @@ class MadeUpEncoder:
     def image_source(self) -> ImageSource:
         return ImageSource(self.sees, lambda _: ImageFeatures(np.zeros((0, 1), np.float32)), lambda _: None)
 
+    @property
+    def reader(self) -> Any:
+        return self.text_backbone
+
     def encode_sentences(self, texts: Sequence[str]) -> Any:
         return self.texts(texts)
 
@@ -56,4 +60,7 @@ class MadeUpEncoder:
         raise NotImplementedError
 
     def read(self, document: Any) -> Any:
+        raise NotImplementedError
+
+    def read_all(self, documents: Any) -> Any:
         raise NotImplementedError

@@ -48,6 +48,10 @@ class Encoder(Protocol):
         """What compares texts with texts, such as captions with sentences."""
 
     @property
+    def reader(self) -> TextBackbone:
+        """What reads the sentences: the same, but for a model that reads words in its own way."""
+
+    @property
     def language(self) -> str | None:
         """The one language whose sentences it can compare with images; None for several, or where nobody knows."""
 
@@ -70,6 +74,9 @@ class Encoder(Protocol):
 
     def read(self, document: Document) -> EncodedDocument:
         """The same with all that it was made of: problems of images, and what an explanation asks for."""
+
+    def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
+        """Several documents, each with what ``reader`` makes of its sentences; their images are encoded at once."""
 
 
 def load_encoder(

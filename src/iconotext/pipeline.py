@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.errors import IconotextError, SettingError
+from iconotext.errors import SettingError
 from iconotext.extras import EXTRAS, require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
-from iconotext.read.spool import Spool, given_document
+from iconotext.read.spool import Spool, given_document, given_or_failure
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from iconotext.links.calibration import Calibration
     from iconotext.links.habit import Habit
     from iconotext.links.promise import Promises
+    from iconotext.links.windows import Told
 
 __all__ = ["LinkSettings", "Linker"]
 
@@ -90,44 +90,13 @@ class Linker:
             FeatureError: The image backbone cannot be compared with the text backbone.
             TypeError: It is neither a document nor the name of a file.
         """
-        from iconotext.features.ocr import with_lines
-        from iconotext.links.explanation import explained
-        from iconotext.links.language import is_foreign, language_note, no_meaning
-        from iconotext.links.link_document import link_document
-        from iconotext.links.link_relations import with_relations
-
         document = given_document(document)
         if self.settings.max_false is not None:
             return self.promises([document]).keep(self.plain.link(document, habits))
-        habit = self._habit(document, habits or {})
-        if "text" in self.settings.evidence:
-            document = with_lines(document, self.line_reader)
-        evidence, encode = self.settings.evidence, self.encoder.text_backbone.encode
-        unseen = "picture" in evidence and is_foreign(document, self.encoder.language)
-        unread = is_foreign(document, self.encoder.text_backbone.language)
-        note = language_note(document, picture=unseen, caption=unread and "caption" in evidence)
-        if unseen:
-            evidence = tuple(kind for kind in evidence if kind != "picture")
-        encoded = self.encoder.read(document) if "picture" in evidence else None
-        linked = link_document(
-            encoded.document if encoded else document,
-            encoded.similarity if encoded else None,
-            no_meaning if unread else encode,
-            evidence=evidence,
-            select=self.settings.select,
-            k=self.settings.k,
-            min_confidence=self.settings.min_confidence,
-            model=self.encoder.name,
-            sentence_vectors=encoded.caption_vectors if encoded and not unread else None,
-            habit=habit,
-        )
-        told = habit.summary() if "layout" in evidence else None
-        linked = replace(linked, notes=(note,) if note else (), habit=told)
-        if self.settings.relations != "none":
-            # A picture has its say if the relation model knows the features that there are of it.
-            known = self.encoder.image_source.name == self.relation_model.backbones["image"]
-            linked = with_relations(linked, self.relation_model, encoded.pooled if encoded and known else {})
-        return explained(linked, encoded) if self.settings.explain and encoded else linked
+        (linked,) = self._linked(self._read([document]), habits or {})
+        if isinstance(linked, Failure):
+            raise linked.error
+        return linked
 
     def habits(self, documents: Iterable[Document | Path | str | Failure]) -> dict[str, Habit]:
         """Where the authors of each collection put images, learned from the first of its documents without a label.
@@ -140,34 +109,38 @@ class Linker:
         Returns:
             By ``collection_of`` a document; nothing where the layout is no evidence, or the habit is given.
         """
-        from iconotext.links.evidence import document_places
-        from iconotext.links.habit import PlaceEvidence, collection_of, infer_habit
-        from iconotext.links.language import is_foreign, no_meaning
+        from iconotext.links.windows import habits_of
 
-        found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
-        teachers = tuple(kind for kind in self.settings.evidence if kind in ("caption", "reference"))
-        text = self.encoder.text_backbone
-        if "layout" not in self.settings.evidence or not teachers or self.settings.habit is not None:
-            return {}
-        for given in islice(documents, HABIT_DOCUMENTS):
-            try:
-                document = given if isinstance(given, Failure) else given_document(given)
-            except IconotextError:
-                continue  # whoever links it next says so
-            if isinstance(document, Failure) or not document.has_layout:
-                continue
-            encode = no_meaning if is_foreign(document, text.language) else text.encode
-            places = document_places(document, None, encode, evidence=teachers)
-            if places is not None:
-                found.setdefault(collection_of(document), []).append((document.id, places))
-        return {name: infer_habit(some) for name, some in found.items()}
+        return habits_of(self._taught(self._read(documents))) if self._learns_habits else {}
 
-    def _habit(self, document: Document, habits: Mapping[str, Habit]) -> Habit:
-        from iconotext.links.habit import Habit, collection_of
+    @property
+    def _learns_habits(self) -> bool:
+        evidence = self.settings.evidence
+        return self.settings.habit is None and "layout" in evidence and bool({"caption", "reference"} & set(evidence))
 
-        if self.settings.habit is not None:
-            return Habit(given=self.settings.habit)
-        return habits.get(collection_of(document)) or Habit()
+    def _read(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[Told | Failure]:
+        from iconotext.links.windows import read_texts
+
+        return read_texts(map(given_or_failure, documents), self.encoder, self.settings.evidence)
+
+    def _taught(self, documents: Iterator[Told | Failure]) -> Iterator[Told | Failure]:
+        from iconotext.links.windows import taught
+
+        return taught(islice(documents, HABIT_DOCUMENTS), self.encoder, self.settings.evidence)
+
+    def _linked(
+        self, documents: Iterable[Told | Failure], habits: Mapping[str, Habit]
+    ) -> Iterator[LinkedDocument | Failure]:
+        from iconotext.links.link_windows import link_windows
+
+        return link_windows(
+            documents,
+            self.encoder,
+            self.settings,
+            habits,
+            line_reader=lambda: self.line_reader,
+            relation_model=lambda: self.relation_model,
+        )
 
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
         """Say for every link which words and which parts of the picture carry its picture evidence.
@@ -192,7 +165,8 @@ class Linker:
     def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
 
-        The first ``HABIT_DOCUMENTS`` are walked twice, since they tell the habits of all.
+        The texts of the first ``HABIT_DOCUMENTS`` are read before the first is linked, since they tell the habits of
+        all; what they tell lies in a file meanwhile. Documents are encoded many at a time, see ``links.windows``.
 
         Args:
             documents: Documents, the files that hold them, or what ``read_all`` gives.
@@ -200,26 +174,23 @@ class Linker:
         Raises:
             TypeError: Something is neither a document nor the name of a file.
         """
+        from iconotext.links.windows import habits_of
+
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
         if self.settings.max_false is not None:
-            with Spool(documents) as spool:
+            with Spool(map(given_or_failure, documents)) as spool:
                 promises = self._promises(spool)
                 for linked in self.plain.link_all(spool):
                     yield linked if isinstance(linked, Failure) else promises.keep(linked)
             return
-        walk = iter(documents)
-        with Spool(islice(walk, HABIT_DOCUMENTS)) as first:
-            habits = self.habits(first) if len(first) > 1 else {}
-            for document in chain(first, walk):
-                if isinstance(document, Failure):
-                    yield document
-                    continue
-                try:
-                    yield self.link(document, habits)
-                except IconotextError as error:
-                    where = document.source or document.id if isinstance(document, Document) else document
-                    yield Failure(Path(where), error)
+        walk = self._read(documents)
+        if not self._learns_habits:
+            yield from self._linked(walk, {})
+            return
+        with Spool(self._taught(walk)) as first:
+            habits = habits_of(first) if len(first) > 1 else {}
+            yield from self._linked(chain(first, walk), habits)
 
     @cached_property
     def line_reader(self) -> LineReader:
@@ -255,10 +226,10 @@ class Linker:
         """
         if self.settings.max_false is None:
             raise SettingError("max_false is not set: say which share of the links may be wrong")
-        with Spool(documents) as spool:
+        with Spool(map(given_or_failure, documents)) as spool:
             return self._promises(spool)
 
-    def _promises(self, spool: Spool) -> Promises:
+    def _promises(self, spool: Spool[Document | Failure]) -> Promises:
         from iconotext.links.promised_collection import collection_promises
 
         return collection_promises(

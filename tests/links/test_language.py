@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.features.backbone import TextBackbone
 from iconotext.links.caption import caption_features
 from iconotext.links.language import is_foreign, language_note, no_meaning
 
@@ -59,12 +60,14 @@ def unused(*_):
     raise AssertionError("nothing is encoded of a text in a language that is not known")
 
 
+def made_up(language, read_all=unused):
+    backbone = TextBackbone("x", 3, unused, "en")
+    reader = backbone if language else TextBackbone("words", 3, lambda texts: np.zeros((len(texts), 3), np.float32))
+    return SimpleNamespace(name="x", language=language, reader=reader, read_all=read_all, text_backbone=backbone)
+
+
 def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_documents():
-    backbone = SimpleNamespace(encode=unused, language="en")
-    linker = Linker(
-        SimpleNamespace(name="x", language="en", read=unused, text_backbone=backbone),
-        LinkSettings(k=1, relations="none"),
-    )
+    linker = Linker(made_up("en"), LinkSettings(k=1, relations="none"))
     linked = linker.link(guide())
     (note,) = linked.notes
     assert "(de): pictures and captions were not" in note
@@ -79,14 +82,13 @@ def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_docume
 
 
 def test_a_model_that_learned_its_own_words_looks_at_images_of_any_document():
-    def read(document):
+    def read_all(documents):
         similarity = np.array([[0.1], [0.2], [0.9]], np.float32)
-        return SimpleNamespace(document=document, similarity=similarity, caption_vectors=None)
+        return [SimpleNamespace(document=document, similarity=similarity) for document, _ in documents]
 
-    backbone = SimpleNamespace(encode=unused, language="en")
-    encoder = SimpleNamespace(name="x", language=None, read=read, text_backbone=backbone)
     linked = Linker(
-        encoder, LinkSettings(evidence=("picture", "caption"), select="best", min_confidence=0, relations="none")
+        made_up(None, read_all),
+        LinkSettings(evidence=("picture", "caption"), select="best", min_confidence=0, relations="none"),
     ).link(guide())
     assert set(linked.links[0].evidence) == {"picture", "caption"}
     assert "(de): captions were not" in linked.notes[0]

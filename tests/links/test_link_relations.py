@@ -40,7 +40,7 @@ def sigmoid(value):
 
 def test_text_and_picture_are_added_and_each_linked_sentence_is_read_once():
     model = Fixed()
-    found = with_relations(linked(), model, {0: np.array([0.5, 9], np.float32)})
+    (found,) = with_relations([(linked(), {0: np.array([0.5, 9], np.float32)})], model)
     assert model.asked == [["a", "bc"]]
     wanted = [sigmoid(1.5), sigmoid(2.5), sigmoid(2)]  # the second picture is not known
     assert [link.relations["Visible"] for link in found.links] == pytest.approx(wanted)
@@ -52,14 +52,24 @@ def test_text_and_picture_are_added_and_each_linked_sentence_is_read_once():
     ]
 
 
+def test_the_links_of_several_documents_are_read_together():
+    model = Fixed()
+    several = [(linked(), {0: np.array([0.5, 9], np.float32)}), (linked("de"), {}), (linked(), {})]
+    found = with_relations(several, model)
+    assert model.asked == [["a", "bc"]]
+    alone = [with_relations([each], Fixed())[0].links for each in several]
+    assert [each.links for each in found] == alone
+
+
 def test_without_known_pictures_the_text_speaks_alone():
-    found = with_relations(linked(), Fixed(), {})
+    (found,) = with_relations([(linked(), {})], Fixed())
     assert found.links[0].relations["Visible"] == pytest.approx(sigmoid(1))
 
 
 def test_other_languages_and_documents_without_links_stay_as_they_are():
     for given in (linked("de"), LinkedDocument(linked().document, (), np.zeros((3, 2), np.float32), "m")):
-        assert with_relations(given, Fixed(), {}) is given
+        (found,) = with_relations([(given, {})], Fixed())
+        assert found is given
 
 
 @pytest.mark.slow

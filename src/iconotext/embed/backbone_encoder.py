@@ -156,13 +156,15 @@ class BackboneEncoder:
 
     def read(self, document: Document) -> EncodedDocument:
         """See ``Encoder``."""
-        vectors = self.reader.encode([sentence.text for sentence in document.sentences])
-        seen = self.image_source.look(document.images)
-        images = tuple(
-            replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
-            for image, problem in zip(document.images, seen.problems, strict=True)
-        )
-        return EncodedDocument(replace(document, images=images), self, vectors, seen)
+        return self.read_all([(document, self.reader.encode([sentence.text for sentence in document.sentences]))])[0]
+
+    def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
+        """See ``Encoder``."""
+        looked = self.image_source.look_at_all([document.images for document, _ in documents])
+        return [
+            EncodedDocument(_with_problems(document, seen.problems), self, vectors, seen)
+            for (document, vectors), seen in zip(documents, looked, strict=True)
+        ]
 
     def similarity(self, document: Document) -> FloatMatrix:
         """See ``Encoder``."""
@@ -185,6 +187,14 @@ def untrained_encoder(
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
     return BackboneEncoder(name, reading, reading, text, looking_with(image, cache), space)
+
+
+def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:
+    images = tuple(
+        replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
+        for image, problem in zip(document.images, problems, strict=True)
+    )
+    return replace(document, images=images)
 
 
 def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,6 +66,18 @@ class ImageSource:
             numbers = [numbers[row] for row in rows]
             features = ImageFeatures(features.pooled[rows], problems=(None,) * len(rows))
         return SeenImages(numbers, features, problems)
+
+    def look_at_all(self, several: Sequence[Sequence[Image]]) -> list[SeenImages]:
+        """Encode the images of several documents at once."""
+        seen = self.look([image for images in several for image in images])
+        found, end = [], 0
+        for images in several:
+            start, end = end, end + len(images)
+            rows = slice(bisect_left(seen.numbers, start), bisect_left(seen.numbers, end))
+            arrays: dict[str, Any] = {name: array[rows] for name, array in seen.features.arrays().items()}
+            features = replace(seen.features, **arrays, problems=seen.features.problems[rows])
+            found.append(SeenImages([n - start for n in seen.numbers[rows]], features, seen.problems[start:end]))
+        return found
 
 
 def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -56,6 +56,21 @@ def cached_text(backbone: TextBackbone, cache: FeatureCache, *, kind: str = "tex
             for number, row in enumerate(rows, start):
                 vectors[number] = row[kind]  # type: ignore[index]  # a text always has a vector
         return vectors
+
+    return replace(backbone, encode=encode)
+
+
+def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
+    """The same backbone with the vectors of some texts in memory, encoded at once and each once."""
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    if not rows:
+        return backbone
+    known = backbone.encode(list(rows))
+
+    def encode(wanted: Sequence[str]) -> FloatMatrix:
+        if any(text not in rows for text in wanted):
+            return backbone.encode(wanted)
+        return known[[rows[text] for text in wanted]]
 
     return replace(backbone, encode=encode)
 

@@ -51,6 +51,12 @@ def texts_of(image: Image) -> dict[Field, str]:
     return found
 
 
+def compared_text(image: Image) -> str | None:
+    """The text of an image that is compared with sentences by meaning: its caption, else what stands for one."""
+    fields = texts_of(image)
+    return fields.get("caption") or fields.get("lone")
+
+
 def caption_features(
     document: Document,
     encode: Encode,
@@ -75,7 +81,7 @@ def caption_features(
     texts = [texts_of(image) for image in document.images]
     if not document.sentences or not any(texts):
         return {}
-    own = [fields.get("caption") or fields.get("lone") for fields in texts]
+    own = list(map(compared_text, document.images))
     every = [" . ".join(fields.values()) or None for fields in texts]
     features = compared(
         document, own, encode, name="caption", also=every, sentence_vectors=sentence_vectors, matcher=matcher

@@ -35,6 +35,7 @@ def weigh_evidence(
     coefficients: Mapping[str, Coefficients] | None = None,
     matcher: Matcher | None = None,
     habit: Habit | None = None,
+    written: Written | None = None,
 ) -> Combination:
     """Everything known about which sentence belongs to which image.
 
@@ -47,6 +48,7 @@ def weigh_evidence(
         coefficients: Fitted weights, those of the package by default.
         matcher: Of captions with sentences, that of the package by default.
         habit: Where the author puts images; from this document alone by default.
+        written: What ``what_is_written`` gave for the document and these kinds, where the caller has it; saves time.
 
     Raises:
         SettingError: A kind has an unknown name.
@@ -54,7 +56,7 @@ def weigh_evidence(
     """
     shape = (len(document.sentences), len(document.images))
     sound, features, reference, similarity, good = _gather(
-        document, image_similarity, encode, evidence, sentence_vectors, matcher
+        document, image_similarity, encode, evidence, sentence_vectors, matcher, written
     )
     if "layout" in evidence and has_places(sound):
         places = places_by_evidence(sound, features, reference, coefficients)
@@ -83,14 +85,54 @@ def document_places(
     sentence_vectors: FloatMatrix | None = None,
     coefficients: Mapping[str, Coefficients] | None = None,
     matcher: Matcher | None = None,
+    written: Written | None = None,
 ) -> PlaceEvidence | None:
     """Where the images of a document stand by all evidence but the layout; arguments as in ``weigh_evidence``.
 
     Returns:
         What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
     """
-    sound, features, reference, _, _ = _gather(document, image_similarity, encode, evidence, sentence_vectors, matcher)
+    sound, features, reference, _, _ = _gather(
+        document, image_similarity, encode, evidence, sentence_vectors, matcher, written
+    )
     return places_by_evidence(sound, features, reference, coefficients) if has_places(sound) else None
+
+
+class Written(NamedTuple):
+    """What is written of the images of a document, whatever they show: found once, for its habit and for its links.
+
+    Attributes:
+        images: Numbers of the images without a problem.
+        captions: What ``caption_features`` gives for these; empty where captions are no evidence.
+        reference: (S, V) of all images; None where references are no evidence.
+    """
+
+    images: tuple[int, ...]
+    captions: dict[str, FloatMatrix]
+    reference: FloatMatrix | None
+
+
+def what_is_written(
+    document: Document,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    matcher: Matcher | None = None,
+) -> Written:
+    """What captions and references say; arguments as in ``weigh_evidence``."""
+    good = sound_images(document)
+    captions: dict[str, FloatMatrix] = {}
+    if "caption" in evidence:
+        sound = replace(document, images=tuple(document.images[j] for j in good))
+        captions = caption_features(sound, encode, sentence_vectors=sentence_vectors, matcher=matcher)
+    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
+    return Written(good, captions, reference_evidence(document) if "reference" in evidence else None)
+
+
+def sound_images(document: Document) -> tuple[int, ...]:
+    """Numbers of the images without a problem."""
+    return tuple(j for j, image in enumerate(document.images) if image.problem is None)
 
 
 class _Gathered(NamedTuple):
@@ -110,6 +152,7 @@ def _gather(
     evidence: Collection[Evidence],
     sentence_vectors: FloatMatrix | None,
     matcher: Matcher | None,
+    written: Written | None,
 ) -> _Gathered:
     shape = (len(document.sentences), len(document.images))
     if unknown := set(evidence) - set(EVIDENCE):
@@ -118,17 +161,16 @@ def _gather(
         raise ShapeError(f"image_similarity is {image_similarity.shape}, the document {shape} (sentences, images)")
     if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
         raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
-    good = np.array([j for j, image in enumerate(document.images) if image.problem is None], dtype=np.int64)
+    known = written
+    if known is None or known.images != sound_images(document):  # a picture turned out to be broken
+        known = what_is_written(document, encode, evidence=evidence, sentence_vectors=sentence_vectors, matcher=matcher)
+    good = np.array(known.images, dtype=np.int64)
     similarity = None
     if image_similarity is not None and "picture" in evidence:
         similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
-    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
-    reference = reference_evidence(document)[:, good] if "reference" in evidence else None
     sound = replace(document, images=tuple(document.images[j] for j in good))
-    features = fitted_features(
-        sound, similarity, encode, evidence=evidence, sentence_vectors=sentence_vectors, matcher=matcher
-    )
-    return _Gathered(sound, features, reference, similarity, good)
+    features = _fitted(sound, similarity, known.captions, encode, evidence, sentence_vectors)
+    return _Gathered(sound, features, None if known.reference is None else known.reference[:, good], similarity, good)
 
 
 def fitted_features(
@@ -147,11 +189,24 @@ def fitted_features(
     Returns:
         Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
     """
+    captions: dict[str, FloatMatrix] = {}
+    if "caption" in evidence:
+        captions = caption_features(document, encode, sentence_vectors=sentence_vectors, matcher=matcher)
+    return _fitted(document, image_similarity, captions, encode, evidence, sentence_vectors)
+
+
+def _fitted(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    captions: dict[str, FloatMatrix],
+    encode: Encode,
+    evidence: Collection[Evidence],
+    sentence_vectors: FloatMatrix | None,
+) -> dict[Evidence, dict[str, FloatMatrix]]:
     features: dict[Evidence, dict[str, FloatMatrix]] = {}
     if "picture" in evidence and image_similarity is not None:
         features["picture"] = image_features(image_similarity)
-    if "caption" in evidence:
-        features["caption"] = caption_features(document, encode, sentence_vectors=sentence_vectors, matcher=matcher)
+    features["caption"] = captions
     if "text" in evidence:
         features["text"] = text_features(document, encode, sentence_vectors=sentence_vectors)
     return {kind: columns for kind, columns in features.items() if columns}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,29 +19,43 @@ LANGUAGE = "en"
 
 
 def with_relations(
-    linked: LinkedDocument, model: RelationModel, pooled: Mapping[int, NDArray[np.float32]]
-) -> LinkedDocument:
+    several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+) -> list[LinkedDocument]:
     """The same links, each with the probability of every relation that the model knows.
 
     Links of documents in other languages than English stay without relations.
 
     Args:
-        linked: With L links.
+        several: Documents with their links; and by number of the image, its (P,) pooled features by the model's image
+            backbone; an image that is missing there adds nothing to what the sentence says.
         model: See ``RelationModel``.
-        pooled: By number of the image, its (P,) pooled features by the model's image backbone; an image that is missing
-            here adds nothing to what the sentence says.
     """
-    if not linked.links or linked.document.language != LANGUAGE:
+    texts = dict.fromkeys(text for linked, _ in several for text in _texts(linked))
+    said = dict(zip(texts, model.text_logits(list(texts)), strict=True)) if texts else {}
+    return [_related(linked, model, pooled, said) for linked, pooled in several]
+
+
+def _texts(linked: LinkedDocument) -> list[str]:
+    """What the links' sentences say, of a document that the model knows the language of."""
+    known = linked.document.language == LANGUAGE
+    return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
+
+
+def _related(
+    linked: LinkedDocument,
+    model: RelationModel,
+    pooled: Mapping[int, NDArray[np.float32]],
+    said: Mapping[str, NDArray[np.float32]],
+) -> LinkedDocument:
+    texts = _texts(linked)
+    if not texts:
         return linked
-    sentences = sorted({link.sentence for link in linked.links})
-    texts = model.text_logits([linked.document.sentences[number].text for number in sentences])
-    said = dict(zip(sentences, texts, strict=True))
     images = sorted({link.image for link in linked.links} & set(pooled))
     added = dict(zip(images, model.image_offsets(np.stack([pooled[n] for n in images])), strict=True) if images else ())
     nothing = np.zeros(len(model.relations), np.float32)
     links = []
-    for link in linked.links:
-        logits = (said[link.sentence] + added.get(link.image, nothing)).astype(np.float64)
+    for link, text in zip(linked.links, texts, strict=True):
+        logits = (said[text] + added.get(link.image, nothing)).astype(np.float64)
         probable = 1 / (1 + np.exp(-logits))
         links.append(replace(link, relations=dict(zip(model.relations, probable.tolist(), strict=True))))
     return replace(linked, links=tuple(links))

@@ -1,4 +1,4 @@
-"""Documents as callers give them, by name too, and many of them in a file that can be walked several times."""
+"""Documents as callers give them, by name too, and what is walked several times, in a file that nobody else sees."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from iconotext.errors import IconotextError
 from iconotext.read import SUFFIXES, Failure, read
 from iconotext.read.web.page import is_address
 from iconotext.types import Document
+
+T = TypeVar("T")
 
 
 def given_document(given: Document | Path | str) -> Document:
@@ -47,23 +49,31 @@ def _names_file(text: str) -> bool:
         return False
 
 
-class Spool:
-    """Documents in a temporary file, which is gone at the end of the ``with`` block.
+def given_or_failure(given: Document | Path | str | Failure) -> Document | Failure:
+    """The document, or why it cannot be read; raises as ``given_document`` where it is neither."""
+    try:
+        return given if isinstance(given, Failure) else given_document(given)
+    except IconotextError as error:
+        return Failure(Path(str(given)), error)
+
+
+class Spool(Generic[T]):
+    """Items in a temporary file, which is gone at the end of the ``with`` block.
 
     Args:
-        documents: Documents, the files that hold them, or what ``read_all`` gives; walked once.
+        items: Whatever can be pickled; walked once.
     """
 
-    def __init__(self, documents: Iterable[Document | Path | str | Failure]) -> None:
+    def __init__(self, items: Iterable[T]) -> None:
         self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed at the end of the block
         self._places: list[int] = []
-        for given in documents:
-            try:
-                document = given if isinstance(given, Failure) else given_document(given)
-            except IconotextError as error:
-                document = Failure(Path(str(given)), error)
-            self._places.append(self._file.tell())
-            pickle.dump(document, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        try:
+            for item in items:
+                self._places.append(self._file.tell())
+                pickle.dump(item, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        except BaseException:
+            self._file.close()
+            raise
 
     def __enter__(self) -> Self:
         """The spool itself."""
@@ -74,12 +84,12 @@ class Spool:
         self._file.close()
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Number of items."""
         return len(self._places)
 
-    def __iter__(self) -> Iterator[Document | Failure]:
-        """One document in memory at a time."""
+    def __iter__(self) -> Iterator[T]:
+        """One item in memory at a time."""
         for place in self._places:
             self._file.seek(place)
-            document: Document | Failure = pickle.load(self._file)
-            yield document
+            item: T = pickle.load(self._file)
+            yield item

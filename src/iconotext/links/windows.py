@@ -1,0 +1,196 @@
+"""Documents read and encoded many at a time, a little ahead of the one that is linked.
+
+Of a window of documents all sentences and captions, and then all images, are encoded together, each once, on threads
+of their own while the window before is linked. Nothing but speed depends on the windows: what is found of a document
+does not depend on the others. Memory is that of a few windows, however many documents there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from iconotext.errors import IconotextError
+from iconotext.features.cached import knowing
+from iconotext.features.cores import in_threads
+from iconotext.links.caption import compared_text
+from iconotext.links.evidence import Written, document_places, what_is_written
+from iconotext.links.habit import Habit, PlaceEvidence, collection_of, infer_habit
+from iconotext.links.language import is_foreign, language_note, no_meaning
+from iconotext.links.matcher import PROBE
+from iconotext.read import Failure
+from iconotext.types import Document, Evidence
+
+if TYPE_CHECKING:
+    from iconotext.embed.backbone_encoder import EncodedDocument
+    from iconotext.encoder import Encoder
+    from iconotext.links.caption import Encode
+    from iconotext.types import FloatMatrix
+
+T = TypeVar("T", Document, "Told")
+R = TypeVar("R")
+
+WINDOW = 2048
+"""Sentences and images in a window, each image counting as ``OF_IMAGE``."""
+
+OF_IMAGE = 16
+"""For how many sentences an image counts, in time and in memory."""
+
+KEPT = 1 << 24
+"""Numbers of a document's captions that are kept from its habit to its links; of more they are found again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """A document, and what its texts tell.
+
+    Attributes:
+        document: The document.
+        vectors: (S, features) of its sentences by the encoder's reader; None where the picture is no evidence, or the
+            reader does not know the language.
+        encode: Texts to vectors, for captions; None for the encoder's own.
+        written: What captions and references say; None where that was not asked yet.
+        places: Where its images stand by these; None likewise, and where it has no layout.
+    """
+
+    document: Document
+    vectors: FloatMatrix | None
+    encode: Encode | None = None
+    written: Written | None = None
+    places: PlaceEvidence | None = None
+
+    def caption_vectors(self, encoder: Encoder) -> FloatMatrix | None:
+        """The vectors, where captions are compared with them."""
+        foreign = is_foreign(self.document, encoder.text_backbone.language)
+        return self.vectors if encoder.reader is encoder.text_backbone and not foreign else None
+
+    def caption_encode(self, encoder: Encoder) -> Encode:
+        """What captions are encoded with."""
+        text = encoder.text_backbone
+        return no_meaning if is_foreign(self.document, text.language) else self.encode or text.encode
+
+    def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
+        """What a user should know of the document's language."""
+        unread = is_foreign(self.document, encoder.text_backbone.language)
+        return language_note(
+            self.document,
+            picture="picture" in evidence and self.vectors is None,
+            caption="caption" in evidence and unread,
+        )
+
+
+def read_texts(
+    documents: Iterable[Document | Failure], encoder: Encoder, evidence: Collection[Evidence]
+) -> Iterator[Told | Failure]:
+    """The documents with their texts encoded; failures pass through."""
+    return chain.from_iterable(_ahead(partial(_texts_of_window, encoder, evidence), documents))
+
+
+def _texts_of_window(encoder: Encoder, evidence: Collection[Evidence], window: Sequence[Document]) -> list[Told]:
+    text, sees = encoder.text_backbone, "picture" in evidence
+    read = [sees and not is_foreign(each, encoder.language) for each in window]
+    sentences = [[sentence.text for sentence in each.sentences] for each in window]
+    asked: list[str] = []
+    for each, some in zip(window, sentences, strict=True):
+        texts = [text for text in map(compared_text, each.images) if text]
+        if "caption" in evidence and texts and not is_foreign(each, text.language):
+            asked += [*some, *texts, PROBE]
+    wanted = [one for some, is_read in zip(sentences, read, strict=True) if is_read for one in some]
+    same = encoder.reader is text
+    known = knowing(text, [*wanted, *asked] if same else asked)
+    reader = known if same else knowing(encoder.reader, wanted)
+    return [
+        Told(each, reader.encode(some) if is_read else None, known.encode)
+        for each, some, is_read in zip(window, sentences, read, strict=True)
+    ]
+
+
+def see_images(
+    documents: Iterable[Told | Failure], encoder: Encoder
+) -> Iterator[Sequence[tuple[Told, EncodedDocument | None] | Failure]]:
+    """Windows of documents as the encoder sees them; None for those whose pictures are no evidence."""
+    return _ahead(partial(_images_of_window, encoder), documents)
+
+
+def _images_of_window(encoder: Encoder, window: Sequence[Told]) -> list[tuple[Told, EncodedDocument | None]]:
+    read = [(each.document, each.vectors) for each in window if each.vectors is not None]
+    found = iter(encoder.read_all(read) if read else ())
+    return [(each, None if each.vectors is None else next(found)) for each in window]
+
+
+def taught(
+    documents: Iterable[Told | Failure], encoder: Encoder, evidence: Collection[Evidence]
+) -> Iterator[Told | Failure]:
+    """The documents with what captions and references say, which teaches habits; ready to be put aside."""
+    teachers = [kind for kind in evidence if kind in ("caption", "reference")]
+    for told in documents:
+        if isinstance(told, Failure):
+            yield told
+            continue
+        encode, vectors = told.caption_encode(encoder), told.caption_vectors(encoder)
+        written = what_is_written(told.document, encode, evidence=evidence, sentence_vectors=vectors)
+        places = None
+        if teachers and told.document.has_layout:
+            places = document_places(told.document, None, encode, evidence=teachers, written=written)
+        small = sum(matrix.size for matrix in written.captions.values()) <= KEPT
+        yield replace(told, encode=None, written=written if small else None, places=places)
+
+
+def habits_of(documents: Iterable[Told | Failure]) -> dict[str, Habit]:
+    """Where the authors of each collection put images; by ``collection_of`` a document."""
+    found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
+    for told in documents:
+        if isinstance(told, Told) and told.places is not None:
+            found.setdefault(collection_of(told.document), []).append((told.document.id, told.places))
+    return {name: infer_habit(some) for name, some in found.items()}
+
+
+def failure_of(document: Document, error: IconotextError) -> Failure:
+    """What became of a document that cannot be linked."""
+    return Failure(Path(document.source or document.id), error)
+
+
+def _ahead(
+    work: Callable[[Sequence[T]], Sequence[R]], documents: Iterable[T | Failure]
+) -> Iterator[Sequence[R | Failure]]:
+    """What becomes of each window; of one while what came of the window before is used.
+
+    Where a window fails, each of its documents is tried alone.
+    """
+
+    def done(window: Sequence[T | Failure]) -> Sequence[R | Failure]:
+        good = [each for each in window if not isinstance(each, Failure)]
+        try:
+            found = iter(work(good))
+        except IconotextError as error:
+            if len(good) > 1:
+                return [one for each in window for one in done([each])]
+            found = iter([failure_of(_document(each), error) for each in good])  # type: ignore[misc]
+        return [each if isinstance(each, Failure) else next(found) for each in window]
+
+    with closing(in_threads(done, _windows(documents), threads=1, ahead=2)) as windows:
+        yield from windows
+
+
+def _windows(items: Iterable[T | Failure]) -> Iterator[list[T | Failure]]:
+    """Items in order, some together, until they are ``WINDOW`` large; one at least."""
+    window: list[T | Failure] = []
+    size = 0
+    for item in items:
+        window.append(item)
+        document = None if isinstance(item, Failure) else _document(item)
+        size += 1 if document is None else 1 + len(document.sentences) + OF_IMAGE * len(document.images)
+        if size >= WINDOW:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _document(of: Document | Told) -> Document:
+    return of if isinstance(of, Document) else of.document

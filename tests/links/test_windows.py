@@ -1,0 +1,153 @@
+"""Documents that are linked many at a time are linked as one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.embed.backbone_encoder import untrained_encoder
+from iconotext.errors import DocumentError, ImageError
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
+from iconotext.links import windows
+from iconotext.read import Failure
+
+WORDS = "river bridge engine valve harbour meadow lantern copper needle orchard".split()
+DIM = 16
+
+
+def vector(content: bytes) -> np.ndarray:
+    made = np.random.default_rng(list(hashlib.sha256(content).digest())).standard_normal(DIM).astype(np.float32)
+    return made / np.linalg.norm(made)
+
+
+class Counting:
+    """Backbones of one space, whose vectors depend on nothing but what is encoded; they remember what they were asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[list[str]] = []
+        self.pictures: list[list[bytes]] = []
+
+    def read(self, texts):
+        self.texts.append(list(texts))
+        return np.array([vector(text.encode()) for text in texts], np.float32).reshape(-1, DIM)
+
+    def look(self, files, *, regions=False):
+        self.pictures.append(list(files))
+        problems = tuple("broken" if file == b"broken" else None for file in files)
+        rows = [np.zeros(DIM) if problem else vector(file) for file, problem in zip(files, problems, strict=True)]
+        return ImageFeatures(np.array(rows, np.float32).reshape(-1, DIM), problems=problems)
+
+    def linker(self, **settings) -> Linker:
+        encoder = untrained_encoder(
+            "counting", TextBackbone("same", DIM, self.read, "en"), ImageBackbone("same", DIM, self.look)
+        )
+        return Linker(encoder, LinkSettings(relations="none", **settings))
+
+
+def collection(n: int = 12) -> list[Document]:
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(n):
+        texts = [" ".join(rng.choice(WORDS, 4)).capitalize() + "." for _ in range(int(rng.integers(1, 9)))]
+        images = [
+            Image(
+                f"{j}.png",
+                b"broken" if (number, j) == (n // 2, 0) else bytes(rng.integers(0, 9, 3, np.uint8)),
+                caption=" ".join(rng.choice(WORDS, 3)) if rng.random() < 0.7 else None,
+                block=int(rng.integers(len(texts))),
+                position=int(rng.integers(len(texts))),
+            )
+            for j in range(int(rng.integers(0, 4)))
+        ]
+        made.append(Document(f"d{number}", tuple(Sentence(t, i) for i, t in enumerate(texts)), tuple(images)))
+    return made
+
+
+def told(linked):
+    return linked.document, linked.links, linked.similarity.tolist(), linked.notes, linked.habit
+
+
+@pytest.mark.parametrize("size", [1, 40, 2048])
+def test_documents_are_linked_as_one_by_one_whatever_the_window(size, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", size)
+    documents = collection()
+    linker = Counting().linker()
+    habits = linker.habits(documents)
+    alone = [Counting().linker().link(document, habits) for document in documents]
+    assert [told(each) for each in linker.link_all(documents)] == [told(each) for each in alone]
+    assert [image.problem for image in alone[6].document.images][:1] == ["broken"]
+
+
+@pytest.mark.parametrize("evidence", [("picture",), ("caption",), ("caption", "reference"), ("layout", "caption")])
+def test_each_kind_of_evidence_alone(evidence):
+    documents = collection(5)
+    linker = Counting().linker(evidence=evidence)
+    habits = linker.habits(documents)
+    assert [told(each) for each in linker.link_all(documents)] == [
+        told(linker.link(document, habits)) for document in documents
+    ]
+
+
+def test_all_of_a_window_is_encoded_at_once_and_each_text_once():
+    documents, counting = collection(), Counting()
+    assert len(list(counting.linker().link_all(documents))) == 12
+    (texts,) = counting.texts[:1]
+    assert len(texts) == len(set(texts))
+    assert {sentence.text for document in documents for sentence in document.sentences} <= set(texts)
+    assert len(counting.texts) == 2  # and those of the document with the broken picture again
+    assert len(counting.pictures) == 1
+
+
+def test_a_document_that_fails_stops_nothing(tmp_path):
+    counting = Counting()
+    linker = counting.linker()
+    documents = collection(6)
+
+    def look(images):
+        if any(image.source == "closed" for image in images):
+            raise ImageError("it is closed")
+        return source.encode(images)
+
+    plain: Any = linker.encoder
+    source = plain.image_source
+    encoder = replace(plain, image_source=replace(source, encode=look))
+    bad = replace(documents[2], id="bad", images=(Image("closed", b"x"),))
+    gone = Failure(tmp_path / "gone.md", DocumentError("it is gone"))
+    given = [*documents[:2], bad, gone, tmp_path / "no such.md", *documents[2:]]
+    found = list(Linker(encoder, linker.settings).link_all(given))
+    assert [str(each.path) for each in found if isinstance(each, Failure)] == [
+        "bad",
+        str(gone.path),
+        str(tmp_path / "no such.md"),
+    ]
+    assert [each.document.id for each in found if not isinstance(each, Failure)] == [d.id for d in documents]
+    with pytest.raises(ImageError, match="closed"):
+        Linker(encoder, linker.settings).link(bad)
+
+
+def test_who_stops_in_the_middle_leaves_no_thread(monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 1)
+    before = threading.active_count()
+    taken = []
+
+    def documents():
+        for document in collection(200):
+            taken.append(document)
+            yield document
+
+    found: Any = Counting().linker(evidence=("picture", "caption")).link_all(documents())
+    next(found)
+    found.close()
+    assert threading.active_count() == before
+    assert len(taken) < 12  # no more than a few windows ahead
+
+
+def test_what_is_no_document_ends_it():
+    with pytest.raises(TypeError, match="not a list"):
+        list(Counting().linker().link_all([*collection(2), []]))
