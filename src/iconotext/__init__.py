@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.encoder import load_encoder
     from iconotext.errors import IconotextError
+    from iconotext.excerpts import Chunk, Context
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.report import save, to_pandas
     from iconotext.types import Document, Image, Link, Sentence
@@ -68,7 +69,21 @@ def _page_in_notebook(linked: LinkedDocument) -> str:
     return notebook_frame(linked)
 
 
+def _context(linked: LinkedDocument, image: int | Image, words: int) -> Context:
+    from iconotext.report.context import context
+
+    return context(linked, image, words)
+
+
+def _chunks(linked: LinkedDocument, words: int) -> list[Chunk]:
+    from iconotext.report.chunks import chunks
+
+    return chunks(linked, words)
+
+
 LinkedDocument.page_in_notebook = _page_in_notebook
+LinkedDocument.make_context = _context
+LinkedDocument.make_chunks = _chunks
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
+from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ class Sentence:
             reading order and shared with the images; None where the source has no layout.
         kind: What the block is.
         targets: Identifiers within the document that the sentence links to, without the leading ``#``.
+        level: Of a heading, 1 (the highest) to 6; None of anything else, and where the source does not say.
     """
 
     text: str
     block: int | None = None
     kind: Kind = "paragraph"
     targets: tuple[str, ...] = ()
+    level: int | None = None
 
     @property
     def heading(self) -> bool:
@@ -261,9 +264,20 @@ class LinkedDocument:
 
     page_in_notebook: ClassVar[Callable[[LinkedDocument], str]]
     """Makes the HTML that notebooks show. The package sets it: pages are made of documents, which know of none."""
+    make_context: ClassVar[Callable[[LinkedDocument, int | Image, int], Context]]
+    make_chunks: ClassVar[Callable[[LinkedDocument, int], list[Chunk]]]
+    """Set by the package as well: ``report.context``, ``report.chunks``."""
 
     def _repr_html_(self) -> str:
         return type(self).page_in_notebook(self)
+
+    def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
+        """What the document says about one of its images, in at most so many words; see ``report.context``."""
+        return type(self).make_context(self, image, words)
+
+    def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
+        """The document in chunks of at most so many words, with their images; see ``report.chunks``."""
+        return type(self).make_chunks(self, words)
 
 
 def _parts(

@@ -70,7 +70,7 @@ def test_json_has_the_format_of_the_documentation(article):
     assert linked["id"] == "article"
     assert linked["source"] == str(article)
     assert linked["model"] == "default"
-    assert linked["sentences"][0] == {"text": "Trams", "block": 0, "heading": True, "kind": "heading"}
+    assert linked["sentences"][0] == {"text": "Trams", "block": 0, "heading": True, "kind": "heading", "level": 1}
     first = linked["images"][0]
     assert (first["source"], first["alt"], first["caption"], first["problem"]) == (
         "one.png", "A red tram at a stop", "Figure 1: A red tram.", None,

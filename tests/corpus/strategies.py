@@ -28,7 +28,11 @@ def documents(draw, *, splits=(None, "train", "validation", "test"), plain=False
 def _document(draw, name: str, splits: Any, plain: bool, links: str) -> Document:
     n, m = draw(st.integers(0, 4)), draw(st.integers(0, 4))
     layout = not plain and draw(st.booleans())
-    sentences = [Sentence(draw(TEXTS), draw(st.integers(0, 9)) if layout else None) for _ in range(n)]
+    sentences = []
+    for _ in range(n):
+        level = None if plain else draw(st.sampled_from([None, None, 1, 6]))
+        block = draw(st.integers(0, 9)) if layout else None
+        sentences.append(Sentence(draw(TEXTS), block, "heading" if level else "paragraph", level=level))
     images = [
         Image(
             source=draw(NAMES),

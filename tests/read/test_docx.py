@@ -100,6 +100,7 @@ def test_kinds_in_reading_order(tmp_path):
     table.cell(0, 1).add_table(1, 2).cell(0, 1).text = "within"
     file.add_paragraph("The end.")
     document = reading(tmp_path, making)
+    assert [s.level for s in document.sentences] == [1, *[None] * 9]
     assert [(s.kind, s.text) for s in document.sentences] == [
         ("heading", "A heading"),
         ("paragraph", "Running text."),
@@ -270,7 +271,7 @@ def test_headings_by_outline_level_and_by_a_style_based_on_one(tmp_path):
         f'<w:pPr><w:pStyle w:val="Eigene"/></w:pPr>{run("Erste Überschrift")}',
         f'<w:pPr><w:outlineLvl w:val="0"/></w:pPr>{run("Zweite")}',
     )
-    assert [s.kind for s in reading(tmp_path, making).sentences] == ["heading", "heading"]
+    assert [(s.kind, s.level) for s in reading(tmp_path, making).sentences] == [("heading", 2), ("heading", 1)]
 
 
 def test_language(tmp_path):

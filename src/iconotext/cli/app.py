@@ -15,6 +15,8 @@ from iconotext.cli.output import say
 
 COMMANDS = {
     "link": LazyCommand("link:link", "Find which sentences each picture belongs to."),
+    "context": LazyCommand("context:context", "Give for each picture the sentences that talk about it."),
+    "chunks": LazyCommand("chunks:chunks", "Cut documents into chunks for retrieval, with their pictures."),
     "demo": LazyCommand("demo:demo", "Write an example article with photographs and link it."),
     "search": LazyCommand(
         "search:search",

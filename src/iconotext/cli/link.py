@@ -223,10 +223,10 @@ def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunS
     run = Run(paths, settings.reading, output=output, quiet=settings.quiet)
     if to is Format.HTML and (len(run.names) > 1 or settings.reading.epub == "chapters"):
         raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
-    results = _results(run, settings)
+    results = linked_documents(run, settings)
     linked = (result for result in results if isinstance(result, LinkedDocument))
     if output is None:
-        _print(_pieces(results, linked, to, Path()))
+        print_pieces(_pieces(results, linked, to, Path()))
         run.finish()
         return
     if to is Format.HTML:
@@ -247,7 +247,7 @@ def is_page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() in (".html", ".htm")
 
 
-def _results(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
+def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Every document of a run, linked or failed, one in memory at a time."""
     from iconotext.read import Failure
     from iconotext.report.as_table import count
@@ -280,7 +280,8 @@ def _pieces(
     return json_array(results) if to is Format.JSON else json_lines(results)
 
 
-def _print(pieces: Iterable[str]) -> None:
+def print_pieces(pieces: Iterable[str]) -> None:
+    """Print them on stdout as they come; somebody may stop reading them."""
     from iconotext.write import write_error
 
     for piece in pieces:

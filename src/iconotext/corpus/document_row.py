@@ -21,9 +21,10 @@ SENTENCE_KINDS: dict[str, Kind] = {
     "td": "cell",
     "c": "caption",
 }
-"""What ``meta.sentence_kind`` may say; anything else counts as a paragraph."""
+"""What ``meta.sentence_kind`` may say; anything else counts as a paragraph. ``h1`` to ``h6`` say the level, too."""
 
 KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
+LEVELS = frozenset(f"h{level}" for level in range(1, 7))
 
 
 def document_of(row: Row, image_files: ImageFiles) -> Document:
@@ -47,7 +48,14 @@ def _sentences(row: Row) -> Iterator[Sentence]:
     kinds = row.meta.get("sentence_kind") or ["p"] * len(row.sentences)
     blocks: list[int | None] = [*row.blocks] if row.blocks is not None else [None] * len(row.sentences)
     for text, block, kind in zip(row.sentences, blocks, kinds, strict=True):
-        yield Sentence(text, block, SENTENCE_KINDS.get(kind, "paragraph"))
+        known, level = _kind(kind)
+        yield Sentence(text, block, known, level=level)
+
+
+def _kind(code: str) -> tuple[Kind, int | None]:
+    if code in LEVELS:
+        return "heading", int(code[1])
+    return SENTENCE_KINDS.get(code, "paragraph"), None
 
 
 def _images(row: Row, image_files: ImageFiles) -> Iterator[Image]:
@@ -125,10 +133,10 @@ def _meta(document: Document) -> dict[str, Any]:
         meta["title"] = document.title
     if document.language != "en":
         meta["language"] = document.language
-    kinds = [sentence.kind for sentence in document.sentences]
+    kinds = [(sentence.kind, sentence.level) for sentence in document.sentences]
     written = meta.get("sentence_kind") or ["p"] * len(kinds)
-    if kinds != [SENTENCE_KINDS.get(code, "paragraph") for code in written]:
-        meta["sentence_kind"] = [KIND_CODES[kind] for kind in kinds]
+    if kinds != [_kind(code) for code in written]:
+        meta["sentence_kind"] = [f"{KIND_CODES[kind]}{level or ''}" for kind, level in kinds]
     return meta
 
 

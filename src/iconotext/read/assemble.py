@@ -39,7 +39,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
         spans = _spans(block, language)
         targets = _targets(block, spans)
         sentences += [
-            Sentence(block.text[start:end], number, block.kind, tuple(targets[n]))
+            Sentence(block.text[start:end], number, block.kind, tuple(targets[n]), block.level)
             for n, (start, end) in enumerate(spans)
         ]
         for offset, found in block.images:

@@ -50,6 +50,7 @@ class Block:
         targets: (start, end, identifier): stretches of the text that link to a place in the document.
         emphasised: Whether all of the text is set in italics, as captions under images often are.
         anchors: Identifiers of a caption (bookmarks in it): they become those of its image.
+        level: Of a heading, 1 to 6; None where the source does not say.
     """
 
     text: str = ""
@@ -58,6 +59,7 @@ class Block:
     targets: list[tuple[int, int, str]] = field(default_factory=list)
     emphasised: bool = False
     anchors: tuple[str, ...] = ()
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,12 @@ class BlockWriter:
         if self._length > start:
             self._block.targets.append((start, self._length, identifier))
 
-    def close(self, kind: Kind = "paragraph") -> Block | None:
+    def close(self, kind: Kind = "paragraph", level: int | None = None) -> Block | None:
         """End the open block; returns it, or None where there was nothing in it."""
         block, self._block = self._block, Block()
         block.text = "".join(self._parts).rstrip()
         block.kind = kind
+        block.level = level if kind == "heading" else None
         block.emphasised = bool(block.text) and not self._plain
         self._parts, self._length, self._plain = [], 0, False
         if not block.text and not block.images:

@@ -128,6 +128,7 @@ class _Walk:
         self.to_target = to_target
         self.anchor_prefix = anchor_prefix
         self.kinds: list[Kind] = ["paragraph"]
+        self.level: int | None = None  # of the heading that was opened last
         self.italic = 0
         self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, what it points at
         self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
@@ -168,7 +169,7 @@ class _Walk:
         for _, start, target in self.links:  # a link that goes on in the next block counts in both
             self.writer.target(start, target)
         self.links = offset_links
-        self.writer.close(self.kinds[-1])
+        self.writer.close(self.kinds[-1], self.level)
 
     def start(self, tag: str, element: Element) -> None:
         identifier = element.get("id") or (element.get("name") if tag == "a" else None)
@@ -195,6 +196,8 @@ class _Walk:
             if kind is None:
                 kind = "caption" if CAPTION_CLASS.search(element.get("class") or "") else self.kinds[-1]
             self.kinds.append(kind)
+            if KINDS.get(tag) == "heading":
+                self.level = int(tag[1])
             if tag == "figure":
                 self.figures.append((element, len(self.writer.blocks)))
 

@@ -71,6 +71,7 @@ def _sentence(sentence: Sentence) -> dict[str, Any]:
         "block": sentence.block,
         "heading": sentence.heading,
         "kind": sentence.kind,
+        **({} if sentence.level is None else {"level": sentence.level}),
     }
 
 

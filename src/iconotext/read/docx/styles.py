@@ -23,6 +23,8 @@ CODE = re.compile(r"^(?:source ?code|html preformatted|preformatted text|macro t
 CONTENTS = re.compile(
     r"^(?:toc \d|toc heading|table of figures|table of authorities|contents \d|contents heading|index \d)$"
 )
+OUTLINE = tuple("012345678")
+"""Outline levels of headings; 9 is body text."""
 MAX_BASES = 100
 """Length of a chain of styles, each based on the next one; Word itself writes at most eleven."""
 
@@ -34,6 +36,7 @@ class Style:
     kind: Kind | None = None
     italic: bool = False
     left_out: bool = False
+    level: int | None = None  # of a heading, 1 to 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class _Own:
     """What a style says itself; None where the style it is based on decides."""
 
     kind: Kind | None
+    level: int | None
     italic: bool | None
     left_out: bool
     based_on: str | None
@@ -77,8 +81,10 @@ def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tupl
 def _own(identifier: str, element: Element) -> _Own:
     named, based = child(element, "name"), child(element, "basedOn")
     name = ((attribute(named, "val") if named is not None else None) or identifier).lower()
+    properties = child(element, "pPr")
     return _Own(
-        kind=_kind_of_name(name) or kind_of_properties(child(element, "pPr")),
+        kind=_kind_of_name(name) or kind_of_properties(properties),
+        level=_level_of_name(name) or level_of_properties(properties),
         italic=is_on(child(element, "rPr"), "i"),
         left_out=bool(CODE.match(name) or CONTENTS.match(name)),
         based_on=attribute(based, "val") if based is not None else None,
@@ -99,6 +105,7 @@ def _style(identifier: str, own: dict[str, _Own]) -> Style:
         kind=next((style.kind for style in said if style.kind), None),
         italic=next((style.italic for style in said if style.italic is not None), False),
         left_out=any(style.left_out for style in said),
+        level=next((style.level for style in said if style.level), None),
     )
 
 
@@ -112,12 +119,24 @@ def _kind_of_name(name: str) -> Kind | None:
     return "item" if ITEM.match(name) else None
 
 
+def _level_of_name(name: str) -> int | None:
+    if not HEADING.match(name):
+        return None
+    return {"title": 1, "subtitle": 2}.get(name) or min(max(int(name[-1]), 1), 6)
+
+
+def level_of_properties(properties: Element | None) -> int | None:
+    """The level, 1 to 6, of a heading that has an outline level; None without one."""
+    level = child(properties, "outlineLvl")
+    value = attribute(level, "val") or "" if level is not None else ""
+    return min(int(value) + 1, 6) if value in OUTLINE else None
+
+
 def kind_of_properties(properties: Element | None) -> Kind | None:
     """The kind that outline level (a heading) and numbering (an item) give to a paragraph or its style."""
     if properties is None:
         return None
-    level = child(properties, "outlineLvl")
-    if level is not None and (attribute(level, "val") or "9") in "012345678":
+    if level_of_properties(properties) is not None:
         return "heading"
     numbering = child(properties, "numPr", "numId")
     return "item" if numbering is not None and attribute(numbering, "val") != "0" else None

@@ -10,7 +10,7 @@ from iconotext.read.archive import Archive, Element
 from iconotext.read.blocks import LABEL, Block, BlockWriter
 from iconotext.read.docx.fields import Fields, OpenField
 from iconotext.read.docx.images import drawn, image_of
-from iconotext.read.docx.styles import TABLE_LABEL, Style, kind_of_properties
+from iconotext.read.docx.styles import TABLE_LABEL, Style, kind_of_properties, level_of_properties
 from iconotext.read.docx.xml import WRAPPERS, alternative, attribute, child, children, is_on, local
 from iconotext.types import Kind
 
@@ -85,7 +85,8 @@ class _Walk:
         if style.left_out:
             return
         if style.kind is None or style.kind == "item":
-            style = replace(style, kind=kind_of_properties(properties) or style.kind)
+            level = level_of_properties(properties)
+            style = replace(style, kind=kind_of_properties(properties) or style.kind, level=level)
         outer, self.paragraph = self.paragraph, OpenParagraph(style, anchors=self.pending)
         self.pending = []
         first = len(self.writer.blocks)
@@ -103,7 +104,7 @@ class _Walk:
         sequence = self.paragraph.sequence
         if sequence is not None:
             own = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
-        self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own)
+        self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own, style.level)
 
     def finish(self, first: int, kind: Kind) -> None:
         """Give the blocks of a paragraph their anchors, separate images from captions, and add its text boxes."""

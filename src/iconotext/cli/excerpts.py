@@ -1,0 +1,88 @@
+"""What ``iconotext context`` and ``iconotext chunks`` share: read, link, write a row for each context or chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from iconotext.cli.link import RunSettings, linked_documents, print_pieces
+from iconotext.cli.options import SettingsPanel
+from iconotext.cli.output import print_table, say
+from iconotext.excerpts import Chunk, Context
+from iconotext.pipeline import LinkSettings
+from iconotext.plain_text import counted
+from iconotext.types import LinkedDocument
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="Markdown, HTML, DOCX, EPUB or PDF files, folders of them, or addresses of pages (with --fetch).",
+        show_default=False,
+    ),
+]
+Linking = Annotated[
+    LinkSettings,
+    SettingsPanel("Linking", only=("evidence", "habit", "k", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="A file to write: .jsonl or .parquet.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Contexts or chunks.
+
+    Attributes:
+        type: The class of each.
+        of: Those of a document.
+        table: What is shown of them.
+    """
+
+    type: type[Context] | type[Chunk]
+    of: Callable[[LinkedDocument], Iterable[Any]]
+    table: Callable[[list[Any]], Table]
+
+
+def write(paths: list[str], settings: RunSettings, kind: Kind, output: Path | None, *, as_json: bool) -> None:
+    """Link documents and write what ``kind`` makes of them; ``Run.finish`` says with which status it ends."""
+    from iconotext.cli.link_run import Run
+    from iconotext.features.cache import cache_folder
+    from iconotext.read import fetch_pages
+    from iconotext.report.as_excerpts import check_suffix, json_array, write_excerpts
+    from iconotext.write import check_overwrite
+
+    if output is not None:
+        check_suffix(output)
+        check_overwrite(output, settings.force)
+    files, reading = fetch_pages(paths, settings.reading, cache_folder() / "pages")
+    run = Run(files, reading, output=output, quiet=settings.quiet)
+    written = 0
+
+    def rows() -> Iterator[Any]:
+        nonlocal written
+        for linked in linked_documents(run, settings):
+            if isinstance(linked, LinkedDocument):
+                for each in kind.of(linked):
+                    written += 1
+                    yield each
+
+    if output is not None:
+        write_excerpts(rows(), output, kind.type, force=settings.force)
+        if not settings.quiet:
+            what = f"{counted(written, kind.type.__name__.lower())} of {counted(run.linked, 'document')}"
+            say(f"Wrote {output}: {what}", err=True)
+    elif as_json:
+        print_pieces(json_array(rows()))
+    else:
+        print_table(kind.table(list(rows())))
+    run.finish()

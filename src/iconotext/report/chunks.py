@@ -1,0 +1,160 @@
+"""A document in chunks at its natural borders, every image in the chunk where its sentences are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from iconotext.errors import SettingError
+from iconotext.excerpts import CHUNK_WORDS, Chunk, ChunkImage
+from iconotext.report.context import Excerpts, image_file
+from iconotext.report.document_text import common_path
+from iconotext.types import Document, Image, LinkedDocument, Sentence
+
+BOTH = 0.5
+"""An image is in a second chunk too if that has so much of the confidence that the first one has."""
+
+
+def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
+    """The document in chunks that follow each other without gap.
+
+    A chunk is filled with sentences until the next one is too much, and ends at the best border of its second half:
+    before a heading, else between two blocks, else between two sentences; after a heading only where there is no other.
+
+    An image is in the chunk whose sentences it is linked with, by the sum of the confidences; if it belongs to a second
+    one (``BOTH``), it is in both, and both say so. One without links is where it stands. No image is left out.
+
+    Args:
+        linked: The document with its links.
+        words: Most words of a chunk; one sentence that is longer is a chunk of its own.
+
+    Returns:
+        At least one, unless the document has neither sentences nor images.
+
+    Raises:
+        SettingError: ``words`` is below 1.
+    """
+    if words < 1:
+        raise SettingError(f"words is {words}, it must be at least 1")
+    document, excerpts = linked.document, Excerpts(linked)
+    starts = chunk_starts(document.sentences, excerpts.words, words)
+    if not starts:
+        starts = [0] if document.images else []
+    images: list[list[ChunkImage]] = [[] for _ in starts]
+    ends = [*starts[1:], len(document.sentences)]
+    for image in range(len(document.images)):
+        homes = _homes(linked, excerpts, image, starts)
+        for number in homes:
+            images[number].append(
+                _image(document.images[image], excerpts, image, (starts[number], ends[number]), number, homes)
+            )
+    return [
+        _chunk(document, excerpts, number, span, tuple(images[number]))
+        for number, span in enumerate(zip(starts, ends, strict=False))
+    ]
+
+
+def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: int) -> list[int]:
+    """The index of the first sentence of each chunk.
+
+    Args:
+        sentences: Of the document.
+        lengths: Words of each.
+        words: Most words of a chunk.
+    """
+    before = [0, *accumulate(lengths)]
+    starts: list[int] = []
+    start = 0
+    while start < len(sentences):
+        starts.append(start)
+        full = max(bisect_right(before, before[start] + words) - 1, start + 1)
+        if full >= len(sentences):
+            break
+        half = max(bisect_right(before, before[start] + words // 2), start + 1)
+        start = min(range(min(half, full), full + 1), key=lambda i: (_cost(sentences[i - 1], sentences[i]), -i))
+    return starts
+
+
+def _cost(before: Sentence, after: Sentence) -> int:
+    """How bad a border between two sentences is."""
+    if before.heading:
+        return 4
+    if after.heading:
+        return 0
+    if before.block == after.block is not None:
+        return 3
+    return 2 if before.kind == after.kind in ("item", "cell") else 1
+
+
+Home = tuple[str, float | None]
+"""Why an image is in a chunk (``ChunkImage.by``), and with what confidence."""
+
+
+def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:
+    """The one or two chunks of an image, by their numbers."""
+    shares: dict[int, float] = {}
+    for link in excerpts.links.get(image, ()):
+        number = bisect_right(starts, link.sentence) - 1
+        shares[number] = shares.get(number, 0.0) + link.confidence
+    if shares:
+        first, *others = sorted(shares, key=lambda number: (-shares[number], number))
+        second = [number for number in others[:1] if shares[number] >= BOTH * shares[first] > 0]
+        return {number: ("links", min(shares[number], 1.0)) for number in [first, *second]}
+    found = linked.document.images[image]
+    if found.position is None:
+        return {0: ("unknown", None)}
+    return {max(bisect_right(starts, _neighbour(linked.document, found)) - 1, 0): ("place", None)}
+
+
+def _neighbour(document: Document, image: Image) -> int:
+    """The sentence that an image stands behind; the one before which it stands, if it begins that one's block."""
+    after = image.position or 0
+    blocks = [sentence.block for sentence in document.sentences[max(after - 1, 0) : after + 1]]
+    begins = image.block is not None and after < len(document.sentences) and blocks[-1] == image.block != blocks[0]
+    return after if begins else max(after - 1, 0)
+
+
+def _chunk(
+    document: Document, excerpts: Excerpts, number: int, span: tuple[int, int], images: tuple[ChunkImage, ...]
+) -> Chunk:
+    first, end = span
+    start, stop = (excerpts.spans[first][0], excerpts.spans[end - 1][1]) if first < end else (0, 0)
+    running = [excerpts.paths[i] for i in range(first, end) if not document.sentences[i].heading]
+    in_source = [found for found in excerpts.source[first:end] if found is not None]
+    return Chunk(
+        document=document.id,
+        chunk=number,
+        headings=common_path(running or excerpts.paths[first:end]),
+        first=first,
+        last=end - 1,
+        start=start,
+        end=stop,
+        source_start=in_source[0][0] if in_source else None,
+        source_end=in_source[-1][1] if in_source else None,
+        words=sum(excerpts.words[first:end]),
+        text=excerpts.text[start:stop],
+        images=images,
+    )
+
+
+def _image(
+    image: Image, excerpts: Excerpts, n: int, span: tuple[int, int], chunk: int, home: Mapping[int, Home]
+) -> ChunkImage:
+    by, confidence = home[chunk]
+    return ChunkImage(
+        image=n,
+        source=image.source,
+        file=image_file(image),
+        caption=image.caption,
+        alt=image.alt,
+        problem=image.problem,
+        by=by,
+        confidence=confidence,
+        also_in=next((other for other in home if other != chunk), None),
+        sentences=tuple(
+            excerpts.quote(i, n)
+            for i in sorted(link.sentence for link in excerpts.links.get(n, ()))
+            if span[0] <= i < span[1]
+        ),
+    )

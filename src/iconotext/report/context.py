@@ -1,0 +1,167 @@
+"""What a document says about each of its images, in so many words: for captioners, and models that look at images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from iconotext.errors import SettingError
+from iconotext.excerpts import CONTEXT_WORDS, Context, Excerpt
+from iconotext.report.document_text import count_words, document_text, heading_paths
+from iconotext.report.flow import links_by_image, space_after
+from iconotext.report.shown_relations import shown_relations
+from iconotext.report.source_offsets import source_spans
+from iconotext.types import Document, Image, LinkedDocument
+
+
+class Excerpts:
+    """The sentences of a linked document with all that is said of one when it is quoted.
+
+    Attributes:
+        text: The text of the document.
+        spans: Where each sentence stands in it.
+        source: Where each sentence stands in its file; see ``source_spans``.
+        paths: The headings above each sentence.
+        words: How many words each sentence has.
+        links: By image, the strongest first.
+        running: The sentences that are neither headings nor captions: those stand beside a context anyway.
+        relations: By sentence and image of each link, what is shown of how they relate.
+    """
+
+    def __init__(self, linked: LinkedDocument) -> None:
+        self._linked = linked
+        self.text, self.spans = document_text(linked.document)
+        self.source = source_spans(linked.document)
+        self.paths = heading_paths(linked.document)
+        self.words = [count_words(sentence.text) for sentence in linked.document.sentences]
+        self.links = links_by_image(linked)
+        kinds = [sentence.kind for sentence in linked.document.sentences]
+        self.running = [i for i, kind in enumerate(kinds) if kind not in ("heading", "caption")]
+        self.relations = shown_relations(linked.links)
+        self._by_cell = {(link.sentence, link.image): link for link in linked.links}
+
+    def quote(self, sentence: int, image: int) -> Excerpt:
+        """A sentence, as it is quoted for an image."""
+        link = self._by_cell.get((sentence, image))
+        source_start, source_end = self.source[sentence] or (None, None)
+        return Excerpt(
+            sentence,
+            self._linked.document.sentences[sentence].text,
+            *self.spans[sentence],
+            source_start,
+            source_end,
+            None if link is None else link.confidence,
+            float(self._linked.similarity[sentence, image]),
+            None if link is None else link.relations,
+        )
+
+
+def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
+    """What the document says about one of its images; see ``contexts``.
+
+    Args:
+        linked: The document with its links.
+        image: The image, or its index.
+        words: See ``contexts``.
+
+    Raises:
+        SettingError: The document has no such image, or ``words`` is below 1.
+    """
+    images = linked.document.images
+    number = image if isinstance(image, int) else next((n for n, each in enumerate(images) if each == image), -1)
+    if not 0 <= number < len(images):
+        raise SettingError(f"the document has no such image: {image!r:.80}; it has {len(images)}, counted from 0")
+    return _context(linked, Excerpts(_checked(linked, words)), number, words)
+
+
+def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
+    """What the document says about each of its images.
+
+    The sentences that it is linked with come first, the surest before the others, then those that are next likely to
+    belong to it, as long as they fit: a sentence is there as a whole, or not at all. Headings and captions do not
+    count, as they stand beside the text. Nothing of an image is known where it has a ``problem``: its neighbours are
+    taken then, and ``by`` says so.
+
+    Args:
+        linked: The document with its links.
+        words: Most words of the sentences together; characters count in scripts without spaces.
+
+    Raises:
+        SettingError: ``words`` is below 1.
+    """
+    excerpts = Excerpts(_checked(linked, words))
+    return [_context(linked, excerpts, image, words) for image in range(len(linked.document.images))]
+
+
+def _checked(linked: LinkedDocument, words: int) -> LinkedDocument:
+    if words < 1:
+        raise SettingError(f"words is {words}, it must be at least 1")
+    return linked
+
+
+def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int) -> Context:
+    document, image = linked.document, linked.document.images[number]
+    by, ranked = ranked_sentences(linked, excerpts, number)
+    chosen = fitting(ranked, excerpts.words, words)
+    best = next(iter(excerpts.links.get(number, ())), None)
+    shown = excerpts.relations[best.sentence, number] if best else None
+    return Context(
+        document=document.id,
+        image=number,
+        source=image.source,
+        file=image_file(image),
+        page=image.page,
+        headings=excerpts.paths[ranked[0]] if ranked else (),
+        caption=image.caption,
+        alt=image.alt,
+        words_in_picture=None if image.lines is None else " ".join(line.text for line in image.lines),
+        problem=image.problem,
+        by=by,
+        confidence=None if best is None else best.confidence,
+        relation=shown[0][0].name if shown else None,
+        sentences=tuple(excerpts.quote(i, number) for i in chosen),
+        text=_text(document, chosen),
+    )
+
+
+def image_file(image: Image) -> str | None:
+    """The path of an image that is a file."""
+    return str(image.file) if isinstance(image.file, Path) else None
+
+
+def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> tuple[str, list[int]]:
+    """The sentences by how likely they belong to an image, and how that is known: ``Context.by``."""
+    document, column = linked.document, linked.similarity[:, image]
+    linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
+    first = [link.sentence for link in linked_with]
+    if first or column.any():
+        rest = sorted(set(excerpts.running) - set(first), key=lambda i: (-column[i], i))
+        return ("links" if first else "score"), first + rest
+    position = document.images[image].position
+    if position is None or not excerpts.running:
+        return "nothing", []
+    return "place", sorted(excerpts.running, key=lambda i: (abs(i + 0.5 - position), i))
+
+
+def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int) -> list[int]:
+    """Of sentences in order of preference those that fit into so many words, in reading order."""
+    chosen, left = [], words
+    for i in ranked:
+        if lengths[i] <= left:
+            chosen.append(i)
+            left -= lengths[i]
+        if left <= 0:
+            break
+    return sorted(chosen)
+
+
+def _text(document: Document, chosen: Sequence[int]) -> str:
+    if not chosen:
+        return ""
+    sentences = document.sentences
+    parts = [sentences[chosen[0]].text]
+    for before, i in pairwise(chosen):
+        together = i == before + 1 and sentences[i].block == sentences[before].block is not None
+        parts += [space_after(parts[-1]) if together else "\n", sentences[i].text]
+    return "".join(parts)

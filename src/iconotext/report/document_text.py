@@ -1,0 +1,72 @@
+"""The text of a document as one string, and where in it, and under which headings, every sentence stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from iconotext.report.flow import blocks, space_after
+from iconotext.types import Document, Sentence
+
+Span = tuple[int, int]
+
+BETWEEN_BLOCKS = "\n\n"
+DEFAULT_LEVEL = 2
+"""Level of a heading whose level is not known; the title, said again as a heading, is level 1."""
+
+# Scripts without spaces: each character counts as a word, as word processors count them.
+_WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+
+def document_text(document: Document) -> tuple[str, list[Span]]:
+    """All sentences in reading order, blocks with a blank line between them.
+
+    Returns:
+        The text, and for each sentence where it begins and ends in it, in characters.
+    """
+    parts: list[str] = []
+    spans: list[Span] = []
+    length = 0
+    for block in blocks(document.sentences):
+        for place, sentence in enumerate(block.sentences):
+            text = document.sentences[sentence].text
+            space = (BETWEEN_BLOCKS if parts else "") if place == 0 else space_after(parts[-1])
+            length += len(space) + len(text)
+            spans.append((length - len(text), length))
+            parts += [space, text]
+    return "".join(parts), spans
+
+
+def count_words(text: str) -> int:
+    """How many words a text has; in scripts without spaces, how many characters."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def heading_paths(document: Document) -> list[tuple[str, ...]]:
+    """For each sentence the headings above it, the highest first; of a heading, with itself."""
+    paths: list[tuple[str, ...]] = []
+    open_: list[tuple[int, str]] = []
+    for sentence in document.sentences:
+        if sentence.heading:
+            level = _level(sentence, document.title, first=not open_)
+            open_ = [(above, text) for above, text in open_ if above < level] + [(level, sentence.text)]
+            path = tuple(text for _, text in open_)
+        else:
+            path = paths[-1] if paths else ()
+        paths.append(path)
+    return paths
+
+
+def _level(heading: Sentence, title: str | None, *, first: bool) -> int:
+    if heading.level is not None:
+        return heading.level
+    return 1 if first and heading.text == title else DEFAULT_LEVEL
+
+
+def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What several heading paths begin with."""
+    if not paths:
+        return ()
+    least, most = min(paths), max(paths)
+    same = next((n for n, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(len(least), len(most)))
+    return least[:same]

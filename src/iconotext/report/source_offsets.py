@@ -1,0 +1,117 @@
+"""Where the sentences of a document stand in the Markdown or HTML file that it was read from."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from iconotext.errors import IconotextError
+from iconotext.read.format import SUFFIXES
+from iconotext.read.html import INLINE
+from iconotext.read.text_file import decode_text
+from iconotext.types import Document
+
+TELLING = 5
+"""Words from which on a sentence is looked for first, and shorter ones then between those."""
+
+# What a reader of the page does not see: nothing of it is a word, and it may stand in the middle of one. Each part ends
+# at the end of the file at the latest, so that what is never closed takes no quadratic time.
+_HIDDEN = r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)"
+_TAG = r"|</?(?P<tag>[a-z][a-z0-9]{0,20})(?:[^<>a-z0-9][^<>]*)?>"
+_MARKDOWN = r"|!\[[^\[\]]{0,500}\]\([^()\n]{0,2000}\)|\]\([^()\n]{0,2000}\)|\]\[[^\[\]\n]{0,200}\]|\[\^\w{1,50}\]|\*+"
+_REST = r"|(?P<entity>&\#?\w{1,31};)|(?P<word>[^\W_]+)|(?P<gap>.)"
+_TOKENS = {
+    "html": re.compile(_HIDDEN + _TAG + _REST, re.DOTALL | re.IGNORECASE),
+    "markdown": re.compile(_HIDDEN + _TAG + _MARKDOWN + _REST, re.DOTALL | re.IGNORECASE),
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def source_spans(document: Document) -> list[tuple[int, int] | None]:
+    """Where each sentence begins and ends in its file, in characters of the decoded file.
+
+    Words are compared and nothing else, so that markup within a sentence does not matter.
+
+    Returns:
+        None for a sentence that is not found, for all where the file is neither Markdown nor HTML, came from the web,
+        or cannot be read any more.
+    """
+    nothing: list[tuple[int, int] | None] = [None] * len(document.sentences)
+    path = document.source
+    kind = SUFFIXES.get(path.suffix.lower()) if path is not None else None
+    if path is None or kind not in _TOKENS or "address" in document.meta:
+        return nothing
+    try:
+        source = decode_text(path, html=kind == "html")
+    except (OSError, IconotextError):
+        return nothing
+    plain, places = _words(source, kind)
+    star = kind == "markdown"  # emphasis within a word: so a star is nothing in the sentence, too
+    keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]
+    found = _places(plain, keys)
+    return [
+        None if at is None else _whole(source, sentence.text, places[at + 1][0], places[at + len(key) - 2][1])
+        for at, key, sentence in zip(found, keys, document.sentences, strict=True)
+    ]
+
+
+def _words(source: str, kind: str) -> tuple[str, list[tuple[int, int]]]:
+    """The words of a file with a space before and after each, and where in the file each of these characters stands."""
+    text, places, space = [" "], [(0, 0)], True
+    for token in _TOKENS[kind].finditer(source):
+        tag = (token["tag"] or "").lower()
+        said = html.unescape(token["entity"]) if token["entity"] else token["word"]
+        if token["word"]:
+            text.append(token["word"])
+            places += [(place, place + 1) for place in range(*token.span())]
+            space = False
+        elif said and _WORD.fullmatch(said):
+            text.append(said)
+            places += [token.span()] * len(said)
+            space = False
+        elif not space and (said or token["gap"] or (tag and tag not in INLINE)):
+            text.append(" ")
+            places.append(token.span())
+            space = True
+    return "".join([*text, " "]), [*places, (len(source), len(source))]
+
+
+def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
+    """Where each key begins: the long ones in order, then the short ones, each as near above the next one as it stands.
+
+    Headings stand in a table of contents too, so a short one is looked for from below.
+    """
+    found: list[int | None] = [None] * len(keys)
+    cursor = 0
+    for i in _telling(keys):
+        at = plain.find(keys[i], cursor)
+        if at >= 0:
+            found[i], cursor = at, at + len(keys[i]) - 1
+    low, lows = 0, []
+    for place, key in zip(found, keys, strict=True):
+        low = low if place is None else place + len(key) - 1
+        lows.append(low)
+    high = len(plain)
+    for i in reversed(range(len(keys))):
+        if found[i] is None and keys[i].strip():
+            at = plain.rfind(keys[i], lows[i], high)
+            found[i] = at if at >= 0 else None
+        here = found[i]
+        high = high if here is None else here + 1
+    return found
+
+
+def _telling(keys: Sequence[str]) -> Iterator[int]:
+    return (i for i, key in enumerate(keys) if key.count(" ") > TELLING)
+
+
+def _whole(source: str, sentence: str, start: int, end: int) -> tuple[int, int]:
+    """From the first to the last word, and the signs before and after them where the file has the same."""
+    words = list(_WORD.finditer(sentence))
+    before, after = sentence[: words[0].start()], sentence[words[-1].end() :]
+    if before and source[:start].endswith(before):
+        start -= len(before)
+    if after and source.startswith(after, end):
+        end += len(after)
+    return start, end

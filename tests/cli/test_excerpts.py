@@ -1,0 +1,90 @@
+"""``iconotext context`` and ``iconotext chunks``."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+
+ARTICLE = """# Trams
+
+A red tram waits at the stop. The driver drinks coffee. Figure 1 shows it.
+
+![A red tram at a stop](one.png)
+*Figure 1: A red tram.*
+
+## Cats
+
+A cat sleeps on the roof of the depot. Nobody wakes it.
+
+![A sleeping cat](two.png)
+
+![Gone](gone.png)
+"""
+
+
+def run(*arguments: object, status: int = 0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture
+def article(tmp_path, picture):
+    picture("one.png", seed=1)
+    picture("two.png", seed=2)
+    path = tmp_path / "article.md"
+    path.write_text(ARTICLE)
+    return path
+
+
+@pytest.mark.slow
+def test_contexts(article, tmp_path):
+    one, two, gone = json.loads(run("context", article, "--json", "--words", 12).stdout)
+    assert [each["source"] for each in (one, two, gone)] == ["one.png", "two.png", "gone.png"]
+    assert "Figure 1 shows it." in one["text"]
+    assert (one["caption"], one["alt"]) == ("Figure 1: A red tram.", "A red tram at a stop")
+    assert one["headings"] == ["Trams"]
+    assert two["headings"] == ["Trams", "Cats"]
+    assert two["by"] == "links"
+    assert "A cat sleeps on the roof of the depot." in two["text"]
+    assert (gone["by"], gone["confidence"]) == ("place", None)
+    assert "not found" in gone["problem"]
+    for sentence in (s for each in (one, two, gone) for s in each["sentences"]):
+        assert ARTICLE[sentence["source_start"] : sentence["source_end"]] == sentence["text"]
+    shown = run("context", article)
+    assert "A cat sleeps" in shown.stdout
+    assert "by place" in shown.stdout
+    written = run("context", article, "-o", tmp_path / "c.parquet")
+    assert "3 contexts of 1 document" in written.stderr
+    assert pq.read_table(tmp_path / "c.parquet").column("image").to_pylist() == [0, 1, 2]
+    assert "--force replaces it" in run("context", article, "-o", tmp_path / "c.parquet", status=1).stderr
+
+
+@pytest.mark.slow
+def test_chunks(article, tmp_path):
+    trams, cats = json.loads(run("chunks", article, "--json", "--words", 16).stdout)
+    assert [each["source"] for each in trams["images"]] == ["one.png"]
+    assert [each["source"] for each in cats["images"]] == ["two.png", "gone.png"]
+    assert trams["text"] == "Trams\n\nA red tram waits at the stop. The driver drinks coffee. Figure 1 shows it."
+    assert cats["headings"] == ["Trams", "Cats"]
+    assert ARTICLE[cats["source_start"] : cats["source_end"]].startswith("Cats\n\nA cat")
+    shown = run("chunks", article, "--words", 16).stdout
+    assert "Trams › Cats" in shown
+    assert "gone.png (by place)" in shown
+    run("chunks", article, "--words", 16, "-o", tmp_path / "c.jsonl", "--quiet")
+    assert [json.loads(line)["chunk"] for line in (tmp_path / "c.jsonl").read_text().splitlines()] == [0, 1]
+
+
+def test_what_is_wrong_is_said_before_any_work(article, tmp_path):
+    assert "ends in .jsonl or .parquet" in run("chunks", article, "-o", tmp_path / "c.csv", status=1).stderr
+    (tmp_path / "there.jsonl").touch()
+    assert "--force replaces it" in run("context", article, "-o", tmp_path / "there.jsonl", status=1).stderr
+    assert run("context", article, "--words", 0, status=2)
+    assert "no such file" in run("context", tmp_path / "nothing.md", status=1).stderr
