@@ -20,9 +20,10 @@ from tests.corpus.strategies import documents
 
 
 def plain(document):
-    """The document without what reading adds: files that are not there, and empty columns."""
+    """The document without what reading adds: files that are not there, and the kinds of the sentences once more."""
     images = tuple(replace(image, file=None, problem=None) for image in document.images)
-    return replace(document, images=images)
+    meta = {name: value for name, value in document.meta.items() if name != "sentence_kind"}
+    return replace(document, images=images, meta=meta)
 
 
 def written_and_read(docs, name, **options):
