@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import Encoder, load_encoder
 from iconotext.library import ranking
-from iconotext.library.background import measure_background
+from iconotext.library.index import measure_background
 from iconotext.library.items import Item, Place, Said, said_of, words_of
 from iconotext.library.ranking import asked_words, deviations, has_every_word, with_every_word
 from iconotext.library.settings import Background, LibrarySettings

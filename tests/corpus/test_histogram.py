@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.corpus.histogram import Bin, bins
+from iconotext.corpus.stats import Bin, bins
 
 
 def test_by_hand():

@@ -10,9 +10,9 @@ from lxml import html
 
 from iconotext.errors import OutputError
 from iconotext.read import Failure
+from iconotext.report.page import is_untouched
 from iconotext.report.page_folder import INDEX, PageFolder, page_name
 from iconotext.report.reading_page import write_page
-from iconotext.report.seal import is_untouched
 from iconotext.types import Document, LinkedDocument
 
 

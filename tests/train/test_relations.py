@@ -13,9 +13,8 @@ from iconotext.recipe.relation_recipe import RelationSettings, is_relation_recip
 from iconotext.train.relations import train as training
 from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import calibration, calibration_error, cross_calibrated
-from iconotext.train.relations.folder import is_trained
 from iconotext.train.relations.images import from_labels, from_texts
-from iconotext.train.relations.train import train_relations
+from iconotext.train.relations.train import is_trained, train_relations
 from iconotext.types import Image
 
 SMALL = [f"relations.{each}" for each in ("folds=2", "buckets=256", "layer_strength=0.1")]
@@ -207,7 +206,7 @@ def test_training_that_was_not_finished_is_done_anew(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.train.relations.folder.save_relation_model", killed)
+        patch.setattr("iconotext.train.relations.train.save_relation_model", killed)
         with pytest.raises(KeyboardInterrupt):
             train_relations(recipe, [corpus], model)
     assert not (model / "metrics.json").exists()  # no figures of weights that are not there

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import typer
-
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json
 from iconotext.papers.analyses.settings import BiasSettings, DifficultySettings
 from iconotext.plain_text import counted
@@ -20,10 +19,7 @@ S = TypeVar("S", BiasSettings, DifficultySettings)
 
 
 def correlation(
-    results: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULTS...", help="Files of `evaluate --results`, two or more.", show_default=False),
-    ],
+    results: Annotated[list[Path], argument(metavar="RESULTS...", help="Files of `evaluate --results`, two or more.")],
     as_json: Json = False,
 ) -> None:
     """Do models have trouble with the same documents? Spearman's ρ of the AUC per document, for every pair.
@@ -44,8 +40,8 @@ def correlation(
 
 @settings_options
 def difficulty(
-    results: Annotated[Path, typer.Argument(help="File of `evaluate --results`.", show_default=False)],
-    corpus: Annotated[Path, typer.Argument(help="The corpus it was made from.", show_default=False)],
+    results: Annotated[Path, argument(help="File of `evaluate --results`.")],
+    corpus: Annotated[Path, argument(help="The corpus it was made from.")],
     settings: Annotated[DifficultySettings, SettingsPanel("What documents are seen through")],
     as_json: Json = False,
     download: Download = False,
@@ -72,23 +68,20 @@ def difficulty(
             names = ", ".join(left_out[:5])
             complain(f"{counted(len(left_out), 'document')} left out, because no picture can be read: {names}")
         if as_json:
-            say_json(found.as_dict())
+            say_json(asdict(found))
         else:
             show([difficulty_grid(found)])
 
 
 @settings_options
 def bias(
-    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
+    corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
     settings: Annotated[BiasSettings, SettingsPanel("What is compared")],
-    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="SVG, PNG or PDF file for the histogram (default: distances.svg, with --json none).",
-            show_default=False,
+        option(
+            "--output", "-o", help="SVG, PNG or PDF file for the histogram (default: distances.svg, with --json none)."
         ),
     ] = None,
     download: Download = False,

@@ -12,7 +12,7 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate import check_names, evaluate_model, looking_beside
 from iconotext.cli.evaluate_settings import EvaluateSettings, Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import FeatureError, SettingError
 from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings
@@ -24,8 +24,8 @@ BAR = 30
 
 @settings_options
 def examples(
-    model: Annotated[str, typer.Argument(help="As for `evaluate`.", show_default=False)],
-    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
+    model: Annotated[str, argument(help="As for `evaluate`.")],
+    corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
     linking: Annotated[
         LinkSettings,
         SettingsPanel(
@@ -36,11 +36,10 @@ def examples(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("examples.html"),
-    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents.")] = 4,
     document: Annotated[
-        list[str] | None,
-        typer.Option(help="Show this document (its id) instead of representative ones.", show_default=False),
+        list[str] | None, option(help="Show this document (its id) instead of representative ones.")
     ] = None,
     force: Force = False,
     download: Download = False,
@@ -86,9 +85,7 @@ def examples(
 
 
 def curves(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="MODEL_FOLDER...", help="Folders of trained models.", show_default=False)
-    ],
+    folders: Annotated[list[Path], argument(metavar="MODEL_FOLDER...", help="Folders of trained models.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path("curves.svg"),
     as_json: Json = False,
     force: Force = False,
@@ -113,9 +110,7 @@ def curves(
 
 
 def sampling(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="MODEL_FOLDER...", help="Folders of trained models.", show_default=False)
-    ],
+    folders: Annotated[list[Path], argument(metavar="MODEL_FOLDER...", help="Folders of trained models.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path(
         "sampling.svg"
     ),
@@ -145,8 +140,8 @@ def sampling(
 
 
 def attention(
-    model: Annotated[str, typer.Argument(help="Folder of a model with attention over words.", show_default=False)],
-    sentences: Annotated[list[str], typer.Argument(metavar="SENTENCE...", show_default=False)],
+    model: Annotated[str, argument(help="Folder of a model with attention over words.")],
+    sentences: Annotated[list[str], argument(metavar="SENTENCE...")],
     json: Json = False,
 ) -> None:
     """Show how much each word of a sentence counts for a model with attention (Alikhani 2021, Fig. 7).
@@ -179,8 +174,8 @@ def attention(
 
 @settings_options
 def refinement(
-    model: Annotated[str, typer.Argument(help="Folder of a coherence-aware model.", show_default=False)],
-    corpus: Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)],
+    model: Annotated[str, argument(help="Folder of a coherence-aware model.")],
+    corpus: Annotated[Path, argument(help="Corpus file of texts and their pictures.")],
     settings: Annotated[
         RefinementSettings,
         SettingsPanel(
@@ -190,17 +185,15 @@ def refinement(
         ),
     ],
     split: Annotated[
-        Split | None,
-        typer.Option(help="Part of the corpus (default: validation; all where there is none).", show_default=False),
+        Split | None, option(help="Part of the corpus (default: validation; all where there is none).")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             help="Folder for refinement.json and refinement.svg (default: refinement, with --json none). In the "
             "model's folder, `evaluate` finds the settings by itself.",
-            show_default=False,
         ),
     ] = None,
     as_json: Json = False,
@@ -258,8 +251,8 @@ def refinement(
 
 @settings_options
 def spread(
-    model: Annotated[str, typer.Argument(help="As for `evaluate`.", show_default=False)],
-    corpus: Annotated[Path, typer.Argument(help="Corpus file; nobody need know its links.", show_default=False)],
+    model: Annotated[str, argument(help="As for `evaluate`.")],
+    corpus: Annotated[Path, argument(help="Corpus file; nobody need know its links.")],
     seen: Annotated[
         DifficultySettings,
         SettingsPanel(
@@ -267,7 +260,7 @@ def spread(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("spread.html"),
-    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents of each level.")] = 1,
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="Class names for a picture in object detection.")] = 10,
     force: Force = False,

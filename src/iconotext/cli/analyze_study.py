@@ -11,7 +11,7 @@ import typer
 from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, settings_options
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.settings import StudySettings, TopSettings, VotesSettings
@@ -25,33 +25,25 @@ SMALL_EFFECT = 0.2
 OWN = "own"
 """In the place of a relation: for each model those that it tells."""
 
-Corpus = Annotated[Path, typer.Argument(help="Corpus file of texts and their pictures.", show_default=False)]
-PartOfCorpus = Annotated[
-    Split | None,
-    typer.Option(help="Part of the corpus (default: test; all where there is none).", show_default=False),
-]
+Corpus = Annotated[Path, argument(help="Corpus file of texts and their pictures.")]
+PartOfCorpus = Annotated[Split | None, option(help="Part of the corpus (default: test; all where there is none).")]
 
 
 @settings_options
 def top(
-    models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="As for `evaluate --pool`.", show_default=False)
-    ],
+    models: Annotated[list[str], argument(metavar="MODEL...", help="As for `evaluate --pool`.")],
     corpus: Corpus,
     settings: Annotated[TopSettings, SettingsPanel("What is shown")],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("top.html"),
     split: PartOfCorpus = None,
     relation: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="Texts with this relation to their picture; may be given several times (default: every relation that "
-            "the corpus has labels of).",
-            show_default=False,
+            "the corpus has labels of)."
         ),
     ] = None,
-    document: Annotated[
-        list[str] | None, typer.Option(help="Show this text (its id) instead of random ones.", show_default=False)
-    ] = None,
+    document: Annotated[list[str] | None, option(help="Show this text (its id) instead of random ones.")] = None,
     force: Force = False,
     download: Download = False,
 ) -> None:
@@ -91,10 +83,9 @@ def top(
 def study(
     models: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="MODEL... OTHER",
             help="The models that are asked about, as for `evaluate --pool`, and last the one they are compared with.",
-            show_default=False,
         ),
     ],
     corpus: Corpus,
@@ -103,16 +94,12 @@ def study(
     split: PartOfCorpus = None,
     relation: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="Only texts with this relation to their picture; may be given several times. `own`: for each model "
-            "those that it tells.",
-            show_default=False,
+            "those that it tells."
         ),
     ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option(min=1, help="Texts to draw, for each relation (default: all).", show_default=False),
-    ] = None,
+    count: Annotated[int | None, option(min=1, help="Texts to draw, for each relation (default: all).")] = None,
     download: Download = False,
 ) -> None:
     """Make a study: for each text, the best pictures of two models side by side, for people to choose from.
@@ -190,11 +177,9 @@ def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
 
 @settings_options
 def votes(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="The study's file.", show_default=False)],
+    file: Annotated[Path, argument(metavar="STUDY", help="The study's file.")],
     settings: Annotated[VotesSettings, SettingsPanel("Sensitivity analysis")],
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the raw votes to it.", show_default=False)
-    ] = None,
+    csv: Annotated[Path | None, option(metavar="FILE", help="Also write the raw votes to it.")] = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:

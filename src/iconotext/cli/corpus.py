@@ -14,14 +14,14 @@ import typer
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.lazy_group import LazyCommand, lazy_group
-from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers
+from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
+    from iconotext.corpus.in_order import Watch
     from iconotext.corpus.store import FormatName
-    from iconotext.corpus.watch import Watch
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
@@ -72,7 +72,7 @@ def total(path: Path) -> int:
 
 
 def check(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=f"Corpora {ANY_FORMAT}", show_default=False)],
+    paths: Annotated[list[Path], argument(metavar="PATH...", help=f"Corpora {ANY_FORMAT}")],
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only see that it is there.")
     ] = True,
@@ -131,18 +131,14 @@ def _show_checked(checked: CheckedCorpus) -> None:
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help=f"The corpus to read, {ANY_FORMAT}", show_default=False)],
-    target: Annotated[Path, typer.Argument(help="The corpus to write.", show_default=False)],
-    to: Annotated[
-        To | None,
-        typer.Option(help="Format; default: as the name says, a folder for the released one.", show_default=False),
-    ] = None,
+    source: Annotated[Path, argument(help=f"The corpus to read, {ANY_FORMAT}")],
+    target: Annotated[Path, argument(help="The corpus to write.")],
+    to: Annotated[To | None, option(help="Format; default: as the name says, a folder for the released one.")] = None,
     features: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Compute features.npy and id2row.json beside the result with this image backbone: efficientnet-lite0, "
-            "a folder, or a name on the Hugging Face hub.",
-            show_default=False,
+            "a folder, or a name on the Hugging Face hub."
         ),
     ] = None,
     download: Download = False,
@@ -182,7 +178,7 @@ def convert(
 
 
 def split(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help=f"A corpus {ANY_FORMAT}", show_default=False)],
+    path: Annotated[Path, argument(metavar="PATH", help=f"A corpus {ANY_FORMAT}")],
     output: CorpusOutput,
     validation: Annotated[float, typer.Option(help="Share of the documents for validation.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the documents for test.")] = 0.1,

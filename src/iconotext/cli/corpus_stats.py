@@ -10,7 +10,7 @@ import typer
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import total
-from iconotext.cli.options import Force, Json
+from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import output_console, print_table, say, say_json
 from iconotext.plain_text import counted, percent
 
@@ -27,18 +27,12 @@ BAR = 24
 
 
 def stats(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Corpora, each a row of the table.", show_default=False)
-    ],
+    paths: Annotated[list[Path], argument(metavar="PATH...", help="Corpora, each a row of the table.")],
     published: Annotated[
         bool, typer.Option("--published", help="Show the rows of Table 1 as published below, to compare.")
     ] = False,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw the histograms of sentences and images per document into a .svg, .png or .pdf.",
-            show_default=False,
-        ),
+        Path | None, option(help="Draw the histograms of sentences and images per document into a .svg, .png or .pdf.")
     ] = None,
     json: Json = False,
     force: Force = False,
@@ -210,7 +204,7 @@ def _show_histograms(numbers: CorpusStats, name: str) -> None:
 
 def _bars(sizes: Sizes, width: int) -> list[tuple[str, str]]:
     """Label, and bar with its number, of each bin; the longest bar has ``width`` characters."""
-    from iconotext.corpus.histogram import bins
+    from iconotext.corpus.stats import bins
 
     plain = output_console().options.ascii_only
     found = bins(sizes.histogram, ROWS)

@@ -14,7 +14,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.evaluate_settings import EvaluateSettings, Protocol, Split
 from iconotext.cli.evaluate_table import show
-from iconotext.cli.options import LINKING, Download, SettingsPanel, settings_options
+from iconotext.cli.options import LINKING, Download, SettingsPanel, argument, option, settings_options
 from iconotext.cli.output import complain, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.pipeline import LinkSettings
@@ -31,8 +31,6 @@ class Report:
     """What came of one model.
 
     Attributes:
-        name: Of the model.
-        evaluation: Its scores.
         detection: Both choices of K, for the object detection baseline.
     """
 
@@ -45,15 +43,14 @@ class Report:
 def evaluate(
     model: Annotated[
         str,
-        typer.Argument(
+        argument(
             help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
             "or a baseline: random, object-detection.",
             autocompletion=complete.models,
-            show_default=False,
         ),
     ],
-    corpus: Annotated[Path, typer.Argument(help="Corpus file with gold links.", show_default=False)],
-    split: Annotated[Split | None, typer.Option(help="Part of the corpus (default: all).", show_default=False)] = None,
+    corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
+    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     linking: Annotated[
         LinkSettings,
         replace(
@@ -64,13 +61,9 @@ def evaluate(
     ] = LinkSettings(),
     settings: Annotated[EvaluateSettings, SettingsPanel("Measuring")] = EvaluateSettings(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Parquet file to write the scores of every document to.", show_default=False),
-    ] = None,
+    results: Annotated[Path | None, option(help="Parquet file to write the scores of every document to.")] = None,
     compare: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Another model, or its results file, to compare with.", show_default=False),
+        str | None, option(metavar="MODEL", help="Another model, or its results file, to compare with.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a results file that is there.")] = False,
     protocol: Annotated[
@@ -82,20 +75,16 @@ def evaluate(
     ] = Protocol.LINKS,
     pool: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Measure retrieval instead: how far down a text finds its own picture among N.",
-            show_default=False,
+        option(
+            min=1, metavar="N", help="Measure retrieval instead: how far down a text finds its own picture among N."
         ),
     ] = None,
     refine: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="λ,T",
             help="With --pool: refine hard queries by the relations (none: do not; default: as `analyze refinement` "
             "left it in the model's folder).",
-            show_default=False,
         ),
     ] = None,
     download: Download = False,

@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import LINKING, Download, Json, Reading, settings_options
+from iconotext.cli.options import LINKING, Download, Json, Reading, argument, option, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
@@ -29,38 +29,29 @@ library = typer.Typer(
     name="library", help="Make a library of pictures to search, and look into it.", no_args_is_help=True
 )
 
-LibraryArgument = Annotated[
-    Path, typer.Argument(metavar="LIB", help="Folder of the library.", show_default=False, file_okay=False)
-]
+LibraryArgument = Annotated[Path, argument(metavar="LIB", help="Folder of the library.", file_okay=False)]
 
 
 @library.command()
 @settings_options
 def add(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LIB", help="Folder of the library; made if need be.", show_default=False, file_okay=False
-        ),
-    ],
+    path: Annotated[Path, argument(metavar="LIB", help="Folder of the library; made if need be.", file_okay=False)],
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
+        argument(
             metavar="PATH...",
             help="Pictures, Markdown, HTML, DOCX, EPUB or PDF documents, or folders of both. Without any, what "
             "was added before is looked at again.",
-            show_default=False,
         ),
     ] = None,
     reading: Reading = ReadSettings(),
     linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise"))] = LinkSettings(),
     model: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Model of a new library: default, no-training, the folder of a trained one, or a dual encoder such "
             "as CLIP. A library keeps its model; if that was moved, say where it is now.",
             autocompletion=complete.models,
-            show_default=False,
         ),
     ] = None,
     download: Download = False,
@@ -105,10 +96,7 @@ def add(
 @library.command()
 def remove(
     path: LibraryArgument,
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Files and folders that were added.", show_default=False),
-    ],
+    paths: Annotated[list[Path], argument(metavar="PATH...", help="Files and folders that were added.")],
     json: Json = False,
 ) -> None:
     """Take out of a library what was added from there, and do not look there any more.

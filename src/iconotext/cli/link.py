@@ -17,7 +17,7 @@ import typer
 from iconotext import __version__
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, show_log
-from iconotext.cli.options import Download, Linking, Reading, settings_options
+from iconotext.cli.options import Download, Linking, Reading, argument, option, settings_options
 from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError, SettingError
 from iconotext.pipeline import LinkSettings
@@ -50,20 +50,16 @@ class Format(StrEnum):
 def link(
     paths: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="PATH",
             help="Markdown, HTML, DOCX, EPUB or PDF files, folders of them, or addresses of pages (with --fetch).",
-            show_default=False,
         ),
     ],
     reading: Reading,
     linking: Linking,
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for pages (default: linked/), or the file to write.", show_default=False
-        ),
+        Path | None, option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.")
     ] = None,
     model: Annotated[
         str,
@@ -73,10 +69,9 @@ def link(
     ] = "default",
     calibration: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="CORPUS",
             help="Documents whose links you know are right, to make the promise of --max-false from.",
-            show_default=False,
             exists=True,
         ),
     ] = None,
@@ -125,10 +120,6 @@ class RunSettings:
 
     Attributes:
         model: Name or folder of the model.
-        reading: How documents are read.
-        linking: How they are linked.
-        force: Replace what is there.
-        quiet: Tell only of errors.
         calibration: Corpus that promises are made from, None for what ships.
     """
 
@@ -211,8 +202,8 @@ def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunS
     """Write links to one file, or to stdout; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
     from iconotext.report.as_parquet import write_parquet
+    from iconotext.report.page import is_untouched
     from iconotext.report.reading_page import write_page
-    from iconotext.report.seal import is_untouched
     from iconotext.write import check_overwrite, write_text
 
     force = settings.force or (to is Format.HTML and output is not None and is_untouched(output))

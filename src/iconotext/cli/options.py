@@ -34,7 +34,18 @@ from iconotext.pipeline import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.wrong_value import make_settings
 
-CorpusOutput = Annotated[Path, typer.Option("--output", "-o", help="The corpus to write.", show_default=False)]
+
+def option(*flags: str, help: str, **more: Any) -> Any:
+    """An option whose help says in words what holds without it, as ``typer.Option``."""
+    return typer.Option(*flags, help=help, show_default=False, **more)
+
+
+def argument(help: str | None = None, **more: Any) -> Any:
+    """An argument that must be given, or may be left out for what its help says, as ``typer.Argument``."""
+    return typer.Argument(help=help, show_default=False, **more)
+
+
+CorpusOutput = Annotated[Path, option("--output", "-o", help="The corpus to write.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Workers = Annotated[

@@ -13,7 +13,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.grids import show as show_sections
-from iconotext.cli.options import Download
+from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted
@@ -36,7 +36,7 @@ def _known(table: str) -> str:
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="TABLE",
             help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30), 3, S3, S4 (documents as "
             "people write them) or fine-tuning (supplement §2). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 "
@@ -44,66 +44,46 @@ def reproduce(
             "(retrieval), /7 (by relation), /8 (telling relations), /fig5 (refinement), /fig8 (λ_cls and length of "
             "texts).",
             callback=_known,
-            show_default=False,
         ),
     ],
     corpus: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--corpus",
             "-c",
             metavar="[NAME=]FILE",
             help="With gold links in its test split; for Alikhani 2021 text-image pairs with relations. Of tables of "
             "links several, each with the name of the data set that it stands for (MSCOCO=a.jsonl, DII=b.jsonl).",
-            show_default=False,
         ),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for models, results and tables (default: reproduced/TABLE).",
-            show_default=False,
-        ),
+        Path | None, option("--output", "-o", help="Folder for models, results and tables (default: reproduced/TABLE).")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
             metavar="[ROW:]KEY=VALUE",
             help="Another value for a key of all rows' recipes, such as dim=256, or of a row's (transformer:dim=256); "
             "may be given several times.",
-            show_default=False,
         ),
     ] = None,
     seeds: Annotated[
         int, typer.Option(min=1, max=100, help="How often to train each row; means and differences are shown.")
     ] = 1,
     from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", help="For li2021/4: corpus whose gold links a model learns to transfer.", show_default=False
-        ),
+        Path | None, option("--from", help="For li2021/4: corpus whose gold links a model learns to transfer.")
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Models trained at a time (default: half as many as cores).", show_default=False),
+        int | None, option(min=1, help="Models trained at a time (default: half as many as cores).")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ROW",
-            help="Only this row: nostruct, transformer, ...; may be given several times.",
-            show_default=False,
-        ),
+        option(metavar="ROW", help="Only this row: nostruct, transformer, ...; may be given several times."),
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            help="Data set of the paper whose figures stand beside ours: MSCOCO, Story-DII, ... (default: all).",
-            show_default=False,
-        ),
+        option(help="Data set of the paper whose figures stand beside ours: MSCOCO, Story-DII, ... (default: all)."),
     ] = None,
     download: Download = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,

@@ -9,7 +9,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Download, Force, Json
+from iconotext.cli.options import Download, Force, Json, argument, option
 from iconotext.cli.output import output_console, say, say_json
 
 if TYPE_CHECKING:
@@ -20,40 +20,26 @@ INDENT = (0, 0, 0, 8)
 
 
 def search(
-    library: Annotated[
-        Path, typer.Argument(metavar="LIB", help="Folder of the library.", show_default=False, file_okay=False)
-    ],
-    sentence: Annotated[
-        str | None, typer.Argument(metavar="SENTENCE", help="What the picture should fit.", show_default=False)
-    ] = None,
+    library: Annotated[Path, argument(metavar="LIB", help="Folder of the library.", file_okay=False)],
+    sentence: Annotated[str | None, argument(metavar="SENTENCE", help="What the picture should fit.")] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(help="A picture to be like; with a sentence too, both count.", dir_okay=False, show_default=False),
+        Path | None, option(help="A picture to be like; with a sentence too, both count.", dir_okay=False)
     ] = None,
     relation: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
             autocompletion=complete.relations,
-            show_default=False,
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many pictures.", min=1, max=1000)] = 10,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Only pictures in this folder, or of documents in it.", show_default=False),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="DATE", help="Taken in or after: 2024, 2024-05, 2024-05-31.", show_default=False),
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken in or before.", show_default=False)] = None,
+    folder: Annotated[Path | None, option(help="Only pictures in this folder, or of documents in it.")] = None,
+    since: Annotated[str | None, option(metavar="DATE", help="Taken in or after: 2024, 2024-05, 2024-05-31.")] = None,
+    until: Annotated[str | None, option(metavar="DATE", help="Taken in or before.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Show --top pictures even if none is a good match.")] = False,
     download: Download = False,
     json: Json = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with the pictures.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, option(metavar="FILE", help="Write a page with the pictures.")] = None,
     force: Force = False,
 ) -> None:
     """Find pictures by what they show, by what is said of them, and by how they stand to a sentence.

@@ -10,7 +10,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Download
+from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, output_console, say
 
 if TYPE_CHECKING:
@@ -22,35 +22,28 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="RECIPE",
             help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them). "
             "With --init it may be left out, and is adapt.",
             autocompletion=complete.recipes,
-            show_default=False,
         ),
     ] = "",
     corpus: Annotated[
-        list[Path] | None,
-        typer.Option("--corpus", "-c", help="Corpus to train on; may be given several times.", show_default=False),
+        list[Path] | None, option("--corpus", "-c", help="Corpus to train on; may be given several times.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder of the model (default: models/RECIPE).", show_default=False),
+        Path | None, option("--output", "-o", help="Folder of the model (default: models/RECIPE).")
     ] = None,
     init: Annotated[
-        str | None,
-        typer.Option(
-            help="Model to start from: default, or a folder.", show_default=False, autocompletion=complete.models
-        ),
+        str | None, option(help="Model to start from: default, or a folder.", autocompletion=complete.models)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
             metavar="KEY=VALUE",
             help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
-            show_default=False,
         ),
     ] = None,
     download: Download = False,
@@ -109,8 +102,7 @@ def train_relation_model(
     """Train a relation model, and print how well it foretells each relation."""
     from iconotext.features import FeatureCache
     from iconotext.recipe.relation_recipe import load_relation_recipe
-    from iconotext.train.relations.folder import is_trained
-    from iconotext.train.relations.train import train_relations
+    from iconotext.train.relations.train import is_trained, train_relations
     from iconotext.train.summary import relation_summary
 
     if init:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
-from iconotext.corpus.in_order import in_order
+from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
-from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, load_feature_table
@@ -42,8 +41,6 @@ class CheckedCorpus:
     """What came out of a check.
 
     Attributes:
-        path: The corpus.
-        format: How it is kept.
         documents: Number of documents, bad ones included.
         problems: In the order of the file; an image or a leak only where it occurs first. ``LISTED`` at most.
         notes: What is no error and may still be a mistake.
@@ -105,10 +102,8 @@ class Checked(NamedTuple):
         place: Where it stands in the file.
         problems: What is wrong with it alone.
         id: None for one that cannot be read.
-        split: Part of the corpus.
         pair: Whether it has relations.
         images: What the corpus calls them, and where they are.
-        sentences: How many.
     """
 
     place: str

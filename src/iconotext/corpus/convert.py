@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.document_row import written_source
 from iconotext.corpus.formats.released import documents_file
+from iconotext.corpus.in_order import Watch, unwatched
 from iconotext.corpus.store import (
     corpus_folder,
     format_of,
@@ -18,7 +19,6 @@ from iconotext.corpus.store import (
     target_format,
     write_corpus,
 )
-from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError
 from iconotext.features import feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
@@ -38,9 +38,6 @@ class Converted:
     """What came of a conversion.
 
     Attributes:
-        file: The file that was written.
-        documents: Number of them.
-        format: Of the file.
         left_out: Fields that the format has no place for.
         images: Number of the images that features were computed for.
         features: What became of the table of features beside the file; ``missing``: the released code needs one.

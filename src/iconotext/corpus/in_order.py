@@ -1,4 +1,4 @@
-"""Work on many things in other processes, and have the results in the order of the things."""
+"""Work on many things in other processes, with the results in the order of the things, and progress to be shown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,25 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from iconotext.errors import IconotextError
 
 Item = TypeVar("Item")
+
+
+class Watch(Protocol):
+    """Passes items on, and shows how many of ``total`` have come; 0 where that is unknown."""
+
+    def __call__(self, items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
+        """Pass them on."""
+
+
+def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
+    """Pass items on, and show nothing."""
+    yield from items
+
+
 Result = TypeVar("Result")
 
 AHEAD = 3

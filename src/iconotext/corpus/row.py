@@ -58,7 +58,6 @@ class Problem:
     Attributes:
         place: Where in the file: ``line 3``, ``row 3``, ``train, document 3``.
         field: Which field, with indices: ``links.0.1``; None where it is the place as a whole.
-        message: What is wrong.
     """
 
     place: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -86,21 +86,35 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
         CorpusError: There is no group of documents that is small enough for validation or test.
     """
     groups = grouped(group_of)
-    total = sum(map(len, groups))
     random.Random(f"split {seed}").shuffle(groups)
-    room = shares.counts(total)
-    splits: list[Split] = ["train"] * total
+    wanted = shares.counts(len(group_of))
+    return filled_splits(groups, wanted, "documents that share pictures", "ask for a larger share")
+
+
+def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], what: str, advice: str) -> list[Split]:
+    """The split of each thing: groups fill the splits in their order, as far as they fit, and the rest is for training.
+
+    Args:
+        wanted: How many things are wanted in a split.
+        what: The members of a group, for the error.
+        advice: What may help, likewise.
+
+    Raises:
+        CorpusError: No group is small enough for a split.
+    """
+    room = dict(wanted)
+    splits: list[Split] = ["train"] * sum(map(len, groups))
     for group in groups:
         split = next((name for name, left in room.items() if len(group) <= left), None)
         if split is not None:
             room[split] -= len(group)
-            for document in group:
-                splits[document] = split
-    for name, wanted in shares.counts(total).items():
-        if wanted and room[name] == wanted:
+            for member in group:
+                splits[member] = split
+    for name, number in wanted.items():
+        if number and room[name] == number:
             raise CorpusError(
-                f"{name} would be empty: the smallest group of documents that share pictures has "
-                f"{min(map(len, groups))}, more than the {wanted} asked for; ask for a larger share"
+                f"{name} would be empty: the smallest group of {what} has {min(map(len, groups))}, more than the "
+                f"{number} asked for; {advice}"
             )
     return splits
 

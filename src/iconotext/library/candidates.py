@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.library.background import measure_background
-from iconotext.library.index import ABOVE
+from iconotext.library.index import ABOVE, measure_background
 from iconotext.library.items import Near, words_of
 from iconotext.library.ranking import (
     LEVELS,

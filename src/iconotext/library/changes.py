@@ -47,7 +47,6 @@ class Change:
     """A file that is new, has changed, or is gone.
 
     Attributes:
-        path: The file.
         entry: What the ledger will know of it; None for one that is gone.
         arrivals: The pictures that it brings in.
         kept: Addresses of pictures, as the document writes them, that cannot be had at present: what the library has

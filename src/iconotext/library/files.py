@@ -29,9 +29,7 @@ class Found:
     """A file to be added.
 
     Attributes:
-        path: The file, absolute.
         folder: The folder that was named, absolute; None where the file itself was.
-        kind: What it is.
     """
 
     path: Path

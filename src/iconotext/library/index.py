@@ -1,5 +1,7 @@
 """The approximate index of a large library: made when it is worth it, and tried out before it is used.
 
+What a library's cosines are compared with, those of sentences that nobody asked, is measured here too.
+
 It divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; all bits of vectors
 whose length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
 promising pictures exactly. Into how many partitions and at how many pictures is chosen by trying, until enough of what
@@ -14,13 +16,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.library.background import SENTENCES, made_up_sentences
-from iconotext.library.settings import IndexSettings
+from iconotext.library.ranking import LEAST_DEVIATION
+from iconotext.library.settings import Background, IndexSettings
 from iconotext.library.store import TOP, Library
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.types import FloatMatrix
+
+
+SENTENCES = 160
+"""Made-up sentences."""
+
+IMAGES = 2000
+"""Pictures of a large library that are looked at; any two thousand give the same to the second digit."""
+
+
+def made_up_sentences(encoder: Encoder) -> FloatMatrix:
+    """(160, dim) vectors of short sentences about things of all kinds."""
+    from iconotext.features import imagenet_classes
+
+    draw = np.random.default_rng(0)
+    names = [imagenet_classes()[i] for i in sorted(draw.choice(len(imagenet_classes()), SENTENCES, replace=False))]
+    return encoder.encode_sentences([f"A photograph of {name.split(',')[0]}." for name in names])
+
+
+def measure_background(library: Library, encoder: Encoder) -> Background:
+    """The cosines of made-up sentences with what a library holds."""
+    sentences = made_up_sentences(encoder)
+    some = library.some(IMAGES)
+    images = np.stack([item.vector for item in some])
+    said = [item.said for item in some if item.said is not None]
+    text = _of(sentences @ np.vstack(said).T) if said else (0.0, 1.0)
+    return Background(_of(sentences @ images.T), text)
+
+
+def _of(cosines: FloatMatrix) -> tuple[float, float]:
+    return round(float(cosines.mean()), 4), round(max(LEAST_DEVIATION, float(cosines.std())), 4)
+
 
 ABOVE = 50_000
 """Pictures above which there is an index; below, exact search takes some hundredths of a second."""

@@ -32,7 +32,6 @@ class Said:
     """A sentence that a document links to a picture.
 
     Attributes:
-        text: The sentence.
         confidence: Probability, 0 to 1, that the link is right.
     """
 
@@ -125,7 +124,6 @@ class Near(NamedTuple):
     """A picture that a search found.
 
     Attributes:
-        item: The picture.
         similarity: Cosine with what was searched for.
     """
 

@@ -44,7 +44,6 @@ class Models:
     """How files become what a library stores.
 
     Attributes:
-        encoder: The encoder that the library is made with.
         link: Reads and links a document: its file, the folder that was named (None where the file itself was), and
             the settings of reading and linking that were asked for.
         asked: Those settings, by the path that they were asked for; they hold for what lies below, too. When they

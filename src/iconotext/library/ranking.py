@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.library.settings import Background
 from iconotext.links.words import stems
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
 
 IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85

@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
+
 WEIGHT = 0.5
 """What a relation may move: so many standard deviations of the similarities for a probability e times as high."""
 

@@ -127,7 +127,6 @@ class Answer(NamedTuple):
     """What came of a search.
 
     Attributes:
-        library: That was searched.
         query: With its relation by its name.
         results: The best first.
         note: Why something was not looked at; None: all was.

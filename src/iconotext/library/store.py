@@ -52,7 +52,6 @@ class Library:
     """An open library. Reading needs no lock; everything that writes is for the one who holds the ledger.
 
     Attributes:
-        path: Its folder.
         settings: What it was made with, as it is on disk.
     """
 

@@ -15,10 +15,9 @@ from iconotext.features.model_folder import MODELS
 from iconotext.features.ocr import load_line_reader
 from iconotext.images import inspect
 from iconotext.library.add import add_files, brought_files, take_out
-from iconotext.library.background import measure_background
 from iconotext.library.changes import Report
 from iconotext.library.files import Found, file_kind, find_files
-from iconotext.library.index import ABOVE, build_index, index_queries, needs_index
+from iconotext.library.index import ABOVE, build_index, index_queries, measure_background, needs_index
 from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.models import (
     Models,

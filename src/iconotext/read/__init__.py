@@ -46,12 +46,7 @@ LEAST_SECONDS, BYTES_A_SECOND = 60.0, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A document that could not be read.
-
-    Attributes:
-        path: The file.
-        error: What is wrong with it.
-    """
+    """A document that could not be read."""
 
     path: Path
     error: IconotextError

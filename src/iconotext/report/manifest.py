@@ -41,9 +41,7 @@ class Record:
     """One page.
 
     Attributes:
-        page: Its file name.
         origin: What it was made from.
-        counts: Its line in the table.
         language: ISO 639-1 code.
         picture: The image with the strongest link, small; None without links.
     """

@@ -20,11 +20,10 @@ from iconotext.report.as_table import count
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.manifest import Manifest, Record
 from iconotext.report.origin import Origin, Places, origin_of
-from iconotext.report.page import filled
+from iconotext.report.page import filled, is_untouched, sealed
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import reading_page
-from iconotext.report.seal import is_untouched, sealed
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
 

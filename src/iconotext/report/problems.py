@@ -17,9 +17,7 @@ class Problem:
     """One line of the table.
 
     Attributes:
-        path: The file that was read.
         what: The address of the image in it; "document" where it is the document itself.
-        why: What is wrong.
     """
 
     path: str

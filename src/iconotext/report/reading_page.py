@@ -18,9 +18,8 @@ from iconotext.plain_text import percent, readable
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.page import PACKAGE, filled
+from iconotext.report.page import PACKAGE, filled, sealed
 from iconotext.report.promised import promise_lines
-from iconotext.report.seal import sealed
 from iconotext.report.shown_relations import relation_data
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text

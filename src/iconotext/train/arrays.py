@@ -7,15 +7,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, FeatureError
 from iconotext.write import write_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):

@@ -32,7 +32,6 @@ class Batch:
     Where labelled pairs stand for documents, D and P count pairs, each with one sentence and one image.
 
     Attributes:
-        documents: Their numbers.
         positives: P.
         sentence_counts: (D,) sentences of each that take part.
         image_counts: (D,) images.

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from iconotext.report.as_markdown import inline_text
-from iconotext.train.concept_shares import describe_shares
-from iconotext.train.summary import notes
+from iconotext.train.summary import describe_shares, notes
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe

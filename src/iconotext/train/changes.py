@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import load_encoder
 from iconotext.pipeline import Linker, LinkSettings
-
-if TYPE_CHECKING:
-    from iconotext.types import Document
+from iconotext.types import Document
 
 DOCUMENTS = 200
 """Documents that are linked twice, the first of the corpora."""
@@ -22,7 +20,6 @@ class Changes(NamedTuple):
     """Images, and how many of them have another best sentence than before.
 
     Attributes:
-        images: That were linked.
         picture: With the picture as the only evidence.
         all: With all evidence, as ``iconotext link`` has it.
     """

@@ -28,13 +28,11 @@ class Progress:
         step: Steps done of the epoch that is under way.
         total: Sum of the losses in them.
         count: Number of these losses.
-        seconds: Time they took.
         still: Number of these steps that had no gradient.
         collapsed: Epoch after which the run began again, because it had learned nothing; None if it did not.
         before: What the model that training starts from is worth in validation, as ``metrics.json`` has it; None for
             one with random weights.
         history: A row of the log for each epoch done.
-        plateau: State of the schedule.
         kept: Validation loss or median rank, epoch and weights of the best epochs, the best first; see
             ``training.average``.
     """
@@ -81,9 +79,6 @@ class Checkpoint:
     Attributes:
         recipe: The resolved recipe, as TOML.
         corpus: Key of the prepared corpus.
-        progress: How far training is.
-        model: State of the model.
-        optimizer: State of the optimizer.
     """
 
     recipe: str

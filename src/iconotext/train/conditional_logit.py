@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import ShapeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
 
 RIDGE = 3.0

@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import ShapeError
 from iconotext.links.combine import Coefficients
 from iconotext.train.conditional_logit import RIDGE, fit_logit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
-
 
 _NONE = -1e4  # log-odds of a null option that takes no part
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.embed.bridge import centred
+from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from iconotext.types import Document, FloatMatrix, Image
+    from iconotext.types import FloatMatrix
 
 FOREIGN = 0.25
 """Pictures of other documents put into a document, per image of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     """
     if old == new:
         return
-    old_values, new_values = (_flat(tomllib.loads(each)) for each in (old, new))
+    old_values, new_values = (flat(tomllib.loads(each)) for each in (old, new))
     keys = [key for key in {**old_values, **new_values} if old_values.get(key) != new_values.get(key)]
     raise SettingError(
         f"{folder}: holds a model of another recipe, which differs in {', '.join(keys)}; name another folder, "
@@ -82,8 +82,9 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     )
 
 
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values of nested tables by their dotted keys."""
+    found: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found

@@ -47,9 +47,7 @@ class Processes:
     """The processes of a run, as one of them sees them; by default this one alone, on the GPU if there is one.
 
     Attributes:
-        device: Where it computes.
         rank: Which one it is, from 0.
-        ranks: How many there are.
     """
 
     def __init__(self, settings: TrainingSettings) -> None:

@@ -8,18 +8,16 @@ from array import array
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.corpus.split import Shares, at_least_two
 from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS
 from iconotext.train.spans import offsets_of
 from iconotext.types import Document
 from iconotext.write import open_atomic, write_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class _Ragged:

@@ -61,7 +61,6 @@ class Prepared:
     """Documents in arrays; D documents, N sentences, M places of images, U different images, L gold links.
 
     Attributes:
-        folder: Where they lie.
         meta: What the arrays were made from; see ``prepare``.
         ids: Of the D documents.
         splits: (D,) 0 train, 1 validation, 2 test.

@@ -25,15 +25,8 @@ class Training:
     """A run as one of its processes sees it.
 
     Attributes:
-        recipe: The resolved recipe.
-        prepared: The corpus.
-        folder: Of the model.
-        processes: Where it runs.
         watcher: Called as it goes on; only in the first process.
-        start: The model, and what it reads.
         encode: The model as ``processes`` wrapped it.
-        optimizer: Of the model.
-        progress: How far it is.
     """
 
     recipe: Recipe

@@ -71,7 +71,7 @@ def test_a_model_whose_auc_hangs_on_spread_less():
     assert found.after == pytest.approx(np.mean([slow_r2(np.array(after[seed]), spreads) for seed in (0, 1)]), abs=1e-9)
     assert found.difference == pytest.approx(found.after - found.before)
     assert found.interval[0] < found.difference < found.interval[1] < 0
-    assert found.as_dict()["documents"] == 300
+    assert found.documents == 300
 
 
 def test_what_cannot_be_compared():

@@ -83,7 +83,6 @@ class Fetched:
     """What became of an address.
 
     Attributes:
-        address: The address.
         file: The image; None where there is none.
         problem: Why there is none.
         final: Whether there is no use in asking again.

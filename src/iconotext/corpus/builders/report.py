@@ -26,8 +26,6 @@ class Count:
     """How many of something there are.
 
     Attributes:
-        what: Of what.
-        found: Here.
         published: In the paper; None where it says nothing.
         rounding: To what the paper rounds it: 1000 where it says 13K.
     """
@@ -57,14 +55,11 @@ class BuildReport:
     """All that is to be known of a build; the same for the same sources and settings.
 
     Attributes:
-        builder: Its name.
-        settings: What it was asked for.
         sources: Files and folders, as the user names them.
         listener: Gets every item that is dropped: rule, item, reason.
         counts: In the order of the rules.
         dropped: Number of items by rule, in the order in which rules first dropped one.
         first: By rule, the first item that it dropped, and why.
-        notes: What a user should know.
         stats: Of the corpus that was written; None before.
     """
 

@@ -21,17 +21,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from iconotext.corpus.builders.image_checks import FILE as IMAGE_CHECKS
-from iconotext.corpus.builders.image_checks import ImageChecks
+from iconotext.corpus.builders.find_images import FILE as IMAGE_CHECKS
+from iconotext.corpus.builders.find_images import ImageChecks
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.builders.spool import Spool
-from iconotext.corpus.in_order import in_order
+from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import parse_row
 from iconotext.corpus.split import share_out
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
-from iconotext.corpus.watch import Watch, unwatched
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
 from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
@@ -61,11 +60,7 @@ class Build:
     """One run of a builder, and what a builder needs of it.
 
     Attributes:
-        output: The corpus file.
         work: A folder for files that are needed meanwhile.
-        workers: Number of processes.
-        report: What became of everything.
-        watcher: Shows progress.
         force: Whether files that are there may be replaced.
         published: What the paper says of the whole; its sizes are compared with those of the corpus in the end. Set by
             a builder.

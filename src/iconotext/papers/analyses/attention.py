@@ -17,7 +17,6 @@ class WordWeight(NamedTuple):
     """How much a word counts.
 
     Attributes:
-        word: As it is read.
         known: Whether the model knows it; words that it does not know share one vector.
         weight: 0 to 1; those of a sentence sum to 1.
     """

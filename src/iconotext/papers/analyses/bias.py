@@ -62,7 +62,6 @@ class Bias:
         low: Lower end of its 95 % bootstrap interval over documents.
         high: Upper end.
         p_documents: Two-sided p value of the paired permutation test on the documents' differences.
-        edges: Of the histogram's bins.
         histogram: ``training`` and ``evaluation`` to the number of distances in each bin.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.histogram import bins
+from iconotext.corpus.stats import bins
 from iconotext.errors import SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 

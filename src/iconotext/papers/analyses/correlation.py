@@ -21,10 +21,7 @@ class Correlation:
     """Rank correlation of two models.
 
     Attributes:
-        first: Name of the one.
-        second: Name of the other.
         rho: Spearman's ρ of their AUC per document, -1 to 1; None where one of them gives every document the same AUC.
-        documents: How many it was computed from.
     """
 
     first: str

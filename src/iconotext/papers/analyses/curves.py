@@ -36,7 +36,6 @@ class Curve:
     """What a training run logged.
 
     Attributes:
-        name: Of the model.
         epochs: Ascending.
         values: Name to a number for each epoch; NaN where none was logged.
     """

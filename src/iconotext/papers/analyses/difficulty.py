@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,6 @@ class Regression:
         r2: Share of the variance that is explained, 0 to 1.
         adjusted_r2: The same, allowing for the number of features.
         f: F statistic against a constant; None where no feature varies, or nothing is left unexplained.
-        p: Its p value.
         features: Number of features that vary on their own, without the constant.
     """
 
@@ -59,14 +58,10 @@ class Difficulty:
     """What explains the AUC of the documents.
 
     Attributes:
-        documents: How many the regressions are over.
         spread: By image and text spread.
-        image_spread: By image spread alone.
-        text_spread: By text spread alone.
         coefficients: Of image and text spread in ``spread``, in AUC per unit of spread; 0 for one that does not vary.
         content: By spread and content.
         added_f: F statistic of content, added to spread; None where it cannot be had.
-        added_p: Its p value.
     """
 
     documents: int
@@ -77,10 +72,6 @@ class Difficulty:
     content: Regression
     added_f: float | None
     added_p: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def spread(vectors: Floats) -> float:

@@ -23,7 +23,6 @@ class ImageVectors:
     """The images of a document.
 
     Attributes:
-        id: Of the document.
         vectors: (images, dim) frozen features.
         names: (images,) what is equal where two places show the same picture.
         links: Gold links as (sentence, image).

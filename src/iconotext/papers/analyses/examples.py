@@ -49,9 +49,6 @@ class Edge:
     """One predicted link.
 
     Attributes:
-        sentence: Index.
-        image: Index.
-        score: Cell of the matrix.
         gold: Whether the author linked them; None where nobody knows.
     """
 

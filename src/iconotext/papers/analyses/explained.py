@@ -7,17 +7,14 @@ With several seeds the R² is the mean of theirs: an AUC averaged over seeds has
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
-from iconotext.papers.analyses.seeds import resampled_seeds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from iconotext.evaluate.intervals import RESAMPLINGS
+from iconotext.papers.analyses.seeds import bounds, drawn_anew
 
 FEWEST = 5
 """Documents: features, constant, and some to spare."""
@@ -34,8 +31,6 @@ class Explained:
         after_interval: Likewise.
         difference: After minus before.
         interval: Of the difference, both models seeing the same draws.
-        documents: How many there are.
-        seeds: How many there are.
     """
 
     before: float
@@ -46,10 +41,6 @@ class Explained:
     interval: tuple[float, float]
     documents: int
     seeds: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def explained_by_spread(
@@ -80,17 +71,12 @@ def explained_by_spread(
         raise ShapeError(f"AUCs {sides[0].shape} and {sides[1].shape} for {len(features)} documents")
     if len(features) < FEWEST:
         raise CorpusError(f"{len(features)} documents are too few to explain their AUC: take at least {FEWEST}")
-    drawn = resampled_seeds(len(common), resamplings, seed)
-    found = [[r2(each, features, np.ones((1, len(features))))[0] for each in side] for side in sides]
-    parts: list[list[NDArray[np.float64]]] = [[], []]
-    done = 0
-    for counts in resampled_counts(len(features), resamplings, seed):
-        shares = drawn[done : done + len(counts)]
-        done += len(counts)
-        for part, side in zip(parts, sides, strict=True):
-            part.append((np.array([r2(each, features, counts) for each in side]).T * shares).sum(axis=1))
-    first, second = (np.concatenate(part) for part in parts)
-    one, other = (float(np.mean(each)) for each in found)
+
+    def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([[r2(each, features, counts) for each in side] for side in sides]).transpose(1, 2, 0)
+
+    one, other = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
+    first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
     return Explained(
         one, other, _ends(first), _ends(second), other - one, _ends(second - first), len(features), len(common)
     )
@@ -126,6 +112,5 @@ def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArr
 
 
 def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail]).tolist()
+    low, high = bounds(values).tolist()
     return low, high

@@ -30,7 +30,6 @@ class ObjectDetection:
 
     Attributes:
         k: The K with the highest mean AUC on these documents, as the paper reports it.
-        best: Its scores.
         validation_k: The K with the highest mean AUC on the validation documents; None without those.
         chosen: Scores of that one on the documents that were evaluated.
         by_k: K to its scores, for every K.
@@ -96,23 +95,15 @@ def evaluate_object_detection(
     Raises:
         FeatureError: The image backbone has no classifier, or there is no picture in all the documents to be seen.
     """
-    classes, name = encoder.image_source.classes, encoder.image_source.name
-    if not classes:
-        raise FeatureError(f"{name} has no classifier, which object detection needs: use another image backbone")
-    class_vectors = encoder.text_backbone.encode(classes)
+    class_vectors = encoded_classes(encoder)
 
     def by_k(some: Iterable[Document]) -> dict[int, Evaluation]:
         records: dict[int, list[DocumentScores]] = {k: [] for k in range(1, largest + 1)}
         seen = there = 0
         for document in some:
-            images = encoder.image_source.look(document.images)
+            scored, number = detected_in(document, encoder, class_vectors, largest)
             there += len(document.images)
-            seen += len(images.numbers)
-            probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
-            if images.features.probabilities is not None:
-                probabilities[images.numbers] = images.features.probabilities
-            sentences = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
-            scored = object_detection_scores(sentences, probabilities, class_vectors, largest=largest)
+            seen += number
             for k, scores in enumerate(scored, start=1):
                 records[k].append(score_document(document.id, scores, document.links))
         if there and not seen:
@@ -127,6 +118,30 @@ def evaluate_object_detection(
     k = best_k(tested)
     validation_k = best_k(validated) if validated[1].defined else None
     return ObjectDetection(k, tested[k], validation_k, None if validation_k is None else tested[validation_k], tested)
+
+
+def encoded_classes(encoder: Encoder) -> FloatMatrix:
+    """(C, dim) vectors of the class names that an encoder's image backbone tells.
+
+    Raises:
+        FeatureError: It has no classifier.
+    """
+    if not encoder.image_source.classes:
+        name = encoder.image_source.name
+        raise FeatureError(f"{name} has no classifier, which object detection needs: use another image backbone")
+    return encoder.text_backbone.encode(encoder.image_source.classes)
+
+
+def detected_in(
+    document: Document, encoder: Encoder, class_vectors: FloatMatrix, largest: int
+) -> tuple[FloatMatrix, int]:
+    """The scores of a document for every K, see ``object_detection_scores``, and how many of its images can be seen."""
+    images = encoder.image_source.look(document.images)
+    probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
+    if images.features.probabilities is not None:
+        probabilities[images.numbers] = images.features.probabilities
+    sentences = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
+    return object_detection_scores(sentences, probabilities, class_vectors, largest=largest), len(images.numbers)
 
 
 def best_k(by_k: dict[int, Evaluation]) -> int:

@@ -44,7 +44,6 @@ class Setting:
         strength: λ.
         threshold: T; 0: no refinement.
         hard: Share of the queries that are refined, 0 to 1.
-        metrics: Over the pools.
     """
 
     strength: float
@@ -68,10 +67,8 @@ class Tuning:
 
     Attributes:
         settings: The first is without refinement; then by λ and T.
-        best: One of them.
         differences: (Q,) of the queries of all pools, by how much the best image is ahead of the second.
         ranks: (Q,) without refinement, of the right image.
-        pool: Images in a pool.
     """
 
     settings: tuple[Setting, ...]

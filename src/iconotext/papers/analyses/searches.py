@@ -24,9 +24,6 @@ class Search(NamedTuple):
     """A model that looks for images.
 
     Attributes:
-        model: Its name, as it was asked for.
-        encoder: Of the model.
-        pairs: Of the corpus, as it sees them.
         score: Similarities of some texts with some images, by number, refined as the model's folder says.
         refinement: What that is; None where nothing is refined.
     """

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, bootstrap_intervals, resampled_counts
 from iconotext.evaluate.results import METRICS, Evaluation, totals_and_weights
 from iconotext.evaluate.significance import matched
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SEEDS_STREAM = 1
 """Draws of seeds come from another stream than those of documents."""
@@ -30,7 +28,6 @@ class Difference:
         high: Upper end.
         low_documents: Lower end when only documents are, each with its mean over the seeds.
         high_documents: Upper end.
-        seeds: How many there are.
         same_sign: In how many of them the difference has the sign of the whole; 0 where there is none.
     """
 
@@ -157,16 +154,38 @@ def interval_over_seeds(
     Returns:
         (metrics, 2) low and high.
     """
-    drawn = resampled_seeds(len(by_seed), resamplings, seed)
-    found, done = [], 0
-    for counts in resampled_counts(by_seed.shape[1], resamplings, seed):
-        shares = drawn[done : done + len(counts)]
+
+    def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.stack([counts @ each for each in by_seed]) / (counts @ weights)
+
+    return bounds(drawn_anew(means, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
+
+
+def drawn_anew(
+    figures: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    seeds: int,
+    documents: int,
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """(resamplings, ...) figures when documents and seeds are drawn anew with replacement: the mean of the seeds drawn.
+
+    Args:
+        figures: From (draws, documents), how often each document is drawn, to (seeds, draws, ...).
+    """
+    shares, found, done = resampled_seeds(seeds, resamplings, seed), [], 0
+    for counts in resampled_counts(documents, resamplings, seed):
+        found.append(np.einsum("rs,sr...->r...", shares[done : done + len(counts)], figures(counts)))
         done += len(counts)
-        sums = sum(shares[:, [i]] * (counts @ each) for i, each in enumerate(by_seed))
-        found.append(sums / (counts @ weights))
+    return np.concatenate(found)
+
+
+def bounds(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(..., 2) ends of the 95 % interval of (resamplings, ...) figures."""
     tail = (1 - LEVEL) / 2
-    bounds: NDArray[np.float64] = np.quantile(np.concatenate(found), [tail, 1 - tail], axis=0).T
-    return bounds
+    ends: NDArray[np.float64] = np.quantile(drawn, [tail, 1 - tail], axis=0).T
+    return ends
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from iconotext.errors import CorpusError, FeatureError
+from iconotext.errors import CorpusError
 from iconotext.evaluate.results import Scored
 from iconotext.papers.analyses.difficulty import spread
-from iconotext.papers.analyses.object_detection import object_detection_scores
+from iconotext.papers.analyses.object_detection import detected_in, encoded_classes
 
 if TYPE_CHECKING:
     from iconotext.encoder import Encoder
@@ -28,7 +26,6 @@ class Spread:
     """How far the parts of a document lie apart.
 
     Attributes:
-        id: Of the document.
         image: Spread of its images, 0 to 1.
         text: Of its sentences, 0 to 1.
     """
@@ -83,14 +80,6 @@ def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterato
     Raises:
         FeatureError: The image backbone has no classifier.
     """
-    if not encoder.image_source.classes:
-        raise FeatureError(f"{encoder.image_source.name} has no classifier, which object detection needs")
-    classes = encoder.text_backbone.encode(encoder.image_source.classes)
+    classes = encoded_classes(encoder)
     for document in documents:
-        seen = encoder.image_source.look(document.images)
-        probabilities = np.zeros((len(document.images), len(classes)), np.float32)
-        if seen.features.probabilities is not None:
-            probabilities[seen.numbers] = seen.features.probabilities
-        sentences = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
-        scores = object_detection_scores(sentences, probabilities, classes, largest=k)[k - 1]
-        yield Scored(document.id, scores, document.links)
+        yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)

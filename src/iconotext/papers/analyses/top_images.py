@@ -37,7 +37,6 @@ class Found(NamedTuple):
     """What a model found for a text.
 
     Attributes:
-        model: Its name.
         images: Numbers of the best images, best first.
         similarities: Of those, refined or not.
         rank: Place of the text's own image among all, from 1; of equal ones the mean.
@@ -61,7 +60,6 @@ class Asked(NamedTuple):
     Attributes:
         number: Of the pair.
         relations: Those for which it was drawn.
-        found: One for each model.
     """
 
     number: int

@@ -33,10 +33,8 @@ class Table:
     """A file of annotations that was looked at.
 
     Attributes:
-        path: The file.
         columns: Names in its header, in small letters.
         separator: Between two columns.
-        encoding: Of the text.
         fallback: Encoding of the lines that are not in it; None where there are none.
         odd_lines: How many these are.
     """

@@ -61,10 +61,8 @@ class Pair:
 
     Attributes:
         name: What the document is called, if nothing before it is.
-        text: Of the document's one sentence.
         image: What the document calls its image where there is no file; no path.
         relations: By name; None where there is no answer.
-        meta: Of the document.
     """
 
     name: str
@@ -79,7 +77,6 @@ class Row:
     """A row of a table.
 
     Attributes:
-        file: Name of its file.
         line: Number of the line on which it begins.
         values: By column, in small letters.
     """

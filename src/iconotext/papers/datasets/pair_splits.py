@@ -6,8 +6,7 @@ import random
 from collections.abc import Sequence
 
 from iconotext.corpus.row import Split
-from iconotext.corpus.split import connected, grouped
-from iconotext.errors import CorpusError
+from iconotext.corpus.split import connected, filled_splits, grouped
 
 PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}
 """Pairs of training (of which a tenth is validation) and of test in Alikhani 2021."""
@@ -48,23 +47,8 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
     random.Random(f"pairs {seed}").shuffle(groups)
-    wanted = sizes(len(keys))
-    room = dict(wanted)
-    splits: list[Split] = ["train"] * len(keys)
-    for members in groups:
-        for split in HELD_OUT:
-            if len(members) <= room[split]:
-                room[split] -= len(members)
-                for number in members:
-                    splits[number] = split
-                break
-    for split in HELD_OUT:
-        if wanted[split] and room[split] == wanted[split]:
-            raise CorpusError(
-                f"{split} would be empty: the smallest group of pairs that share a picture or a text has "
-                f"{min(map(len, groups))}, more than the {wanted[split]} asked for; leave out group=True"
-            )
-    return splits
+    wanted: dict[Split, int] = {split: sizes(len(keys))[split] for split in HELD_OUT}
+    return filled_splits(groups, wanted, "pairs that share a picture or a text", "leave out group=True")
 
 
 def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:

@@ -97,7 +97,6 @@ class Recipe:
     """What the context of a question says of a recipe.
 
     Attributes:
-        id: Its id.
         steps: Those that have text, in order.
         empty: How many others there are.
         content: Another one where any step is another.
@@ -124,8 +123,6 @@ class Part:
     """The training or the validation part of RecipeQA.
 
     Attributes:
-        name: Which.
-        path: Its file.
         questions: Numbers of the questions whose contexts count, ascending.
     """
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from iconotext.corpus.builders.find_images import NamedImages
-from iconotext.corpus.builders.image_checks import MISSING
+from iconotext.corpus.builders.find_images import MISSING, NamedImages
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.errors import CorpusError
@@ -103,11 +102,7 @@ class Story:
     """Five sentences and their photographs, in the order of the story.
 
     Attributes:
-        id: Of the document.
-        split: It belongs to.
-        parts: In order.
         images: How the corpus names the photographs.
-        meta: What else is known.
     """
 
     id: str

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.image_checks import image_problem
+from iconotext.corpus.builders.find_images import image_problem
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares

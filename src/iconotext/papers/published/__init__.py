@@ -49,8 +49,6 @@ class PublishedTable:
 
     Attributes:
         name: ``2``, ``li2021/3``, ...
-        title: For people.
-        paper: Author and year.
         figures: What the figures of a cell are.
         columns: In the published order.
         datasets: Whose figures there are.

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from iconotext.errors import SettingError
 
@@ -46,17 +45,6 @@ class Preference:
     effect: float | None
     p_sign: float
     smallest_effect: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "difference": self.difference,
-            "t": self.t,
-            "p": self.p,
-            "effect": self.effect,
-            "p_sign": self.p_sign,
-            "smallest_effect": self.smallest_effect,
-        }
 
 
 def preference(scores: Sequence[int], *, power: float = POWER, significance: float = SIGNIFICANCE) -> Preference | None:

@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,16 +67,10 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "model": self.model,
-            "relation": self.relation,
-            "pairs": self.pairs,
-            "open": self.open,
-            "identical": self.identical,
-            "counts": dict(self.counts),
-            "shares": {outcome: self.share(outcome) for outcome in OUTCOMES},
-            "preference": None if self.preference is None else self.preference.as_dict(),
-        }
+        found = asdict(self) | {"pairs": self.pairs, "shares": {outcome: self.share(outcome) for outcome in OUTCOMES}}
+        if self.preference is not None:
+            del found["preference"]["pairs"]  # they stand beside it
+        return found
 
 
 @dataclass(frozen=True, slots=True)

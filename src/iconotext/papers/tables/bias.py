@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
         explained: Explained | None = None
         try:
             explained = _explained(comparison.corpus, recipe, prepared, prepared.images, found)
-            facts["explained"] = {**explained.as_dict(), "published": published}
+            facts["explained"] = {**asdict(explained), "published": published}
         except CorpusError as error:
             notes.append(f"The regression is not possible here: {error}.")
         sections.append(_explained_grid(explained, comparison.corpus, published, notes))

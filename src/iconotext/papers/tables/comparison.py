@@ -28,11 +28,8 @@ class Comparison:
     """What was asked for, and how far it came.
 
     Attributes:
-        table: The published table.
         rows: All that lie in the folder.
-        corpus: The corpus file.
         prepared: The corpus, as the first row that is trained on it reads it.
-        folder: Where everything lies.
         overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
         seeds: Of each row that is trained.
@@ -42,7 +39,6 @@ class Comparison:
             ``learned`` something before, so that its model is of an earlier epoch, the ``epoch`` in which it died, None
             if it ran to its end, and ``why`` one says so.
         problems: What else a reader must know.
-        notify: Called with what is being done.
     """
 
     table: PublishedTable
@@ -93,7 +89,6 @@ class Report:
     """What is written about a comparison.
 
     Attributes:
-        title: Of the page.
         sections: Of ``table.md`` and ``table.html``; without any, neither is written.
         facts: For ``results.json``.
     """

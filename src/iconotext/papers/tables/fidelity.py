@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from iconotext.features.regions.files import is_region_file
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.recipe.encoders import EMBEDDED
+from iconotext.train.folder import flat
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -39,7 +40,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
         return found
     stated = table.stated if row.extra else {**table.stated, **row.settings}
     kinds = {name: type(getattr(row.recipe, name))() for name in ("text", "image")}  # where the paper has another kind
-    unsaid = _flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | _all(row.plain)
+    unsaid = flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | _all(row.plain)
     for key, value in _all(row.recipe).items():
         paper = stated.get(key, unsaid.get(key))
         paper = None if paper == "none" else paper
@@ -104,14 +105,7 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
 
 
 def _all(recipe: Recipe) -> dict[str, Any]:
-    return _flat(recipe.model_dump(mode="json"))
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= _flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return found
+    return flat(recipe.model_dump(mode="json"))
 
 
 def _shown(value: Any) -> str:

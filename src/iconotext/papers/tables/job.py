@@ -29,13 +29,9 @@ class Job:
     """What is to be done.
 
     Attributes:
-        recipe: Of the model.
         corpus: That the model is trained on.
         prepared: Folder of the prepared corpus.
-        folder: Of the model.
-        kind: What is measured.
         results: File for what is measured on the test documents.
-        about: What is written into it.
         losses: Whether the loss on the test documents is measured, too.
         applied: Corpus file that the test documents are from; None where it is the one that is trained on.
     """

@@ -25,8 +25,8 @@ from iconotext.papers.tables.results_grid import losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.runs import runs_of
 from iconotext.papers.tables.shares import share_sections
-from iconotext.train.concept_shares import describe_shares
 from iconotext.train.log import LOG
+from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
     from iconotext.papers.published import PublishedTable

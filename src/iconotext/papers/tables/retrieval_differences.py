@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
+from iconotext.evaluate.intervals import RESAMPLINGS, resampled_counts
 from iconotext.evaluate.retrieval import Draw, Ranks
-from iconotext.papers.analyses.seeds import resampled_seeds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from iconotext.papers.analyses.seeds import bounds, resampled_seeds
 
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
@@ -122,10 +120,8 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
     """Metric to difference and interval, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
-    tail = (1 - LEVEL) / 2
-    bounds = np.quantile(drawn, [tail, 1 - tail], axis=0).T
-    means = by_seed[:, 0].mean(axis=0)
-    return {metric: {"difference": float(means[i]), "interval": bounds[i].tolist()} for i, metric in enumerate(METRICS)}
+    found = zip(METRICS, by_seed[:, 0].mean(axis=0), bounds(drawn), strict=True)
+    return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in found}
 
 
 def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:

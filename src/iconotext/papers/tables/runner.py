@@ -45,8 +45,6 @@ class Reproduction:
     """What came out.
 
     Attributes:
-        folder: Where it lies.
-        sections: Of the report.
         results: What ``results.json`` holds.
         failed: For each model that could not be trained, why.
         comparison: What it was made from; of several corpora the first one's.

@@ -25,10 +25,7 @@ class Run:
     """A row trained with a seed.
 
     Attributes:
-        row: Which one.
         key: For files: the row's with its own seed, else with the seed behind it.
-        seed: Of the recipe.
-        recipe: The row's with this seed.
     """
 
     row: Row

@@ -28,8 +28,6 @@ class Text:
     """A paragraph in the making.
 
     Attributes:
-        lines: Its lines.
-        kind: What it is.
         page: The page it begins on.
         right: The right edge of its column.
         note: Whether it is a footnote.

@@ -35,7 +35,6 @@ class Answer:
     """The answer of a server.
 
     Attributes:
-        status: HTTP status.
         headers: By their names, whatever the case.
         body: Empty unless the status is 200.
     """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.corpus.row import SPLITS
 from iconotext.corpus.split import connected
@@ -18,8 +19,6 @@ from iconotext.relations import RELATIONS
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
 
 

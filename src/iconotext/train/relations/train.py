@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS
 from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import RelationModel, RelationWeights
+from iconotext.embed.relation_model import RelationModel, RelationWeights, save_relation_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
+from iconotext.recipe import dump_recipe
+from iconotext.recipe.relation_recipe import is_relation_recipe, load_relation_recipe
 from iconotext.relations import RELATIONS
-from iconotext.train.folder import locked
+from iconotext.train.folder import locked, same_recipe
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
-from iconotext.train.relations.folder import is_trained, write_model
 from iconotext.train.relations.images import ImageOffsets, from_labels, from_texts
-from iconotext.write import reporting_full_disk
+from iconotext.write import reporting_full_disk, write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.embed.relation_model import RelationWeights
     from iconotext.features.backbone import ImageBackbone
     from iconotext.features.cache import FeatureCache
     from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings
     from iconotext.types import FloatMatrix
+
 
 Progress = Callable[[str, int], None]
 """Hears what is done, and how much of it."""
@@ -183,3 +188,29 @@ def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
             "calibration_error": calibration_error(logits[:, r], answers),
         }
     return figures
+
+
+def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
+    """Whether the folder holds the model of a recipe, whose training has ended; False for one to train it in.
+
+    Raises:
+        SettingError: The folder holds the model of another recipe, or something else than a relation model.
+    """
+    here = [name for name in (RECIPE, WEIGHTS, METRICS) if (folder / name).is_file()]
+    if not here:
+        return False
+    if RECIPE not in here or not is_relation_recipe(folder / RECIPE):
+        raise SettingError(
+            f"{folder}: {here[0]} in it does not belong to a relation model; name another folder, or remove this one"
+        )
+    # Settings that are newer than the model have their defaults.
+    same_recipe(folder, dump_recipe(load_relation_recipe(folder / RECIPE)), dump_recipe(recipe))
+    return len(here) == 3
+
+
+def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, metrics: Mapping[str, Any]) -> None:
+    """Write recipe, weights and figures; one that is killed meanwhile has no figures, and counts as unfinished."""
+    (folder / METRICS).unlink(missing_ok=True)  # of weights that will not be there any more
+    write_text(folder / RECIPE, dump_recipe(recipe), force=True)
+    save_relation_model(folder, weights)
+    write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)

@@ -21,7 +21,6 @@ class Captioned:
 
     Attributes:
         key: What the source calls it.
-        name: Of its file.
         split: None where the source does not say.
         captions: In the order of their numbers, those without one last; may be none.
     """

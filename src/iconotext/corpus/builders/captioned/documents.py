@@ -27,7 +27,6 @@ from iconotext.types import Document, Image, Sentence
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-
 NO_WORD = re.compile(r"[\W_]+")
 
 

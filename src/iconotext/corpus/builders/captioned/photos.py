@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from iconotext.corpus.builders.image_checks import image_problem
+from iconotext.corpus.builders.find_images import image_problem
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.corpus.image_files import named_by_address
