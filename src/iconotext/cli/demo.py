@@ -16,7 +16,8 @@ def demo(
 ) -> None:
     """Write an example article with photographs and link it.
 
-    With `iconotext[ocr]`, the words in the pictures are read, too.
+    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). With
+    `iconotext[ocr]`, the words in the pictures are read, too.
     """
     with known_errors():
         from iconotext.cli.link import RunSettings, link_folder

@@ -1,15 +1,41 @@
-"""An example article to try linking with; ``pictures/SOURCES.md`` says where its pictures are from."""
+"""An example article, to try linking without a document of one's own.
+
+Our text, photographs of scikit-image, and a card with words, which is drawn.
+"""
 
 from __future__ import annotations
 
+import io
 from importlib import resources
 from pathlib import Path
 
+from iconotext.extras import require
 from iconotext.write import write_bytes
+
+PHOTOGRAPHS = {
+    "cat.jpg": "chelsea",
+    "coffee.jpg": "coffee",
+    "deep-field.jpg": "hubble_deep_field",
+    "eye.jpg": "retina",
+    "launch.jpg": "rocket",
+    "lawn.png": "grass",
+    "path.png": "brick",
+    "portrait.jpg": "astronaut",
+    "smear.png": "clock",
+    "tripod.png": "camera",
+}
+"""File name to the name in ``skimage.data``: such as are in the public domain or CC0 by scikit-image's documentation,
+and lie in its wheel, so that nothing is downloaded."""
+
+
+CARD = "IMG_2041.png"
+"""A picture without a caption, of which only its words say where it belongs."""
+
+ON_THE_CARD = ("Aperture: wide open", "Shutter: 1/250 s", "Focus: by hand")
 
 
 def write_demo(folder: Path, *, force: bool = False) -> Path:
-    """Write the example article and its pictures: ten photographs, and a card of which only the words tell anything.
+    """Write the example article and its pictures.
 
     Args:
         folder: Gets ``article.md`` and a folder ``pictures``; made if need be.
@@ -19,11 +45,39 @@ def write_demo(folder: Path, *, force: bool = False) -> Path:
         The article.
 
     Raises:
-        OutputError: A file exists or cannot be written.
+        MissingPackageError: scikit-image is not installed; ``OutputError`` where a file exists or cannot be written.
     """
-    ours, article = resources.files("iconotext.demo"), folder / "article.md"
-    for picture in sorted((ours / "pictures").iterdir(), key=lambda file: file.name):
-        if not picture.name.endswith(".md"):
-            write_bytes(folder / "pictures" / picture.name, picture.read_bytes(), force=force)
-    write_bytes(article, (ours / "article.md").read_bytes(), force=force)  # last: where it is, the rest is too
+    article = folder / "article.md"
+    text = (resources.files("iconotext.demo") / "article.md").read_bytes()
+    for name, photograph in PHOTOGRAPHS.items():
+        write_bytes(folder / "pictures" / name, _encoded(photograph, Path(name).suffix), force=force)
+    write_bytes(folder / "pictures" / CARD, _card(), force=force)
+    write_bytes(article, text, force=force)  # last: where it is, the rest is too
     return article
+
+
+def _card() -> bytes:
+    from PIL import Image, ImageDraw, ImageFont
+
+    card = Image.new("RGB", (720, 420), "#efe6cf")
+    draw = ImageDraw.Draw(card)
+    draw.rectangle((24, 24, 695, 395), outline="#b9a77c", width=3)
+    for row, line in enumerate(ON_THE_CARD):
+        draw.text((80, 80 + 100 * row), line, "#2c3a55", font=ImageFont.load_default(48))
+    file = io.BytesIO()
+    card.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def _encoded(photograph: str, suffix: str) -> bytes:
+    require("skimage", purpose="the example article, which has photographs of scikit-image,")
+    import skimage.data
+    from PIL import Image
+
+    pixels = getattr(skimage.data, photograph)()  # these lie in the wheel: nothing is fetched
+    file = io.BytesIO()
+    if suffix == ".jpg":
+        Image.fromarray(pixels).save(file, "JPEG", quality=88, optimize=True)
+    else:
+        Image.fromarray(pixels).save(file, "PNG", optimize=True)
+    return file.getvalue()
