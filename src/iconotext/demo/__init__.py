@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import io
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 from iconotext.extras import require
 from iconotext.write import write_bytes
 
 PHOTOGRAPHS = {
-    "cat.jpg": "chelsea",
-    "coffee.jpg": "coffee",
-    "deep-field.jpg": "hubble_deep_field",
-    "eye.jpg": "retina",
-    "launch.jpg": "rocket",
-    "lawn.png": "grass",
-    "path.png": "brick",
-    "portrait.jpg": "astronaut",
-    "smear.png": "clock",
-    "tripod.png": "camera",
+    "cat.jpg": "chelsea.png",
+    "coffee.jpg": "coffee.png",
+    "deep-field.jpg": "hubble_deep_field.jpg",
+    "eye.jpg": "retina.jpg",
+    "launch.jpg": "rocket.jpg",
+    "lawn.png": "grass.png",
+    "path.png": "brick.png",
+    "portrait.jpg": "astronaut.png",
+    "smear.png": "clock_motion.png",
+    "tripod.png": "camera.png",
 }
-"""File name to the name in ``skimage.data``: such as are in the public domain or CC0 by scikit-image's documentation,
-and lie in its wheel, so that nothing is downloaded."""
+"""File name to the name in scikit-image's folder of data: such as are in the public domain or CC0 by its
+documentation, and lie in its wheel. They are read as files: nothing is downloaded, and what scikit-image requires is
+not needed."""
 
 
 CARD = "IMG_2041.png"
@@ -70,14 +72,14 @@ def _card() -> bytes:
 
 
 def _encoded(photograph: str, suffix: str) -> bytes:
-    require("skimage", purpose="the example article, which has photographs of scikit-image,")
-    import skimage.data
     from PIL import Image
 
-    pixels = getattr(skimage.data, photograph)()  # these lie in the wheel: nothing is fetched
+    require("skimage", purpose="the example article, which has photographs of scikit-image,")
+    found = find_spec("skimage")
     file = io.BytesIO()
-    if suffix == ".jpg":
-        Image.fromarray(pixels).save(file, "JPEG", quality=88, optimize=True)
-    else:
-        Image.fromarray(pixels).save(file, "PNG", optimize=True)
+    with Image.open(Path(str(found and found.origin)).parent / "data" / photograph) as image:
+        if suffix == ".jpg":
+            image.convert("RGB").save(file, "JPEG", quality=88, optimize=True)
+        else:
+            image.save(file, "PNG", optimize=True)
     return file.getvalue()
