@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -147,3 +148,13 @@ def commands(command, *path):
 @pytest.mark.parametrize(("path", "command"), commands(typer.main.get_command(app)), ids=str)
 def test_every_option_says_what_it_is(path, command):
     assert [option.name for option in command.params if option.param_type_name == "option" and not option.help] == []
+
+
+@pytest.mark.parametrize(
+    "command", [["link", "none.md"], ["evaluate", "random", "none.jsonl"], ["library", "add", "lib", "none"]]
+)
+def test_threads_hold_for_the_whole_program(command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ICONOTEXT_THREADS", "7")  # and is put back afterwards
+    assert CliRunner().invoke(app, [*command, "--threads", "3"]).exit_code != 0
+    assert os.environ["ICONOTEXT_THREADS"] == "3"

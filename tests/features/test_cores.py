@@ -4,7 +4,9 @@ import time
 import pytest
 import torch
 
-from iconotext.features.cores import AHEAD, on_cores, usable_cores
+from iconotext.errors import SettingError
+from iconotext.features import cores
+from iconotext.features.cores import AHEAD, core_quota, on_cores, usable_cores
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -54,5 +56,56 @@ def test_an_error_ends_it_and_leaves_nothing_running():
     assert torch.get_num_threads() == threads
 
 
-def test_there_is_a_core():
+def test_there_is_a_core(monkeypatch):
+    monkeypatch.delenv("ICONOTEXT_THREADS", raising=False)
     assert usable_cores() >= 1
+
+
+def test_threads_are_as_many_as_were_asked_for(monkeypatch):
+    monkeypatch.setenv("ICONOTEXT_THREADS", "3")
+    assert usable_cores() == 3
+    for wrong in ("0", "-1", "two", "1.5", "²"):
+        monkeypatch.setenv("ICONOTEXT_THREADS", wrong)
+        with pytest.raises(SettingError, match="give a number of threads"):
+            usable_cores()
+
+
+@pytest.mark.parametrize(
+    ("quota", "affinity", "wanted"), [(None, 4, 4), (1.5, 4, 2), (0.2, 4, 1), (3.0, 2, 2), (2.0, 4, 2)]
+)
+def test_cores_are_those_that_affinity_and_quota_both_allow(quota, affinity, wanted, monkeypatch):
+    monkeypatch.delenv("ICONOTEXT_THREADS", raising=False)
+    monkeypatch.setattr(cores, "core_quota", lambda: quota)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(affinity)), raising=False)
+    assert usable_cores() == wanted
+
+
+V1 = "9:name=systemd:/\n4:memory:/jobs/7\n1:cpu,cpuacct:/jobs/7\n0::/\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "wanted"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),  # in a container
+        ("0::/a/b\n", {"a/cpu.max": "50000 100000", "a/b/cpu.max": "max 100000"}, 0.5),  # the group around it counts
+        ("0::/a\n", {"cpu.max": "max 100000", "other/cpu.max": "1000 100000"}, None),
+        ("0::/a\n", {"a/cpu.max": "nonsense"}, None),
+        ("0::/../..\n", {"cpu.max": "200000 100000"}, 2.0),  # the path of another namespace
+        (V1, {"cpu,cpuacct/jobs/7/cpu.cfs_quota_us": "300000", "cpu,cpuacct/jobs/7/cpu.cfs_period_us": "100000"}, 3.0),
+        (V1, {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 0.5),  # in a container
+        (V1, {"cpu/jobs/cpu.cfs_quota_us": "-1", "cpu/jobs/cpu.cfs_period_us": "100000"}, None),
+        (V1, {"cpu/jobs/cpu.cfs_quota_us": "1", "cpu/jobs/cpu.cfs_period_us": "0"}, None),
+        (V1, {"unified/cpu.max": "70000 100000"}, 0.7),
+        (None, {"cpu.max": "150000 100000"}, None),  # no Linux
+        ("", {"cpu.max": "150000 100000"}, None),
+    ],
+)
+def test_quota_of_control_groups(groups, files, wanted, tmp_path):
+    for name, text in files.items():
+        file = tmp_path / "sys/fs/cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    if groups is not None:
+        (tmp_path / "proc/self").mkdir(parents=True)
+        (tmp_path / "proc/self/cgroup").write_text(groups)
+    assert core_quota(tmp_path) == pytest.approx(wanted) if wanted else core_quota(tmp_path) is None

@@ -14,7 +14,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.evaluate_settings import EvaluateSettings, Protocol, Split
 from iconotext.cli.evaluate_table import show
-from iconotext.cli.options import LINKING, Download, SettingsPanel, argument, option, settings_options
+from iconotext.cli.options import LINKING, Download, SettingsPanel, Threads, argument, option, settings_options
 from iconotext.cli.output import complain, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.pipeline import LinkSettings
@@ -87,6 +87,7 @@ def evaluate(
             "left it in the model's folder).",
         ),
     ] = None,
+    threads: Threads = None,
     download: Download = False,
 ) -> None:
     """Measure how well a model finds the gold links of a corpus.

@@ -15,6 +15,7 @@ the docstring below it (``use_attribute_docstrings`` in the class's ``ConfigDict
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -55,6 +56,26 @@ Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Download = Annotated[
     bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
 ]
+
+
+def _use_threads(threads: int | None) -> int | None:
+    if threads is not None:
+        os.environ["ICONOTEXT_THREADS"] = str(threads)  # what ``features.cores`` reads, in processes of ours too
+    return threads
+
+
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        callback=_use_threads,
+        expose_value=False,
+        help="Threads that encode (default: ICONOTEXT_THREADS, else the cores that are free to this process). "
+        "The result is the same for any number.",
+        show_default=False,
+    ),
+]
+"""For commands that encode; nothing else is to be done with it."""
 
 SCALARS = (int, float, str, Path)
 """Types of fields, and of the members of tuples, that become options as they are."""

@@ -6,14 +6,20 @@ operations: on a machine that does other work besides, a network so runs several
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
+
+from iconotext.errors import SettingError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,12 +28,63 @@ AHEAD = 2
 """Items for each thread that are worked on or ready beyond the one in use; bounds memory, however many there are."""
 
 
+THREADS = "ICONOTEXT_THREADS"
+"""The variable that says how many threads to use; ``--threads`` sets it."""
+
+
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Threads that this process should use: what was asked for, else the cores that are really free to it.
+
+    These are the cores that it may run on, or fewer where its control group (a container, a batch system) has the time
+    of fewer.
+
+    Raises:
+        SettingError: ``ICONOTEXT_THREADS`` is not a number of threads.
+    """
+    if asked := os.environ.get(THREADS):
+        if not asked.isascii() or not asked.isdigit() or int(asked) < 1:
+            raise SettingError(f"{THREADS}={asked}: give a number of threads, 1 or more")
+        return int(asked)
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, math.ceil(core_quota() or cores)))
+
+
+@cache
+def core_quota(root: Path = Path("/")) -> float | None:
+    """Of how many cores the control groups of this process have the time; None where they say nothing.
+
+    Args:
+        root: Where ``/proc`` and ``/sys`` are.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    found: list[float] = []
+    for _, controllers, path in (line.split(":", 2) for line in groups if line.count(":") >= 2):
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # Version 1 has a folder for each controller, and version 2 one for all, or one beside those of version 1.
+        for mounted in (controllers, "cpu") if controllers else ("", "unified"):
+            top = root / "sys/fs/cgroup" / mounted
+            group = top / path.lstrip("/")
+            found += [quota for each in (group, *group.parents) if each.is_relative_to(top) and (quota := _quota(each))]
+    return min(found, default=None)
+
+
+def _quota(group: Path) -> float | None:
+    """Processor time a second of one group, in seconds."""
+    try:
+        if (group / "cpu.max").is_file():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # no such group here, or 'max': no limit
+        return None
 
 
 def in_threads(
@@ -71,17 +128,19 @@ def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = 
 
 _lock = threading.Lock()
 _users = 0
-_threads_before = 1
+_threads_before: int | None = None
 
 
 @contextmanager
 def _one_core_a_thread() -> Iterator[None]:
-    """PyTorch's number of threads is that of the process: the first user lowers it, the last one puts it back."""
-    import torch
+    """PyTorch's number of threads is that of the process: the first user lowers it, the last one puts it back.
 
+    Nothing is done where PyTorch has not been imported.
+    """
     global _users, _threads_before
+    torch = sys.modules.get("torch")
     with _lock:
-        if _users == 0:
+        if torch and _threads_before is None:
             _threads_before = torch.get_num_threads()
             torch.set_num_threads(1)
         _users += 1
@@ -90,5 +149,6 @@ def _one_core_a_thread() -> Iterator[None]:
     finally:
         with _lock:
             _users -= 1
-            if _users == 0:
-                torch.set_num_threads(_threads_before)
+            if _users == 0 and _threads_before is not None:
+                sys.modules["torch"].set_num_threads(_threads_before)
+                _threads_before = None
