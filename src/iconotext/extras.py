@@ -1,4 +1,4 @@
-"""Packages that not everybody needs. They come with an extra, such as ``iconotext[papers]``."""
+"""Packages that not everybody needs. They come with an extra, such as ``iconotext[train]``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from iconotext.errors import MissingPackageError
 EXTRAS = {
     "demo": ("skimage",),
     "library": ("lancedb",),
-    "ocr": ("rapidocr", "onnxruntime"),
+    "parquet": ("pyarrow",),
+    "train": ("torch", "scipy", "lap", "lightning_fabric", "tensorboard"),
+    "models": ("torch", "transformers", "sentence_transformers"),
+    "ocr": ("rapidocr",),
     "pandas": ("pandas",),
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
     "timm": ("timm", "torchvision"),
-    "train": ("lightning_fabric", "tensorboard"),
 }
-"""The modules that each extra of pyproject.toml brings."""
+"""The modules that each extra of pyproject.toml brings, beside those of other extras that it names."""
 
 
 def has(extra: str) -> bool:
@@ -23,19 +25,27 @@ def has(extra: str) -> bool:
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 
-def require(*modules: str, purpose: str) -> None:
+def require(extra: str, *modules: str, purpose: str) -> None:
     """Make sure that optional packages are installed, before any work. Nothing is imported.
 
     Args:
-        modules: Names of modules in ``EXTRAS``.
+        extra: What brings them.
+        modules: Those that are needed; without any, all of the extra.
         purpose: What needs them; the message begins with it.
 
     Raises:
         MissingPackageError: One is missing; the message says what to install.
     """
-    for module in modules:
+    for module in modules or EXTRAS[extra]:
         if find_spec(module) is None:
-            extra = next(name for name, brought in EXTRAS.items() if module in brought)
-            raise MissingPackageError(
-                f'{purpose} needs {module}, which is not installed: pip install "iconotext[{extra}]"'
-            )
+            raise MissingPackageError(_message(extra, module, purpose))
+
+
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """What to install, where an import deep inside failed for want of an extra; None where it failed otherwise."""
+    module = (error.name or "").partition(".")[0]
+    return next((_message(extra, module, "this") for extra, brought in EXTRAS.items() if module in brought), None)
+
+
+def _message(extra: str, module: str, purpose: str) -> str:
+    return f'{purpose} needs {module}, which is not installed: pip install "iconotext[{extra}]"'

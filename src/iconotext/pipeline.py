@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import SettingError
-from iconotext.extras import EXTRAS, require
+from iconotext.extras import require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
 from iconotext.read.spool import Spool, given_document, given_or_failure
@@ -67,7 +67,7 @@ class Linker:
         if chosen.relations != "none":
             relations_folder(chosen.relations)  # a mistyped one shows now, not after the first document
         if "text" in chosen.evidence:
-            require(*EXTRAS["ocr"], purpose="the evidence text")  # now, not after the first document
+            require("ocr", purpose="the evidence text")  # now, not after the first document
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
         return cls(load_encoder(model, **own, download=download), chosen)
 

@@ -10,6 +10,9 @@ from PIL import Image as Pillow
 WORDS = ["a", "cat", "dog", "the", "on", "mat", "of", "photo"]
 VISION = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 SQUARE = {"image_size": 32, "patch_size": 4}
+TEXT = VISION | {
+    "vocab_size": 16, "max_position_embeddings": 12, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -48,17 +51,24 @@ def models(tmp_path_factory):
     transformers.ResNetModel(resnet).save_pretrained(folder / "resnet-without-head")
     for name in ("vit", "vit-without-pooler", "vit-with-pooler", "resnet", "resnet-without-head"):
         save_processor(folder / name, "ViTImageProcessor", size={"height": 32, "width": 32})
-    text = VISION | {"vocab_size": 16, "max_position_embeddings": 12, "bos_token_id": 0, "eos_token_id": 1}
-    clip = transformers.CLIPConfig(
-        text_config=text | {"pad_token_id": 2}, vision_config=VISION | SQUARE, projection_dim=12
-    )
-    transformers.CLIPModel(clip).save_pretrained(folder / "clip")
-    siglip = transformers.SiglipConfig(text_config=text | {"pad_token_id": 2}, vision_config=VISION | SQUARE)
-    transformers.SiglipModel(siglip).save_pretrained(folder / "siglip")
-    for name in ("clip", "siglip"):
-        save_processor(folder / name, "CLIPImageProcessor", size={"shortest_edge": 32}, crop_size=32)
-        write_tokenizer(folder / name)
+    siglip = transformers.SiglipConfig(text_config=TEXT, vision_config=VISION | SQUARE)
+    write_dual(transformers.SiglipModel(siglip), folder / "siglip")
+    write_clip(folder / "clip")
     return folder
+
+
+def write_clip(folder):
+    """A CLIP of random weights."""
+    import transformers
+
+    clip = transformers.CLIPConfig(text_config=TEXT, vision_config=VISION | SQUARE, projection_dim=12)
+    write_dual(transformers.CLIPModel(clip), folder)
+
+
+def write_dual(model, folder):
+    model.save_pretrained(folder)
+    save_processor(folder, "CLIPImageProcessor", size={"shortest_edge": 32}, crop_size=32)
+    write_tokenizer(folder)
 
 
 def save_processor(folder, kind, **fields):

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError
+from iconotext.extras import missing_package
 from iconotext.plain_text import readable
 from iconotext.write import reporting_full_disk
 
@@ -41,6 +42,13 @@ def known_errors(*, download: bool = False, goes_on: bool = False) -> Iterator[N
             sys.stdout.flush()  # on a full disk it fails here, with a line, not when Python ends
     except IconotextError as error:
         complain(str(error))
+        _give_up_stdout()
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
+        complain(missing)
         _give_up_stdout()
         sys.exit(1)
     except KeyboardInterrupt:

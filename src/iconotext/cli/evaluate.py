@@ -17,6 +17,7 @@ from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import LINKING, Download, SettingsPanel, Threads, argument, option, settings_options
 from iconotext.cli.output import complain, say_json
 from iconotext.errors import CorpusError, SettingError
+from iconotext.extras import require
 from iconotext.pipeline import LinkSettings
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def evaluate(
         from iconotext.write import check_overwrite
 
         if results is not None:
+            require("parquet", purpose="--results, a table of Parquet,")
             check_overwrite(results, force)
         other = None
         if compare is not None and is_results(compare):

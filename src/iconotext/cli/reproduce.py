@@ -112,6 +112,9 @@ def reproduce(
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
     with known_errors(download=download, goes_on=True):
+        from iconotext.extras import require
+
+        require("papers", purpose="reproducing a table")
         from iconotext.papers.tables import corpora, runner
 
         several = len(corpus) > 1 or _is_named(corpus[0])

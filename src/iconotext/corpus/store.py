@@ -25,6 +25,7 @@ from iconotext.corpus.formats.table import count_rows, table_columns
 from iconotext.corpus.image_files import ImageFiles
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
 from iconotext.errors import CorpusError, OutputError
+from iconotext.extras import require
 from iconotext.types import Document
 
 FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics"]
@@ -216,11 +217,13 @@ def target_format(path: Path) -> FormatName:
 
     Raises:
         OutputError: The name says none.
+        MissingPackageError: It is a table of Parquet, and what writes it is not installed.
     """
     match path.suffix.lower():
         case ".jsonl":
             return "jsonl"
         case ".parquet" | ".pq":
+            require("parquet", purpose=f"{path}: a table of Parquet")
             return "parquet"
         case ".json" | "":
             return "released"

@@ -74,7 +74,7 @@ def _card() -> bytes:
 def _encoded(photograph: str, suffix: str) -> bytes:
     from PIL import Image
 
-    require("skimage", purpose="the example article, which has photographs of scikit-image,")
+    require("demo", purpose="the example article, which has photographs of scikit-image,")
     found = find_spec("skimage")
     file = io.BytesIO()
     with Image.open(Path(str(found and found.origin)).parent / "data" / photograph) as image:

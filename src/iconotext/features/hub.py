@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from iconotext.errors import FeatureError, IconotextError
+from iconotext.extras import require
 from iconotext.features.device import best_device
 
 Foreign = Any
@@ -50,7 +51,9 @@ def loading(name: str) -> Iterator[None]:
 
     Raises:
         FeatureError: For whatever is raised in the body; our own errors pass.
+        MissingPackageError: Their libraries are not installed.
     """
+    require("models", purpose=f"{name}: a model of other makers")
     logging: Foreign = import_module("transformers.utils.logging")
     code: Foreign = import_module("transformers.dynamic_module_utils")
 

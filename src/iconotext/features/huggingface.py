@@ -65,7 +65,7 @@ def _is_timm(name: str, folder: Path) -> bool:
     settings, _ = import_module("transformers").PreTrainedConfig.get_config_dict(folder, local_files_only=True)
     if settings.get("model_type") != "timm_wrapper":
         return False
-    require("timm", "torchvision", purpose=f"{name}: a model of timm")
+    require("timm", purpose=f"{name}: a model of timm")
     try:
         import_module("timm")
     except Exception as error:  # RuntimeError: operator torchvision::nms does not exist

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.extras import EXTRAS, require
+from iconotext.extras import require
 from iconotext.features.cores import in_threads
 from iconotext.images import decode
 from iconotext.types import TextLine
@@ -65,7 +65,7 @@ def load_line_reader() -> LineReader:
     Raises:
         MissingPackageError: The extra is not installed.
     """
-    require(*EXTRAS["ocr"], purpose="reading the words in pictures")
+    require("ocr", purpose="reading the words in pictures")
     engines = cache(_engines)
 
     def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:

@@ -39,7 +39,7 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
         FeatureError: There is no word.
         MissingPackageError: gensim is not installed.
     """
-    require("gensim", purpose='text.word_vectors = "word2vec"')
+    require("papers", "gensim", purpose='text.word_vectors = "word2vec"')
     from gensim.models import Word2Vec
 
     vectors = np.zeros((words, dim), np.float32)

@@ -297,7 +297,7 @@ def _some(values: Iterable[str]) -> Iterator[list[str]]:
 
 def _connect(path: Path) -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings speak of its own workings, thousands of lines of them
-    require("lancedb", purpose="a library of pictures")
+    require("library", purpose="a library of pictures")
     import lancedb
 
     return lancedb.connect(path)

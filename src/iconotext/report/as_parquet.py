@@ -125,6 +125,7 @@ def write_parquet(
     Raises:
         OutputError: The file exists, or cannot be written.
     """
+    require("parquet", purpose="a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,5 +1,9 @@
 """Training: documents → batches → loop → a model folder."""
 
-from iconotext.train.run import train
+from iconotext.extras import require
+
+require("train", "torch", "scipy", "lap", purpose="training")
+
+from iconotext.train.run import train  # noqa: E402 - after the line above, which says what to install
 
 __all__ = ["train"]

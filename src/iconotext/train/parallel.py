@@ -122,7 +122,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
     gpus = torch.cuda.device_count()
     if gpus and settings.devices > gpus:
         raise SettingError(f"training.devices is {settings.devices}; there are {gpus} GPUs")
-    require("lightning_fabric", purpose="training in several processes")
+    require("train", "lightning_fabric", purpose="training in several processes")
     with _quiet():
         from lightning_fabric import Fabric
         from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException

@@ -11,6 +11,7 @@ from typing import Any
 
 from iconotext.corpus.row import Part, Record
 from iconotext.errors import CorpusError
+from iconotext.extras import require
 from iconotext.write import open_atomic
 
 ROWS_AT_ONCE = 256
@@ -118,6 +119,7 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """The opened file; what pyarrow raises while it is read becomes a CorpusError."""
+    require("parquet", purpose=f"{path}: a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

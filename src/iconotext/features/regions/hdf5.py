@@ -163,7 +163,7 @@ def _node(parent: Node, name: str, where: object) -> Node:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Node]:
-    require("h5py", purpose=f"reading {path}")
+    require("papers", "h5py", purpose=f"reading {path}")
     h5py = import_module("h5py")
     try:
         with h5py.File(path, "r") as file:

@@ -97,7 +97,7 @@ _lock = threading.Lock()
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A transaction on the database, which nobody writes to meanwhile."""
-    require("lmdb", "msgpack", purpose=f"reading {path}")
+    require("papers", "lmdb", "msgpack", purpose=f"reading {path}")
     lmdb = import_module("lmdb")
     try:
         with (

@@ -30,7 +30,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
     check_overwrite(path, force)
-    require("matplotlib", purpose="drawing a figure")
+    require("papers", "matplotlib", purpose="drawing a figure")
 
 
 def write_figure(

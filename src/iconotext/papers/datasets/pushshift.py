@@ -199,7 +199,7 @@ def _blocks(file: Readable) -> Iterator[bytes]:
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
     """All frames of a file, to the end of the last one, which ``zstandard``'s own reader does not insist on."""
-    require("zstandard", purpose="reading .zst files")
+    require("papers", "zstandard", purpose="reading .zst files")
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)

@@ -66,7 +66,7 @@ def paragraphs(markup: str) -> list[str]:
     Raises:
         ValueError: It cannot be taken apart.
     """
-    require("mwparserfromhell", purpose="reading the markup of Wikipedia")
+    require("papers", "mwparserfromhell", purpose="reading the markup of Wikipedia")
     import mwparserfromhell
     from mwparserfromhell.parser import ParserError
 

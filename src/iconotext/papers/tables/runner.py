@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.embed.folder import RECIPE
 from iconotext.errors import CorpusError, SettingError
-from iconotext.extras import require
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Section, footnoted
 from iconotext.papers.tables import links, retrieval
@@ -96,7 +95,6 @@ def reproduce(
         CorpusError: A corpus breaks its format, or has not what the table needs.
         FeatureError: A backbone is missing.
     """
-    require("matplotlib", purpose="reproducing a table")
     published = find_table(table)
     _check_dataset(published, dataset)
     if published.kind == "retrieval":
