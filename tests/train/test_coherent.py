@@ -22,7 +22,7 @@ from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
-from iconotext.train.start import new_model
+from iconotext.train.training import new_model
 from iconotext.train.validate import Validation, validate
 from tests.train.coherent import DIM, write_pairs
 

@@ -11,7 +11,7 @@ from iconotext.train import train
 from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from iconotext.train.start import new_model
+from iconotext.train.training import new_model
 from tests.train.coherent import write_pairs
 from tests.train.synthetic import regional_recipe, write_regional
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, Split, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json
 from iconotext.papers.analyses.settings import BiasSettings, DifficultySettings
 from iconotext.plain_text import counted

@@ -10,9 +10,18 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate import check_names, evaluate_model, looking_beside
-from iconotext.cli.evaluate_settings import EvaluateSettings, Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
+from iconotext.cli.options import (
+    Download,
+    EvaluateSettings,
+    Force,
+    Json,
+    SettingsPanel,
+    Split,
+    argument,
+    option,
+    settings_options,
+)
 from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import FeatureError, SettingError
 from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate_settings import Split
 from iconotext.cli.grids import show
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, argument, option, settings_options
+from iconotext.cli.options import Download, Force, Json, SettingsPanel, Split, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.settings import StudySettings, TopSettings, VotesSettings

@@ -147,11 +147,6 @@ def _show_comparison(counts: Sequence[Count]) -> None:
     table.add_column("here", justify="right", no_wrap=True)
     table.add_column("published", justify="right", no_wrap=True)
     for count in counts:
-        published = "" if count.published is None else _published(count)
+        published = "" if count.published is None else f"{'about ' * (count.rounding > 1)}{count.published:,}"
         table.add_row(Text(count.what), f"{count.found:,}", published)
     output_console(err=True).print(table)
-
-
-def _published(count: Count) -> str:
-    about = "about " if count.rounding > 1 else ""
-    return f"{about}{count.published:,}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import output_console, print_table, say, say_json
+from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
@@ -67,7 +69,9 @@ def stats(
             say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)
         if json:
             values = [{"corpus": str(path), **numbers.as_json()} for path, numbers in zip(paths, counts, strict=True)]
-            say_json(values + (_published_json() if published else []))
+            if published:
+                values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
+            say_json(values)
             return
         _show_sizes(found, published=published)
         _show_relations(found)
@@ -131,18 +135,8 @@ def _splits(numbers: CorpusStats) -> str:
     return f"{parts} + {rest:,}" if rest else parts
 
 
-def _published_json() -> list[dict[str, object]]:
-    from dataclasses import asdict
-
-    from iconotext.corpus.published_sizes import TABLE_1
-
-    return [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
-
-
 def _published_rows() -> list[tuple[str, ...]]:
     """The rows of Table 1, with mean and maximum where the supplement has them."""
-    from iconotext.corpus.published_sizes import TABLE_1
-
     return [
         (
             name,

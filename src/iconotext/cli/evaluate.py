@@ -12,9 +12,19 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate_settings import EvaluateSettings, Protocol, Split
 from iconotext.cli.evaluate_table import show
-from iconotext.cli.options import LINKING, Download, SettingsPanel, Threads, argument, option, settings_options
+from iconotext.cli.options import (
+    LINKING,
+    Download,
+    EvaluateSettings,
+    Protocol,
+    SettingsPanel,
+    Split,
+    Threads,
+    argument,
+    option,
+    settings_options,
+)
 from iconotext.cli.output import complain, say_json
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require

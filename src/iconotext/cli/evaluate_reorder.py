@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
 from iconotext.cli.common import progress
-from iconotext.cli.evaluate_settings import EvaluateSettings, Split
+from iconotext.cli.options import EvaluateSettings, Split
 from iconotext.cli.output import complain, say, say_json
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.cli.common import progress
-from iconotext.cli.evaluate_settings import EvaluateSettings, Split
+from iconotext.cli.options import EvaluateSettings, Split
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted

@@ -20,16 +20,13 @@ from iconotext.cli.common import known_errors, show_log
 from iconotext.cli.options import Download, Linking, Reading, Threads, argument, option, settings_options
 from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError, SettingError
-from iconotext.pipeline import LinkSettings
-from iconotext.read import ReadSettings
-from iconotext.types import LinkedDocument
+from iconotext.pipeline import Linker, LinkSettings
+from iconotext.read import Failure, ReadSettings
+from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.cli.link_run import Run
     from iconotext.links.habit import Habit
-    from iconotext.pipeline import Linker
-    from iconotext.read import Failure
-    from iconotext.types import Document
 
 
 OF_FILES = (".csv", ".docx", ".epub", ".json", ".jsonl", ".markdown", ".md", ".parquet", ".pdf", ".tsv", ".txt")

@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 from annotated_types import Ge, Le
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 from iconotext.cli.common import known_errors
@@ -110,7 +110,9 @@ class SettingsPanel:
             raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
         chosen = self.only or kind.model_fields
         return {
-            name: kind.model_fields[name] for name in chosen if name not in self.without and not _hidden(kind, name)
+            name: kind.model_fields[name]
+            for name in chosen
+            if name not in self.without and kind.model_fields[name].exclude is not True
         }
 
     def flag(self, name: str) -> str:
@@ -161,10 +163,6 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]  # Typer reads it there
     run.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     return run
-
-
-def _hidden(kind: type[BaseModel], name: str) -> bool:
-    return kind.model_fields[name].exclude is True
 
 
 def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel) -> inspect.Parameter:
@@ -278,3 +276,39 @@ LINKING = SettingsPanel(
 )
 Linking = Annotated[LinkSettings, LINKING]
 """How documents are linked."""
+
+
+class Split(StrEnum):
+    """A part of a corpus."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+    TEST = "test"
+
+
+class Protocol(StrEnum):
+    """What is measured."""
+
+    LINKS = "links"
+    REORDER = "reorder"
+
+
+class EvaluateSettings(BaseModel):
+    """How a model is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    seed: int = Field(0, ge=0)
+    """Seed of the intervals, the permutations, the pools, the shuffles and the random baseline."""
+
+    resamplings: int = Field(2000, ge=100)
+    """How often the documents, or pairs, are drawn anew for an interval."""
+
+    draws: int = Field(10, ge=1)
+    """How many pools are drawn, with --pool, or how often pictures are shuffled, with --protocol reorder."""
+
+    word_vectors: Path | None = None
+    """word2vec or GloVe file for object-detection (default: the text backbone)."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of the vectors in that file."""

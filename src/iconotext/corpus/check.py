@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
 from iconotext.corpus.in_order import Watch, in_order, unwatched
@@ -20,11 +20,8 @@ from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
-from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, load_feature_table
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.images import decode
-
-if TYPE_CHECKING:
-    from iconotext.features.feature_table import FeatureTable
 
 LISTED = 100_000
 """Problems that are listed; more are only counted, since a list of millions helps nobody and fills the memory."""

@@ -11,6 +11,7 @@ from iconotext.corpus.document_row import written_source
 from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.in_order import Watch, unwatched
 from iconotext.corpus.store import (
+    FormatName,
     corpus_folder,
     format_of,
     left_out,
@@ -20,13 +21,11 @@ from iconotext.corpus.store import (
     write_corpus,
 )
 from iconotext.errors import CorpusError
-from iconotext.features import feature_table
+from iconotext.features import ImageBackbone, feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
 from iconotext.write import check_overwrite
 
 if TYPE_CHECKING:
-    from iconotext.corpus.store import FormatName
-    from iconotext.features import ImageBackbone
     from iconotext.types import Document, FloatMatrix
 
 AT_ONCE = 256

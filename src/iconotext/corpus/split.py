@@ -59,7 +59,7 @@ def at_least_two(shares: Shares, count: int, images: int) -> Shares:
 
 
 def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Choose a split for each document, at random; documents that share a picture go together.
+    """Choose a split for each document, in their order, at random; documents that share a picture go together.
 
     Pictures are the same if they have the same bytes or, where there are no files, the same id. Of each document only
     numbers are kept. Groups of documents that do not fit into what is left of a share go to training, so shares may
@@ -67,9 +67,6 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
     Args:
         documents: Read once.
-
-    Returns:
-        The splits in the order of the documents.
 
     Raises:
         CorpusError: There is no group of documents that is small enough for validation or test.

@@ -145,15 +145,12 @@ def count_documents(path: Path) -> int:
 def write_corpus(
     documents: Iterable[Document], path: Path | str, *, force: bool = False, to: FormatName | None = None
 ) -> int:
-    """Write a corpus, whole or not at all.
+    """Write a corpus, whole or not at all; the number of documents.
 
     Args:
         documents: May be a generator; some hundred documents are in memory at most.
         path: A file, or for the released format a folder. Paths of images are written relative to where it lies.
         to: Format; None: as the name of the path says, see ``target_format``.
-
-    Returns:
-        The number of documents.
 
     Raises:
         CorpusError: A document does not fit the format, or two have the same id.

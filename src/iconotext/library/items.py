@@ -208,7 +208,7 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
 
     def worth(place: Place) -> tuple[bool, float, bool, bool]:
         odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or _is_there(place)
+        there = len(allowed) == 1 or all(os.path.exists(f) for f in (place.file, place.document) if f is not None)
         return there, float(odds), place.text is not None, place.document is not None
 
     best = max(allowed, key=worth)  # the first of equals
@@ -216,10 +216,6 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
         files = [place.file for place in allowed if place.file is not None]
         return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
     return best
-
-
-def _is_there(place: Place) -> bool:
-    return all(os.path.exists(file) for file in (place.file, place.document) if file is not None)
 
 
 def different_places(places: Sequence[Place]) -> int:

@@ -58,7 +58,7 @@ def add_paths(
     load_relations: Callable[[str, FeatureCache], RelationModel | None] = relation_model_of,
     link: Link | None = None,
 ) -> Report:
-    """Bring a library up to date with paths, by default with those that were added before; make it if there is none.
+    """Bring a library up to date with paths, by default with those added before, or make it; what came of the files.
 
     Args:
         model: Of a new library; None takes ``default``. A library that is there keeps its own; this is then where that
@@ -68,9 +68,6 @@ def add_paths(
         watch: Passes the files on as they are done, of so many; for a progress bar.
         say: Is told what takes long and is no file.
         link: Reads and links a document, see ``Models``; None: as the model does.
-
-    Returns:
-        What came of the files.
 
     Raises:
         FeatureError: There is no such model.
@@ -138,13 +135,10 @@ def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
 
 
 def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
-    """Take out what was added from paths, and do not look there any more.
+    """Take out what was added from paths, and do not look there any more; what came of it.
 
     Args:
         paths: Files and folders that were added, whether they still exist or not.
-
-    Returns:
-        What came of it.
 
     Raises:
         LibraryError: Nothing was added from a path, or it lies in a folder that was added and would come back with

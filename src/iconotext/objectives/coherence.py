@@ -8,15 +8,12 @@ from torch.nn import functional
 
 
 def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Weighted binary cross-entropy, summed over the relations (Eq. 2, whose sign is to be read the other way).
+    """(P,) weighted binary cross-entropy, summed over relations (Eq. 2, whose sign is to be read the other way).
 
     Args:
         logits: (P, R) log-odds of each relation, of each pair of a text and an image.
         labels: (P, R) 1 or 0; NaN where nobody answered, which counts as nothing.
         weights: (R,) of the relations, one divided by the positive rate.
-
-    Returns:
-        (P,) losses.
     """
     known = ~labels.isnan()
     losses = functional.binary_cross_entropy_with_logits(logits, labels.nan_to_num(), reduction="none")

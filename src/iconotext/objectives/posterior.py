@@ -17,7 +17,7 @@ from iconotext.objectives.directions import check_scale
 def posterior(
     cosines: Tensor, targets: Tensor, sentence_counts: Sequence[int], image_counts: Sequence[int], *, scale: Tensor
 ) -> Tensor:
-    """Cross-entropy of each image's softmax over the document's sentences against what other evidence says of them.
+    """(P,) cross-entropy of each image's softmax over the sentences against what other evidence says of them.
 
     An image counts as much as the probability that any of the sentences is its own; what is missing to 1 is that of
     none. Losses are scaled so that their mean over documents is the weighted mean over all images, of one image or less
@@ -31,9 +31,6 @@ def posterior(
         sentence_counts: (P,) S of each document, 1 or more.
         image_counts: (P,) V of each document, 1 or more.
         scale: () factor on the cosines, above 0; may be learned.
-
-    Returns:
-        (P,) losses, 0 or more.
     """
     check_scale(scale)
     losses, weights = [], []

@@ -170,15 +170,11 @@ def _is_boilerplate(element: Element, length: int, total: int) -> bool:
         return bool(element.get("hidden") is not None)
     if hidden or element.tag in BOILERPLATE_TAGS or (element.get("role") or "").lower() in BOILERPLATE_ROLES:
         return length < ENOUGH * total or hidden
-    if element.tag == "header" and not _inside_article(element):
+    if element.tag == "header" and not any(above.tag in ("article", "main") for above in element.iterancestors()):
         return element.find(".//h1") is None
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
     # A wrapper can be called "content-with-sidebar": what holds half of the text is no boilerplate.
     return length < ENOUGH * total and element.tag != "h1" and bool(BOILERPLATE_NAME.search(names))
-
-
-def _inside_article(element: Element) -> bool:
-    return any(ancestor.tag in ("article", "main") for ancestor in element.iterancestors())
 
 
 def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | None:

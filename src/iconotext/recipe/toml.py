@@ -36,7 +36,9 @@ class Place(NamedTuple):
 
 def tables_of(annotation: Any) -> Tables:
     """The table that a setting of this type is, or the tables of which it is one; none for plain values."""
-    return [each for each in (annotation, *get_args(annotation)) if _is_table(each)]
+    return [
+        each for each in (annotation, *get_args(annotation)) if isinstance(each, type) and issubclass(each, Settings)
+    ]
 
 
 def kind_of(table: type[Settings]) -> str:
@@ -67,10 +69,6 @@ def place_of(root: type[Settings], location: Sequence[int | str]) -> Place:
             keys.append(str(part))
             tables = tables_of(holder.model_fields[str(part)].annotation) if part in holder.model_fields else []
     return Place(tuple(keys), holder, kind, tables)
-
-
-def _is_table(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Settings)
 
 
 Kind = TypeVar("Kind", bound=Settings)

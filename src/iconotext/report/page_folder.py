@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from iconotext.errors import IconotextError, OutputError
@@ -26,10 +25,6 @@ from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import reading_page
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
-
-if TYPE_CHECKING:
-    from iconotext.report.manifest import Record
-
 
 INDEX = "index.html"
 
@@ -122,13 +117,10 @@ class PageFolder:
             yield self._write(linked, page, origin), linked
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of documents that are gone, and write the index and the list of problems.
+        """Remove the pages of documents that are gone, and write the index and the list of problems; how many went.
 
         A document is gone if it is not on the disk any more, or if it lies in one of the ``folders`` of this run and
         was not among its documents. Removed pages that somebody changed stay as files.
-
-        Returns:
-            How many pages were removed.
 
         Raises:
             OutputError: Something cannot be written.

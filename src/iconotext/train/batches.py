@@ -6,23 +6,18 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.train.labelled import labelled_documents, labelled_pairs
-from iconotext.train.prepared import learned_relations
-from iconotext.train.spans import drawn_places, span_counts, span_places
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from iconotext.train.prepared import Prepared
+from iconotext.train.prepared import Prepared, drawn_places, learned_relations, span_counts, span_places
 
 
 @dataclass(frozen=True, slots=True, eq=False)

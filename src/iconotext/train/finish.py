@@ -11,14 +11,12 @@ from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.collapse import collapse_of
 from iconotext.train.log import write_log
 from iconotext.train.pair_scores import pair_figures, split_pairs
-from iconotext.train.prepared import learned_relations
-from iconotext.train.spans import span_counts
+from iconotext.train.prepared import Prepared, learned_relations, span_counts
 from iconotext.train.summary import concept_shares
 from iconotext.train.validate import evaluate_split, validate
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.train.prepared import Prepared
     from iconotext.train.training import Training
 
 

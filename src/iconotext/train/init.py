@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.embed.folder import init_folder, load_model
+from iconotext.embed.folder import StoredModel, init_folder, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.regions.files import is_region_file
 from iconotext.recipe.settings import REGION_FILES
-from iconotext.train.prepared import learned_relations
+from iconotext.train.prepared import Prepared, learned_relations
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from iconotext.embed.folder import StoredModel
     from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
     from iconotext.recipe import Recipe
-    from iconotext.train.prepared import Prepared
 
 
 def with_init(recipe: Recipe) -> Recipe:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.train.spans import span_counts
+from iconotext.train.prepared import span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,9 +23,8 @@ from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.sampling import NOTHING, sampling
 from iconotext.train.schedule import learning_rate
-from iconotext.train.start import new_model
 from iconotext.train.step import has_gradient, make_optimizer, training_step
-from iconotext.train.training import Training
+from iconotext.train.training import Training, new_model
 from iconotext.train.validate import validate
 from iconotext.write import reporting_full_disk
 

@@ -80,7 +80,7 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """The weighted sum of the recipe's objectives on similarities, for each positive of a batch (Li 2021, Eq. 5).
+    """(P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
 
     Args:
         cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
@@ -88,9 +88,6 @@ def losses_of(
         generator: Draws negatives and sub-documents.
         scale: Of softmax, logistic, order and posterior.
         bias: Of logistic.
-
-    Returns:
-        (P,) losses.
     """
     objective = recipe.objective
     if not compares(recipe):

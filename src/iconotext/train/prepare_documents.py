@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.split import Shares, at_least_two
-from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS
-from iconotext.train.spans import offsets_of
+from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS, offsets_of
 from iconotext.types import Document
 from iconotext.write import open_atomic, write_text
 
@@ -83,11 +82,7 @@ class DocumentTable:
         self._judged.append(chain.from_iterable(numbered))
 
     def save(self, folder: Path, share: float) -> NDArray[np.uint8]:
-        """Write all documents; of those without a split a share validates.
-
-        Returns:
-            (D,) the splits.
-        """
+        """Write all documents; of those without a split a share validates. Gives the (D,) splits."""
         splits = self._divided(share)
         arrays: dict[str, NDArray[Any]] = {
             "splits": splits,

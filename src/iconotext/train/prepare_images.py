@@ -14,7 +14,7 @@ import numpy as np
 
 from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.errors import FeatureError, ImageError
-from iconotext.features.regions import strongest
+from iconotext.features.regions import RegionSource, strongest
 from iconotext.recipe import Recipe
 from iconotext.train.arrays import ArrayWriter
 from iconotext.train.prepared import FILES
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.features.feature_table import FeatureTable
-    from iconotext.features.regions import RegionSource
 
 IMAGES = 256
 """Images whose regions are in memory together."""

@@ -37,7 +37,7 @@ def train(
     report: Report | None = None,
     watcher: Watcher | None = None,
 ) -> Path:
-    """Train a model, or go on with one that was interrupted, or do nothing for one that is done.
+    """Train a model, or go on with one that was interrupted, or do nothing for one that is done; its folder.
 
     The folder then holds the model (see ``embed.folder``), ``log.csv``, ``tensorboard/`` and ``metrics.json``. A run
     that is stopped at any moment, and called again with the same recipe and corpora, ends with the same weights and
@@ -48,9 +48,6 @@ def train(
         corpora: Corpus files; more than one are trained on together.
         prepared: Where the prepared corpus lies or will lie, to share it among models; by default in the folder,
             and removed in the end.
-
-    Returns:
-        The folder.
 
     Raises:
         SettingError: There is a model of another recipe in the folder, or word vectors are missing.

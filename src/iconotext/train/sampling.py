@@ -14,14 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iconotext.similarity.sets import negative_similarities, own_similarities
+from iconotext.similarity.sets import SimilarityKind, negative_similarities, own_similarities
 from iconotext.train.validate import scored_documents
 
 if TYPE_CHECKING:
     from iconotext.embed.model import JointModel
     from iconotext.evaluate.results import Scored
     from iconotext.recipe import Recipe, SimilaritySettings
-    from iconotext.similarity.sets import SimilarityKind
     from iconotext.train.prepared import Prepared
 
 SAMPLE = 200

@@ -40,15 +40,12 @@ def training_step(
     step: int,
     rate: float,
 ) -> Tensor:
-    """Forward, loss, backward, update; what is random in it comes from seed, epoch, step and process alone.
+    """Forward, loss, backward, update: (P,) losses before it; chance comes from seed, epoch, step and process alone.
 
     Args:
         encode: The model as ``Processes.setup`` wrapped it.
         epoch: Counted from 0.
         step: Within the epoch, counted from 0.
-
-    Returns:
-        (P,) losses before the update.
     """
     seed = int(np.random.SeedSequence([recipe.seed, epoch, step, processes.rank]).generate_state(1, np.uint64)[0])
     torch.manual_seed(seed)

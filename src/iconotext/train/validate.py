@@ -19,7 +19,7 @@ from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
 from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, compares, losses_of, no_information_losses
-from iconotext.train.spans import span_counts
+from iconotext.train.prepared import span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -31,14 +31,11 @@ SIDE = 256
 
 
 def view(file: Picture, number: int) -> bytes:
-    """A random part of a picture, every second one mirrored; the same for the same picture and number.
+    """A random part of a picture, every second one mirrored, as a file; the same for the same picture and number.
 
     Args:
         file: A picture that can be decoded.
         number: Which view, from 0.
-
-    Returns:
-        A picture file.
 
     Raises:
         ImageError: It cannot be decoded.
@@ -57,13 +54,10 @@ def view(file: Picture, number: int) -> bytes:
 
 
 def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor:
-    """Decode pictures on all cores.
+    """(n, 224, 224, 3) uint8 of pictures, decoded on all cores.
 
     Args:
         rng: For the variations of training; None takes the middle of each as it is.
-
-    Returns:
-        (n, 224, 224, 3) uint8.
 
     Raises:
         ImageError: A picture cannot be decoded any more.

@@ -77,7 +77,8 @@ class ImageChecks:
             status = file.stat()
         except OSError:
             return Check(path, None)
-        key = _digest(f"{file.absolute()} {status.st_size} {status.st_mtime_ns}")
+        called = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
+        key = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest())
         return Check(path, key, key in self._results, self._results.get(key))
 
     @staticmethod
@@ -91,10 +92,6 @@ class ImageChecks:
             self._file.write(f"{dump_json([check.key, check.result])}\n".encode())
             self._file.flush()
         return check.result
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest())
 
 
 def image_problem(path: str | None) -> str | None:

@@ -23,7 +23,7 @@ from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.document_row import row_of, written_source
 from iconotext.corpus.formats.jsonl import line_of
 from iconotext.corpus.image_files import ImageKeys
-from iconotext.corpus.row import UniqueIds
+from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import Shares, at_least_two, connected, grouped_splits
 from iconotext.errors import CorpusError, DocumentError, IconotextError
 from iconotext.images import inspect
@@ -34,7 +34,6 @@ from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Split
 
 UNREAD = "document that cannot be read"
 UNFETCHED = "on the web and not fetched"

@@ -27,8 +27,8 @@ from iconotext.corpus.builders.report import BuildReport, dropped_path, report_p
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.builders.spool import Spool
 from iconotext.corpus.in_order import Watch, in_order, unwatched
-from iconotext.corpus.row import parse_row
-from iconotext.corpus.split import share_out
+from iconotext.corpus.row import Row, parse_row
+from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
@@ -37,8 +37,6 @@ from iconotext.write import check_overwrite, open_atomic, put_in_place, reportin
 
 if TYPE_CHECKING:
     from iconotext.corpus.published_sizes import PublishedSizes
-    from iconotext.corpus.row import Row
-    from iconotext.corpus.split import Shares
 
 
 Item = TypeVar("Item")

@@ -18,13 +18,12 @@ from pydantic import Field
 from iconotext.corpus.builders.fetched import LEDGER, fetch_images
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import FetchSettings
-from iconotext.corpus.row import UniqueIds
+from iconotext.corpus.row import Part, Record, Row, UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.strict_json import dump_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Part, Record, Row
 
 UNREADABLE = "row cannot be read"
 

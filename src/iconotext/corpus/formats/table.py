@@ -62,13 +62,10 @@ def count_rows(path: Path) -> int:
 
 
 def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
-    """Write the columns of documents as a table.
+    """Write the columns of documents as a table; the number of rows.
 
     Args:
         rows: Of each document its id, for errors, and its columns.
-
-    Returns:
-        The number of rows.
 
     Raises:
         CorpusError: A row holds what the table cannot.

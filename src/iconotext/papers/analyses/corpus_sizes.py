@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.stats import bins
+from iconotext.corpus.stats import CorpusStats, Sizes, bins
 from iconotext.errors import SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from iconotext.corpus.stats import CorpusStats, Sizes
 
 BARS = 40
 """Bars of a panel, at most."""

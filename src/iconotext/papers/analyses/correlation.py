@@ -31,13 +31,10 @@ class Correlation:
 
 
 def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
-    """Spearman's ρ of the per-document AUC for every pair of models.
+    """Spearman's ρ of the per-document AUC for every pair of models, in the order of the names.
 
     Args:
         evaluations: Name of the model to its scores, at least two, all of the same documents.
-
-    Returns:
-        One for each pair, in the order of the names.
 
     Raises:
         SettingError: There are fewer than two models.

@@ -75,13 +75,10 @@ class Difficulty:
 
 
 def spread(vectors: Floats) -> float:
-    """Mean squared distance of the vectors, brought to length 1, to their centroid.
+    """Mean squared distance of the vectors, brought to length 1, to their centroid: 0 (alike) to 1 (they cancel out).
 
     Args:
         vectors: (n, dim), at least one; a vector of zeros stays one.
-
-    Returns:
-        0 (all point the same way) to 1 (they cancel out).
 
     Raises:
         ShapeError: There are no vectors.
@@ -157,14 +154,11 @@ def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
 
 
 def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
-    """Principal components of some vectors.
+    """(documents, dimensions) principal components of some vectors.
 
     Args:
         means: (documents, dim).
         dimensions: How many components, 1 to the smaller of documents and dim.
-
-    Returns:
-        (documents, dimensions).
 
     Raises:
         SettingError: So many components cannot be had.

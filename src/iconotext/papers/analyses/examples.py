@@ -16,7 +16,7 @@ import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
-from iconotext.evaluate.results import score_document
+from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, score_document
 from iconotext.features.vocabulary import words_of
 from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
@@ -27,7 +27,6 @@ from iconotext.similarity.matching import best_matching
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evaluate.results import DocumentScores, Evaluation, Scored
     from iconotext.features.regions import RegionSource
     from iconotext.types import Document, FloatMatrix, Image
 
@@ -146,15 +145,12 @@ def main_concepts(source: RegionSource | None, images: Sequence[Image]) -> list[
 def strongest_edges(
     scores: NDArray[np.floating], links: Sequence[tuple[int, int]] | None, *, count: int = EDGES
 ) -> list[Edge]:
-    """The strongest edges of the assignment that maximises the sum of scores.
+    """The strongest edges of the assignment that maximises the sum of scores, strongest first.
 
     Args:
         scores: (sentences, images).
         links: Gold links; None where unknown.
         count: At most so many; as in the paper, none with a score of 0 or less.
-
-    Returns:
-        Strongest first.
 
     Raises:
         ShapeError: The scores are no matrix, or a link leads out of it.

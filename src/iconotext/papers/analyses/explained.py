@@ -83,15 +83,12 @@ def explained_by_spread(
 
 
 def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """R² of the least squares regressions of a target on some features and a constant, for many draws at once.
+    """(draws,) R², 0 to 1, of regressions of a target on some features and a constant; 0 where it does not vary.
 
     Args:
         target: (documents,).
         features: (documents, features).
         counts: (draws, documents) how often each document was drawn.
-
-    Returns:
-        (draws,), 0 to 1; 0 where the target does not vary.
     """
     # Centred and brought to one scale: products of the raw columns would lose the digits that count.
     deviation = features.std(axis=0)

@@ -54,16 +54,13 @@ def check_same_pairs(searches: Sequence[Search]) -> None:
 def best_images(
     score: Score, queries: NDArray[np.intp], images: NDArray[np.intp], count: int = 1
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The most similar images of each query, best first; of equal ones the first.
+    """(Q, count) the most similar images of each query, best first, and their similarities; of equal ones the first.
 
     Args:
         score: Similarities of some queries with some images, by number.
         queries: (Q,) numbers.
         images: (N,) numbers, at least one.
         count: How many, at most N.
-
-    Returns:
-        (Q, count) numbers of images, and their similarities.
     """
     count = min(count, len(images))
     best, values = [np.zeros((0, count), np.intp)], [np.zeros((0, count))]
@@ -78,14 +75,11 @@ def best_images(
 def chosen_queries(
     pairs: PairVectors, *, relations: Sequence[str] = (), count: int | None = None, seed: int = 0
 ) -> dict[int, tuple[str, ...]]:
-    """Draw texts of a corpus.
+    """Draw texts of a corpus: the number of each pair to the relations for which it was drawn, ascending.
 
     Args:
         relations: Names, or what people type for them; for each, texts that have it are drawn. () draws from all texts.
         count: How many to draw, for each relation; None takes all.
-
-    Returns:
-        Number of the pair to the relations for which it was drawn, ascending.
 
     Raises:
         CorpusError: No pair of the corpus has a relation.

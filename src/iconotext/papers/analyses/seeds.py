@@ -86,7 +86,7 @@ def differences(
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
 ) -> dict[str, Difference]:
-    """Compare two models, document by document and seed by seed.
+    """Compare two models, document by document and seed by seed: metric to difference, as ``METRICS`` has them.
 
     The interval has two sources of chance: other documents of the same kind, and other seeds. Each resampling draws
     both with replacement, documents and seeds the same for the two models, and takes the difference of what was drawn.
@@ -97,9 +97,6 @@ def differences(
         theirs: The same of the model to compare with; only seeds of both count.
         resamplings: For the intervals.
         seed: For the intervals.
-
-    Returns:
-        Metric to difference, in the order of ``METRICS``.
 
     Raises:
         CorpusError: They have no seed in common, or are not of the same documents.
@@ -133,11 +130,7 @@ def differences(
 
 
 def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float64]:
-    """How often each seed is drawn in each resampling with replacement.
-
-    Returns:
-        (resamplings, seeds); each row sums to 1.
-    """
+    """(resamplings, seeds) how often each seed is drawn in resamplings with replacement; each row sums to 1."""
     random = np.random.default_rng([seed, _SEEDS_STREAM])
     return random.multinomial(seeds, np.full(seeds, 1 / seeds), resamplings) / seeds
 
@@ -145,14 +138,11 @@ def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float
 def interval_over_seeds(
     by_seed: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> NDArray[np.float64]:
-    """The 95 % interval of means when documents, or queries, and seeds are drawn anew.
+    """(metrics, 2) ends of the 95 % interval of means when documents, or queries, and seeds are drawn anew.
 
     Args:
         by_seed: (seeds, documents, metrics) sums.
         weights: (documents, metrics) what each sum is of; a mean is the sums divided by the weights.
-
-    Returns:
-        (metrics, 2) low and high.
     """
 
     def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,18 +80,13 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
         encoding, fallback, odd = _encodings(path)
         header = next((line for _, line in _lines(path, encoding, fallback) if line.strip()), "")
     for separator in SEPARATORS:
-        names = _columns(header, separator)
+        names = tuple(name.strip().casefold() for name in next(csv.reader([header], delimiter=separator), []))
         if set(needed) <= set(names):
             twice = sorted(name for name in needed if names.count(name) > 1)
             if twice:
                 raise CorpusError(f"{path}: two columns are named {twice[0]}; it should be {about}")
             return Table(path, names, separator, encoding, fallback, odd)
     raise CorpusError(f"{path}: its first line does not name the columns {', '.join(needed)}; it should be {about}")
-
-
-def _columns(header: str, separator: str) -> tuple[str, ...]:
-    """Names of the columns, in small letters."""
-    return tuple(name.strip().casefold() for name in next(csv.reader([header], delimiter=separator), []))
 
 
 def table_rows(table: Table) -> Iterator[TableRow]:
@@ -160,7 +155,8 @@ def _fields(line: str, lines: _Ahead, table: Table) -> tuple[list[str] | None, s
             for _ in range(taken):
                 lines.next()
             return fields, None
-        following = lines.peek(taken) if taken < MAX_LINES and _unclosed(text, separator) else None
+        goes_on = taken < MAX_LINES and _quoted(f'{text}"', separator) is not None  # all that is wrong with the row
+        following = lines.peek(taken) if goes_on else None
         if following is None or _whole(following, width, separator):
             break
         text += f"\n{following}"
@@ -183,11 +179,6 @@ def _whole(line: str, width: int, separator: str) -> bool:
     """Whether a line has all the columns, each without a quote in it or quoted from its beginning to its end."""
     field = f'(?:[^"{separator}]*|"(?:[^"]|"")*")'
     return re.fullmatch(rf"{field}(?:\{separator}{field}){{{width - 1}}}", line) is not None
-
-
-def _unclosed(text: str, separator: str) -> bool:
-    """Whether the only thing wrong with a row is that a quoted text in it goes on."""
-    return _quoted(f'{text}"', separator) is not None
 
 
 def _encodings(path: Path) -> tuple[str, str | None, int]:

@@ -18,7 +18,7 @@ from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.row import UniqueIds
 from iconotext.errors import CorpusError, SettingError
-from iconotext.papers.datasets.annotation_table import Table, TableRow, open_table, table_rows
+from iconotext.papers.datasets.annotation_table import TableRow, open_table, table_rows
 from iconotext.papers.datasets.pair_splits import Keys, leaks, split_pairs
 
 if TYPE_CHECKING:
@@ -174,7 +174,9 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
     drop = build.report.drop
     for path in settings.source:
         table = open_table(path, (*data_set.needed, *data_set.relations.values()), data_set.about)
-        _note_encoding(build, table)
+        if table.fallback:
+            lines = f"{table.odd_lines} lines are not {table.encoding}"
+            build.report.note(f"{path.name}: {lines}: read as {table.fallback}")
         for row in build.watch(table_rows(table), label=f"Reading {path.name}"):
             place = f"{path.name}, line {row.line}"
             seen.counts["rows"] += 1
@@ -194,13 +196,6 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
                 seen.counts["repeats"] += 1
             seen.keys.append(key)
             yield pair.name, pair.text, pair.image, pair.relations, pair.meta
-
-
-def _note_encoding(build: Build, table: Table) -> None:
-    if table.fallback:
-        build.report.note(
-            f"{table.path.name}: {table.odd_lines} lines are not {table.encoding}: read as {table.fallback}"
-        )
 
 
 def _pair(build: Build, data_set: DataSet, row: TableRow, file: str, place: str) -> Pair:

@@ -92,7 +92,11 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         build.report.count("images without a file", missing)
     if settings.compare is not None:
         build.published = PUBLISHED[settings.compare]
-    _copy_features(build, file.parent, renamed, settings)
+    if settings.features:
+        if copy_feature_table(file.parent, build.folder, renamed=renamed, force=build.force):
+            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+        elif not (file.parent / TABLE_FILE).is_file():
+            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
 
 
 def _with_files(build: Build, row: Row, files: list[Path | None], renamed: dict[str, str]) -> Values:
@@ -116,12 +120,3 @@ def _check_features(build: Build, source: Path, settings: Settings) -> None:
             check_copy(source, build.folder, force=build.force)
         except OutputError as error:
             raise OutputError(f"{error}; features=false copies none") from error
-
-
-def _copy_features(build: Build, source: Path, renamed: dict[str, str], settings: Settings) -> None:
-    if not settings.features:
-        return
-    if copy_feature_table(source, build.folder, renamed=renamed, force=build.force):
-        build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
-    elif not (source / TABLE_FILE).is_file():
-        build.report.note(f"no {TABLE_FILE} in {source}: the corpus has no features")

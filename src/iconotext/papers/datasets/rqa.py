@@ -26,14 +26,13 @@ from iconotext.corpus.builders.find_images import NamedImages
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.corpus.row import UniqueIds
+from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.clean_text import clean_text
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Split
 
 WEB = "https://hucvl.github.io/recipeqa/"
 

@@ -48,15 +48,12 @@ class Preference:
 
 
 def preference(scores: Sequence[int], *, power: float = POWER, significance: float = SIGNIFICANCE) -> Preference | None:
-    """Test whether the first model is preferred.
+    """Test whether the first model is preferred; None where there are no pairs.
 
     Args:
         scores: For each pair 1 (the first is better), -1 (worse) or 0.
         power: Probability, 0 to 1, of detecting the smallest effect.
         significance: Probability, 0 to 1, of seeing an effect where there is none.
-
-    Returns:
-        None where there are no pairs.
 
     Raises:
         SettingError: Power and significance are not ``0 < significance < power < 1``.

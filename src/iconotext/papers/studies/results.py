@@ -176,10 +176,7 @@ def study_grids(found: StudyResults) -> list[Grid]:
 
 
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
-    """Write the raw votes as CSV, one line each, in the order of pairs and time.
-
-    Returns:
-        The number of votes.
+    """Write the raw votes as CSV, one line each, in the order of pairs and time; the number of votes.
 
     Raises:
         StudyError: There is no such study, or it is damaged.

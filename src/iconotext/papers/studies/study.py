@@ -120,7 +120,7 @@ def create_study(
     raters: int = RATERS,
     seed: int = 0,
 ) -> int:
-    """Write a study.
+    """Write a study; the number of identical pairs.
 
     The pairs are shuffled, and so are the sides: in half of the pairs, to the nearest one, A is the image of the first
     model. Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
@@ -131,9 +131,6 @@ def create_study(
         contenders: At least one.
         second: Name of the model that all others are compared with.
         raters: People who judge each pair; an odd number makes majorities likely.
-
-    Returns:
-        The number of identical pairs.
 
     Raises:
         StudyError: There are no contenders, two have the same name, or a picture is not there.

@@ -14,24 +14,20 @@ from iconotext.features.word2vec import WORD2VEC, train_word2vec
 from iconotext.papers.tables.comparison import Notify
 from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
-from iconotext.train.prepared import TrainingSentences
+from iconotext.train.prepared import Prepared, TrainingSentences
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
-    from iconotext.train.prepared import Prepared
 
 
 def score_baselines(
     rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, notify: Notify
 ) -> list[str]:
-    """Score the rows that nothing is trained for, unless that was done before.
+    """Score the rows that nothing is trained for, unless that was done before; what a reader must know.
 
     Args:
         recipe: Of a trained row; says which features.
-
-    Returns:
-        What a reader must know.
     """
     keys = {row.key for row in rows}
     if RANDOM in keys:

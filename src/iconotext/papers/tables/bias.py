@@ -63,7 +63,11 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
             for name, each in published_facts("li2021")["explained_by_spread"].items()
             if comparison.dataset in (None, name)
         }
-        notes = _about_spread(recipe, prepared)
+        notes = [
+            "R² of the least squares regression of the AUC of the test documents on image and text spread: the mean of "
+            "the seeds' own; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew.",
+            seen_through(recipe, prepared),
+        ]
         explained: Explained | None = None
         try:
             explained = _explained(comparison.corpus, recipe, prepared, prepared.images, found)
@@ -104,14 +108,6 @@ def _explained(
         {seed: [scores[each] for each in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
     )
     return explained_by_spread(before, after, spreads)
-
-
-def _about_spread(recipe: Recipe, prepared: Prepared) -> list[str]:
-    return [
-        "R² of the least squares regression of the AUC of the test documents on image and text spread: the mean of the "
-        "seeds' own; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew.",
-        seen_through(recipe, prepared),
-    ]
 
 
 def _explained_grid(

@@ -137,11 +137,7 @@ def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
 
 
 def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
-    """Write table, page and ``results.json``.
-
-    Returns:
-        What ``results.json`` holds.
-    """
+    """Write table, page and ``results.json``; what the last holds."""
     folder = comparison.folder
     write_pages(folder, report.title, report.sections)
     everything = {

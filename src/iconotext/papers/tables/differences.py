@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import LABELS
-from iconotext.papers.analyses.seeds import differences, spread_over_seeds
+from iconotext.evaluate.results import LABELS, Evaluation
+from iconotext.papers.analyses.seeds import Difference, differences, spread_over_seeds
 from iconotext.papers.render import Grid, difference, percent
-
-if TYPE_CHECKING:
-    from iconotext.evaluate.results import Evaluation
-    from iconotext.papers.analyses.seeds import Difference
 
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""

@@ -156,15 +156,11 @@ def _lines(comparison: Comparison) -> list[Row]:
     return lines
 
 
-def _keys(row: Row, seeds: int) -> dict[int, str]:
-    """Seed to the key of each run of a row; of a row that is not trained, 0 to its own."""
-    return {run.seed: run.key for run in runs_of(row, seeds)} or {0: row.key}
-
-
 def _read(comparison: Comparison) -> Scores:
     found: dict[str, dict[int, Results]] = {}
     for row in _lines(comparison):
-        for seed, key in _keys(row, comparison.seeds).items():
+        keys = {run.seed: run.key for run in runs_of(row, comparison.seeds)} or {0: row.key}  # 0: nothing is trained
+        for seed, key in keys.items():
             path = results_path(comparison.folder, key)
             if path.is_file() and comparison.counts(key):
                 found.setdefault(row.name, {})[seed] = read_results(path)

@@ -55,15 +55,12 @@ def default_jobs() -> int:
 def run_jobs(
     jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
-    """Run all jobs.
+    """Run all jobs; for each that failed, why. When this is interrupted, all jobs have stopped.
 
     Args:
         jobs: Each with a key; they must pickle.
         work: Does a job; a function of a module, so that other processes can import it.
         logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
-
-    Returns:
-        For each job that failed, why. When this is interrupted, all jobs have stopped.
     """
     waiting = list(reversed(jobs))
     running: dict[Connection[Any, Any], _Running] = {}

@@ -59,7 +59,10 @@ def results_grid(
         ]
         for name in dict.fromkeys([*published, *rows])
     }
-    best = [_highest(column) for column in zip(*figures.values(), strict=True)]
+    best = [
+        max((each.value for each in column if each is not None), default=None)
+        for column in zip(*figures.values(), strict=True)
+    ]
     columns = [(head, name) for head in _heads(groups) for name in ("AUC", "p@1 / p@5")]
     return Grid(title, ["", *columns], [[name, *_cells(row, best)] for name, row in figures.items()], notes)
 
@@ -134,10 +137,6 @@ def _ours(evaluation: Evaluation | None) -> list[Figure | None]:
 
 def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
     return [None] * len(METRICS) if figures is None else [Figure(figure) for figure in figures]
-
-
-def _highest(figures: Iterable[Figure | None]) -> float | None:
-    return max((figure.value for figure in figures if figure is not None), default=None)
 
 
 def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:

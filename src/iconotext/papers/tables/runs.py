@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from iconotext.papers.tables.rows import Row
 from iconotext.recipe import FeatureSettings, Recipe
 from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
-from iconotext.train.prepare import prepare, prepared_key
+from iconotext.train.prepare import Report, prepare, prepared_key
 
 if TYPE_CHECKING:
-    from iconotext.train.prepare import Report
     from iconotext.train.prepared import Prepared
 
 ARRAYS = "prepared"

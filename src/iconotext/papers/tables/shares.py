@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import LABELS
+from iconotext.evaluate.results import LABELS, Evaluation
 from iconotext.papers.analyses.drawing import BLUE, write_figure
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from iconotext.evaluate.results import Evaluation
     from iconotext.papers.tables.rows import Row
 
 FIGURE, FIGURE_PNG = "shares.svg", "shares.png"

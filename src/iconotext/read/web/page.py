@@ -51,13 +51,10 @@ def is_address(text: object) -> bool:
 
 
 def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
-    """Fetch a document, from a public address whose robots.txt allows it, within limits of size and time.
+    """Fetch a document, from a public address whose robots.txt allows it, within limits; the file, and its origin.
 
     Args:
         folder: Where to put it; is made. Its name is made of the address.
-
-    Returns:
-        The file, and where it came from.
 
     Raises:
         DocumentError: It cannot be had, is no document, or cannot be written.

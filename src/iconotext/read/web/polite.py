@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from protego import Protego
@@ -26,10 +25,6 @@ from iconotext.read.web.fetch import (
     public_address,
     redirected,
 )
-
-if TYPE_CHECKING:
-    from protego import Protego
-
 
 MAX_READ = 500 * 2**10
 """Bytes of a robots.txt that are read, as many as RFC 9309 (2.5) wants at least; what follows is ignored."""

@@ -17,7 +17,7 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.recipe import dump_recipe
-from iconotext.recipe.relation_recipe import is_relation_recipe, load_relation_recipe
+from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
 from iconotext.relations import RELATIONS
 from iconotext.train.folder import locked, same_recipe
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
@@ -28,10 +28,8 @@ from iconotext.write import reporting_full_disk, write_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.embed.relation_model import RelationWeights
     from iconotext.features.backbone import ImageBackbone
     from iconotext.features.cache import FeatureCache
-    from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings
     from iconotext.types import FloatMatrix
 
 
@@ -56,7 +54,7 @@ def train_relations(
     cache: FeatureCache | None = None,
     report: Progress | None = None,
 ) -> Path:
-    """Train a relation model and write it to a folder; the same recipe and corpora give the same model.
+    """Train a relation model into a folder, which is given back; the same recipe and corpora give the same model.
 
     Texts of documents with ``relations`` train the text side, by default those of all splits: published labels are few.
     What an image adds is learned from the images of these documents where enough are there, else from images of the
@@ -69,9 +67,6 @@ def train_relations(
     Args:
         folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
         cache: Where features are kept; None keeps none.
-
-    Returns:
-        The folder.
 
     Raises:
         SettingError: The folder holds something else, or a setting names a relation that does not exist.
