@@ -16,9 +16,10 @@ from iconotext.features import FeatureCache
 @pytest.fixture
 def filled() -> Path:
     cache = FeatureCache()
-    cache.put({b"%d" % n: np.zeros(25_000, np.float32) for n in range(40)}, backbone="an-encoder", kind="text")
+    rows = {b"%d" % n: {"text": np.zeros(25_000, np.float32)} for n in range(40)}
+    cache.put(rows, backbone="an-encoder", kinds=["text"])
     cache.close()
-    return Path(os.environ["ICONOTEXT_CACHE"]) / "features.sqlite"
+    return Path(os.environ["ICONOTEXT_CACHE"]) / "features-2.sqlite"
 
 
 def run(*arguments: str, status: int = 0) -> str:
@@ -35,11 +36,12 @@ def test_where_how_large_and_what(filled):
     assert found["path"] == str(filled)
     assert found["bytes"] == filled.stat().st_size
     assert found["kinds"] == [{"backbone": "an-encoder", "kind": "text", "entries": 40, "bytes": 4_000_000}]
+    assert found["limit"] == 2 * 10**9
     assert found["damaged"] == []
 
 
 def test_no_cache_yet(tmp_path):
-    assert run().endswith("features.sqlite: 0.0 MB\n")
+    assert run().endswith("features-2.sqlite: 0.0 MB of 2.00 GB\n")
     assert "0 entries removed" in run("prune", "--to-size", "1GB")
     assert list(Path(os.environ["ICONOTEXT_CACHE"]).iterdir()) == []
 

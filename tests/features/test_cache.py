@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from iconotext.features.cache import FeatureCache, cache_folder
+from iconotext.errors import SettingError
+from iconotext.features.cache import FeatureCache
+from iconotext.features.cache_place import cache_folder
 
 
 @pytest.fixture
@@ -23,27 +25,91 @@ def path(tmp_path):
 
 
 def stored(cache, *keys, backbone="b", kind="k"):
-    return cache.get(keys, backbone=backbone, kind=kind)
+    return {key: row[kind] for key, row in cache.get(keys, backbone=backbone, kinds=[kind]).items()}
+
+
+def put(cache, arrays, *, backbone="b", kind="k"):
+    cache.put({key: {kind: array} for key, array in arrays.items()}, backbone=backbone, kinds=[kind])
 
 
 def test_what_is_put_comes_back_after_closing(path):
     cache = FeatureCache(path)
-    cache.put({b"1": np.arange(6, dtype=np.float32).reshape(2, 3)}, backbone="b", kind="k")
+    put(cache, {b"1": np.arange(6, dtype=np.float32).reshape(2, 3)})
     cache.close()
     assert stored(FeatureCache(path), b"1", b"2")[b"1"].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_backbone_and_kind_are_part_of_the_key(path):
     cache = FeatureCache(path)
-    cache.put({b"1": np.zeros(1)}, backbone="b", kind="k")
+    put(cache, {b"1": np.zeros(1)})
     assert not stored(cache, b"1", backbone="other")
     assert not stored(cache, b"1", kind="other")
+
+
+def test_arrays_that_are_asked_for_together_lie_together(path):
+    cache = FeatureCache(path)
+    row: dict[str, np.ndarray] = {
+        "pooled": np.arange(5, dtype=np.float32),
+        "none": np.zeros((0, 3), np.int16),
+        "one": np.array(7.5),
+    }
+    cache.put({b"1": row}, backbone="b", kinds=list(row))
+    found = cache.get([b"1"], backbone="b", kinds=list(row))[b"1"]
+    for name, array in row.items():
+        assert (found[name].dtype, found[name].shape, found[name].tolist()) == (
+            array.dtype,
+            array.shape,
+            array.tolist(),
+        )
+    assert not cache.get([b"1"], backbone="b", kinds=["pooled"])
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM features").fetchone() == (1,)
+    connection.close()
+
+
+def test_contents_with_one_hash_do_not_mix(path, monkeypatch):
+    monkeypatch.setattr("iconotext.features.cache._hash", lambda number, content: 1)
+    cache = FeatureCache(path)
+    put(cache, {b"1": np.array([1])})
+    put(cache, {b"2": np.array([2])})
+    assert stored(cache, b"1", b"2") == {b"2": [2]}
+
+
+def test_what_was_used_longest_ago_makes_room(path, monkeypatch):
+    now = 1_800_000_000
+    monkeypatch.setattr(time, "time", lambda: now)
+    cache = FeatureCache(path, limit=3_000_000)
+    for day in range(40):
+        now += 100_000  # more than a day
+        put(cache, {b"%d %d" % (day, n): np.zeros(2500) for n in range(10)})
+        assert len(stored(cache, b"0 0", b"0 1")) == 2  # used every day
+    there = [day for day in range(40) if stored(cache, b"%d 5" % day)]
+    assert there == list(range(there[0], 40))
+    assert 5 < len(there) < 20
+    assert not stored(cache, b"0 2")
+    assert path.stat().st_size < 3_500_000
+    assert not list(path.parent.glob("*damaged*"))
+
+
+@pytest.mark.parametrize(("size", "limit"), [("", 2 * 10**9), ("10GB", 10**10), ("1.5 mb", 1_500_000), ("0", 0)])
+def test_the_limit_is_what_was_said(path, monkeypatch, size, limit):
+    monkeypatch.setenv("ICONOTEXT_CACHE_SIZE", size)
+    assert FeatureCache(path).limit == limit
+    monkeypatch.setenv("ICONOTEXT_CACHE_SIZE", "large")
+    with pytest.raises(SettingError, match="ICONOTEXT_CACHE_SIZE large: give a size"):
+        FeatureCache(path)
+
+
+def test_with_no_room_at_all_nothing_stays(path):
+    cache = FeatureCache(path, limit=0)
+    put(cache, {b"%d" % n: np.zeros(100) for n in range(1200)})
+    assert not stored(cache, *(b"%d" % n for n in range(1200)))
 
 
 def test_later_wins(path):
     cache = FeatureCache(path)
     for value in (1, 2):
-        cache.put({b"1": np.array([value])}, backbone="b", kind="k")
+        put(cache, {b"1": np.array([value])})
     assert stored(cache, b"1")[b"1"] == [2]
 
 
@@ -55,7 +121,7 @@ def test_later_wins(path):
 )
 def test_round_trip_of_any_array(tmp_path_factory, array):
     cache = FeatureCache(tmp_path_factory.getbasetemp() / "round.sqlite")
-    cache.put({b"1": array}, backbone="b", kind="k")
+    put(cache, {b"1": array})
     back = stored(cache, b"1")[b"1"]
     cache.close()
     assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
@@ -64,24 +130,24 @@ def test_round_trip_of_any_array(tmp_path_factory, array):
 def test_more_keys_than_a_query_takes(path):
     cache = FeatureCache(path)
     keys = [str(i).encode() for i in range(1234)]
-    cache.put({key: np.array([i]) for i, key in enumerate(keys)}, backbone="b", kind="k")
+    put(cache, {key: np.array([i]) for i, key in enumerate(keys)})
     found = stored(cache, *keys)
     assert [found[key][0] for key in keys] == list(range(1234))
 
 
 def test_can_be_sent_to_another_process(path):
     cache = FeatureCache(path)
-    cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+    put(cache, {b"1": np.ones(1)})
     assert stored(pickle.loads(pickle.dumps(cache)), b"1")
 
 
 def test_a_forked_child_opens_its_own_connection(path):
     cache = FeatureCache(path)
-    cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+    put(cache, {b"1": np.ones(1)})
     child = os.fork()
     if child == 0:
         ok = bool(stored(cache, b"1"))
-        cache.put({b"2": np.ones(1)}, backbone="b", kind="k")
+        put(cache, {b"2": np.ones(1)})
         os._exit(0 if ok else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(stored(cache, b"1", b"2")) == 2
@@ -95,7 +161,8 @@ path, offset, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 cache = FeatureCache(path)
 for i in range(offset, offset + count):
     key = str(i).encode()
-    cache.put({key + bytes([j]): np.full(2000, i, np.float32) for j in range(20)}, backbone="b", kind="k")
+    rows = {key + bytes([j]): {"k": np.full(2000, i, np.float32)} for j in range(20)}
+    cache.put(rows, backbone="b", kinds=["k"])
     print(i, flush=True)
 """
 
@@ -109,7 +176,7 @@ def start_writer(path, offset, count):
 
 def rows_of(path, i):
     keys = [str(i).encode() + bytes([j]) for j in range(20)]
-    return FeatureCache(path).get(keys, backbone="b", kind="k")
+    return stored(FeatureCache(path), *keys)
 
 
 @pytest.mark.slow
@@ -153,7 +220,7 @@ def test_a_process_killed_while_writing_costs_nothing_that_was_stored(path):
 
 def filled(path, count=300):
     cache = FeatureCache(path)
-    cache.put({str(i).encode(): np.full(500, i, np.float32) for i in range(count)}, backbone="b", kind="k")
+    put(cache, {str(i).encode(): np.full(500, i, np.float32) for i in range(count)})
     cache.close()
 
 
@@ -181,8 +248,8 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(path, damage, caplog):
     with caplog.at_level(logging.WARNING):
         for i, array in stored(cache, *keys).items():
             assert array[0] == int(i)
-        cache.put({b"new": np.ones(3)}, backbone="b", kind="k")
-        cache.put({b"new": np.ones(3)}, backbone="b", kind="k")
+        put(cache, {b"new": np.ones(3)})
+        put(cache, {b"new": np.ones(3)})
     assert stored(cache, b"new")[b"new"].tolist() == [1, 1, 1]
     assert stored(FeatureCache(path), b"new")
     aside = [file for file in path.parent.glob("*damaged*") if not file.name.endswith(("-wal", "-shm"))]
@@ -212,7 +279,7 @@ def test_a_full_disk_ends_writing_with_one_warning(path, caplog):
     assert len(stored(cache, b"1")) == 1
     cache._connection.execute("PRAGMA max_page_count = 1")  # as SQLite meets a full disk
     for i in range(5):
-        cache.put({str(1000 + i).encode(): np.zeros(5000)}, backbone="b", kind="k")
+        put(cache, {str(1000 + i).encode(): np.zeros(5000)})
     assert len(caplog.records) == 1
     assert "features are no longer cached: database or disk is full" in caplog.text
     assert len(stored(cache, b"1", b"1000")) == 1
@@ -223,8 +290,8 @@ def test_a_read_only_cache_is_read(path, caplog):
     cache = FeatureCache(path)
     assert stored(cache, b"1")
     cache._connection.execute("PRAGMA query_only = 1")
-    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
-    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
+    put(cache, {b"x": np.zeros(5)})
+    put(cache, {b"x": np.zeros(5)})
     assert len(caplog.records) == 1
     assert stored(cache, b"1")
 
@@ -236,7 +303,7 @@ def test_a_read_only_folder(path, caplog):
     path.parent.chmod(0o555)
     cache = FeatureCache(path)
     assert stored(cache, b"1")
-    cache.put({b"x": np.zeros(5)}, backbone="b", kind="k")
+    put(cache, {b"x": np.zeros(5)})
     assert len(caplog.records) == 1
     path.parent.chmod(0o755)
 
@@ -245,7 +312,7 @@ def test_an_impossible_place_is_one_warning_and_no_cache(tmp_path, caplog):
     (tmp_path / "file").write_text("in the way")
     cache = FeatureCache(tmp_path / "file" / "features.sqlite")
     for _ in range(3):
-        cache.put({b"1": np.ones(1)}, backbone="b", kind="k")
+        put(cache, {b"1": np.ones(1)})
         assert not stored(cache, b"1")
     assert len(caplog.records) == 1
     assert "going on without a cache" in caplog.text
@@ -259,7 +326,7 @@ def test_a_folder_in_place_of_the_file(tmp_path, caplog):
 
 def test_place(monkeypatch, tmp_path):
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path))
-    assert FeatureCache().path == tmp_path / "features.sqlite"
+    assert FeatureCache().path == tmp_path / "features-2.sqlite"
     monkeypatch.delenv("ICONOTEXT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
     assert cache_folder() == Path("/x/iconotext")

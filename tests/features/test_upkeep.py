@@ -23,13 +23,14 @@ def path(tmp_path):
 
 def fill(path, numbers, *, backbone="b", kind="k", length=1000):
     cache = FeatureCache(path)
-    cache.put({b"%d" % n: np.full(length, n, np.float32) for n in numbers}, backbone=backbone, kind=kind)
+    rows = {b"%d" % n: {kind: np.full(length, n, np.float32)} for n in numbers}
+    cache.put(rows, backbone=backbone, kinds=[kind])
     cache.close()
 
 
 def kept(path, numbers):
     cache = FeatureCache(path)
-    found = cache.get([b"%d" % n for n in numbers], backbone="b", kind="k")
+    found = cache.get([b"%d" % n for n in numbers], backbone="b", kinds=["k"])
     cache.close()
     return sorted(int(key) for key in found)
 
@@ -52,7 +53,7 @@ def test_old_entries_go(path, monkeypatch):
         monkeypatch.setattr(time, "time", lambda days=days: now - days * 86_400)
         fill(path, numbers)
     monkeypatch.setattr(time, "time", lambda: now)
-    fill(path, [2])  # written anew
+    assert kept(path, [2]) == [2]  # is used
     assert prune_cache(path, older_than=30 * 86_400).entries == 1
     assert kept(path, range(9)) == [2, 3, 4, 5]
     assert prune_cache(path, older_than=30 * 86_400).entries == 0
@@ -62,7 +63,7 @@ def test_the_first_go_until_the_rest_fits(path):
     fill(path, range(4000))
     before = path.stat().st_size
     done = prune_cache(path, to_bytes=before // 2)
-    assert 0.45 * before < done.bytes_after == path.stat().st_size < 0.52 * before
+    assert 0.35 * before < done.bytes_after == path.stat().st_size <= 0.5 * before
     assert done.bytes_before == before
     assert kept(path, range(4000)) == list(range(done.entries, 4000))
     assert prune_cache(path, to_bytes=before).entries == 0
@@ -121,9 +122,9 @@ logging.basicConfig(level="WARNING", stream=sys.stdout)  # it would say that it 
 cache = FeatureCache(Path(sys.argv[1]))
 print("begun", flush=True)
 for n in range(10_000, 10_200):
-    cache.put({b"%d" % n: np.full(1000, n, np.float32)}, backbone="b", kind="k")
-    for found in cache.get([b"%d" % m for m in range(0, 3000, 100)], backbone="b", kind="k").items():
-        assert found[1][0] == int(found[0])
+    cache.put({b"%d" % n: {"k": np.full(1000, n, np.float32)}}, backbone="b", kinds=["k"])
+    for key, row in cache.get([b"%d" % m for m in range(0, 3000, 100)], backbone="b", kinds=["k"]).items():
+        assert row["k"][0] == int(key)
 print("done")
 """
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as other:
@@ -135,4 +136,4 @@ print("done")
     prune_cache(path, to_bytes=200_000)
     left = kept(path, range(10_000, 10_200))
     assert left == list(range(10_200 - len(left), 10_200))
-    assert 20 < len(left) < 60
+    assert 10 < len(left) < 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import known_errors, progress
+from iconotext.cli.common import known_errors
 from iconotext.cli.options import Json
 from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import SettingError
@@ -16,7 +16,6 @@ from iconotext.errors import SettingError
 if TYPE_CHECKING:
     from iconotext.features.upkeep import Usage
 
-_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 cache = typer.Typer(name="cache")
@@ -26,8 +25,9 @@ cache = typer.Typer(name="cache")
 def show(context: typer.Context, json: Json = False) -> None:
     """Say where the cache is, how large, and what is in it.
 
-    It holds what encoders made of pictures and sentences, so that no picture and no sentence is encoded twice.
-    `ICONOTEXT_CACHE` names another folder for it.
+    It holds what encoders made of pictures and sentences, so that no picture and no sentence is encoded twice. It grows
+    to 2 GB, then what was used longest ago makes room; `ICONOTEXT_CACHE_SIZE=10GB` says another size, and
+    `ICONOTEXT_CACHE` another folder.
 
     **Examples**
 
@@ -51,13 +51,13 @@ def show(context: typer.Context, json: Json = False) -> None:
 def prune(
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="Remove what was written longer ago: 12h, 30d, 8w.", show_default=False),
+        typer.Option(metavar="AGE", help="Remove what was not used for so long: 2d, 8w.", show_default=False),
     ] = None,
     to_size: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Remove what was written first, until the rest takes about so much: 500MB, 2GB, 0.",
+            help="Remove what was used longest ago, until the rest fits: 500MB, 2GB, 0.",
             show_default=False,
         ),
     ] = None,
@@ -74,14 +74,14 @@ def prune(
     - `iconotext cache prune --to-size 2GB`
     """
     with known_errors():
+        from iconotext.features.cache_place import size_in_bytes
         from iconotext.features.upkeep import prune_cache
 
         if older_than is None and to_size is None:
             raise SettingError("cache prune needs --older-than AGE or --to-size SIZE: 30d, 2GB")
         done = prune_cache(
             older_than=None if older_than is None else _seconds(older_than),
-            to_bytes=None if to_size is None else _bytes(to_size),
-            watch=lambda steps, total: progress(steps, total=total, label="Removing"),
+            to_bytes=None if to_size is None else size_in_bytes(to_size, "--to-size"),
         )
         if json:
             say_json(
@@ -106,7 +106,7 @@ def _show(usage: Usage) -> None:
 
     from iconotext.plain_text import readable
 
-    say(f"{usage.path}: {_size(usage.bytes)}")
+    say(f"{usage.path}: {_size(usage.bytes)} of {_size(usage.limit)}")
     if usage.kinds:
         table = Table(box=None, pad_edge=False)
         table.add_column("what")
@@ -123,13 +123,6 @@ def _show(usage: Usage) -> None:
 
 def _size(number: int) -> str:
     return f"{number / 10**9:,.2f} GB" if number >= 10**9 else f"{number / 10**6:,.1f} MB"
-
-
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in _UNITS:
-        raise SettingError(f"--to-size {text}: give a size such as 500MB, 2GB or 0")
-    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def _seconds(text: str) -> float:

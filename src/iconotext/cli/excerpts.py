@@ -56,7 +56,7 @@ class Kind:
 def write(paths: list[str], settings: RunSettings, kind: Kind, output: Path | None, *, as_json: bool) -> None:
     """Link documents and write what ``kind`` makes of them; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
-    from iconotext.features.cache import cache_folder
+    from iconotext.features.cache_place import cache_folder
     from iconotext.read import fetch_pages
     from iconotext.report.as_excerpts import check_suffix, json_array, write_excerpts
     from iconotext.write import check_overwrite

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
-from iconotext.features.cache import FeatureCache, cache_folder
+from iconotext.features.cache import FeatureCache
+from iconotext.features.cache_place import cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
 from iconotext.features.imagenet import imagenet_classes
 from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, folder_of_model

@@ -1,8 +1,9 @@
 """Features on disk, so that no picture and no sentence is encoded twice.
 
-One SQLite file, keyed by what was encoded (a digest of the bytes or of the text), by which backbone, and which of its
-arrays. Several processes may use it at once; one that is killed in the middle of writing loses what it was writing and
-nothing else. A cache never stops a run: what is damaged is set aside, and where it cannot write it only reads.
+One SQLite file with a row for each content and backbone, which holds all arrays that were asked for together. Several
+processes may use it at once; one that is killed in the middle of writing loses what it was writing and nothing else. A
+cache never stops a run: what is damaged is set aside, and where it cannot write it only reads. It grows no larger than
+``cache_limit``: what was used longest ago goes first.
 """
 
 from __future__ import annotations
@@ -11,119 +12,132 @@ import contextlib
 import logging
 import os
 import sqlite3
-import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from iconotext.features.cache_place import cache_file, cache_limit
+from iconotext.features.packed import packed, unpacked
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from iconotext.features.backbone import Row
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
+USED = 86_400
+"""Seconds after which a row that is read is noted as used again: a note is a write."""
+
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS features (
-    content BLOB NOT NULL,   -- digest of what was encoded
+CREATE TABLE IF NOT EXISTS kinds (
+    number INTEGER PRIMARY KEY,
     backbone TEXT NOT NULL,  -- its name
-    kind TEXT NOT NULL,      -- which array
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,     -- lengths separated by commas
+    kinds TEXT NOT NULL,     -- which arrays, separated by signs of addition
+    UNIQUE (backbone, kinds)
+);
+CREATE TABLE IF NOT EXISTS features (
+    id INTEGER PRIMARY KEY,  -- ascending: what was written together lies together
+    hash INTEGER NOT NULL,   -- of kind and content
+    kind INTEGER NOT NULL,   -- number of its kind
+    content BLOB NOT NULL,   -- digest of what was encoded
+    used INTEGER NOT NULL,   -- seconds since 1970, right to a day
+    layout TEXT NOT NULL,    -- of each array its dtype and its lengths
     checksum INTEGER NOT NULL,
-    written INTEGER NOT NULL DEFAULT 0, -- seconds since 1970
-    data BLOB NOT NULL,      -- C order
-    PRIMARY KEY (content, backbone, kind)
-)
+    data BLOB NOT NULL       -- the arrays one after the other, in C order
+);
+CREATE UNIQUE INDEX IF NOT EXISTS by_hash ON features (hash);
+CREATE INDEX IF NOT EXISTS by_use ON features (used);
 """
-_SELECT = "SELECT content, dtype, shape, checksum, data FROM features WHERE backbone = ? AND kind = ? AND content IN "
-COLUMNS = frozenset(("content", "backbone", "kind", "dtype", "shape", "checksum", "written", "data"))
-_INSERT = """INSERT OR REPLACE INTO features (content, backbone, kind, dtype, shape, checksum, data, written)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-_AT_ONCE = 500  # keys in a query; SQLite takes at least 999
+COLUMNS = frozenset(("id", "hash", "kind", "content", "used", "layout", "checksum", "data"))
+_SELECT = "SELECT content, layout, checksum, data, id, used FROM features WHERE kind = ? AND hash IN "
+_INSERT = """INSERT OR REPLACE INTO features (hash, kind, content, used, layout, checksum, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+AT_ONCE = 500
+"""Rows in a query, of which SQLite takes at least 999, and rows that are removed in one go."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 OF_FILE = ("", "-wal", "-shm")  # what SQLite keeps beside the file belongs to it
 
 
-def cache_folder() -> Path:
-    """Where this user's caches lie: $ICONOTEXT_CACHE, else the system's usual place."""
-    if own := os.environ.get("ICONOTEXT_CACHE"):
-        return Path(own)
-    if cache_home := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache_home) / "iconotext"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "iconotext" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "iconotext"
-    return Path.home() / ".cache" / "iconotext"
-
-
-def cache_file() -> Path:
-    """This user's cache of features."""
-    return cache_folder() / "features.sqlite"
-
-
 class FeatureCache:
-    """Arrays on disk by content, backbone and kind. Safe to use from several threads and processes.
+    """Arrays on disk by content, backbone and kinds. Safe to use from several threads and processes.
 
     Args:
-        path: The SQLite file, made with its folder when first used. By default ``features.sqlite`` in the user's
-            cache folder.
+        path: The SQLite file, made with its folder when first used. By default the user's, see ``cache_file``.
+        limit: Bytes that the file may take; by default ``cache_limit``.
+
+    Raises:
+        SettingError: The default limit is no size.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, limit: int | None = None) -> None:
         self.path = path or cache_file()
+        self.limit = cache_limit() if limit is None else limit
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._numbers: dict[tuple[str, str], int] = {}
         self._reads = self._writes = True
 
-    def __reduce__(self) -> tuple[type[FeatureCache], tuple[Path]]:
-        return FeatureCache, (self.path,)  # workers open it for themselves
+    def __reduce__(self) -> tuple[type[FeatureCache], tuple[Path, int]]:
+        return FeatureCache, (self.path, self.limit)  # workers open it for themselves
 
-    def get(self, contents: Sequence[bytes], *, backbone: str, kind: str) -> dict[bytes, NDArray[Any]]:
+    def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
         """The arrays that are there.
 
         Args:
             contents: Digests.
             backbone: Name of the backbone.
-            kind: Name of the array.
+            kinds: Names of the arrays, as they were when these were stored.
 
         Returns:
-            By digest, read-only. What is missing or damaged is left out.
+            By digest the arrays by name, read-only. What is missing or damaged is left out.
         """
-        found: dict[bytes, NDArray[Any]] = {}
+        found: dict[bytes, Row] = {}
+        names = tuple(kinds)
 
         def read(connection: sqlite3.Connection) -> None:
-            for start in range(0, len(contents), _AT_ONCE):
-                some = contents[start : start + _AT_ONCE]
-                query = f"{_SELECT}({','.join('?' * len(some))})"
-                for content, *stored in connection.execute(query, (backbone, kind, *some)):
-                    array = _unpacked(*stored)
-                    if array is not None:
-                        found[content] = array
+            number = self._number(connection, backbone, names)
+            now, worn = int(time.time()), []
+            for some in _several(contents) if number is not None else ():
+                rows = connection.execute(
+                    f"{_SELECT}({','.join('?' * len(some))})", (number, *(_hash(number, content) for content in some))
+                )
+                for content, layout, checksum, data, row, used in rows:
+                    if zlib.crc32(data) == checksum:  # else a flipped bit within an array, which SQLite does not notice
+                        found[content] = dict(zip(names, unpacked(layout, data), strict=True))
+                    if now - used > USED:
+                        worn.append((now, row))
+            if worn and self._writes:
+                with connection:
+                    connection.executemany("UPDATE features SET used = ? WHERE id = ?", worn)
 
         if self._reads:
             self._guarded(read, writing=False)
         return found
 
-    def put(self, arrays: Mapping[bytes, NDArray[Any]], *, backbone: str, kind: str) -> None:
-        """Store arrays by digest; all of them are stored, or none."""
-        if not self._writes or not arrays:
+    def put(self, rows: Mapping[bytes, Row], *, backbone: str, kinds: Sequence[str]) -> None:
+        """Store arrays by digest and name; all of them are stored, or none. What was used longest ago makes room."""
+        if not self._writes or not rows:
             return
-        now = int(time.time())
-        rows = [(content, backbone, kind, *_packed(array), now) for content, array in arrays.items()]
+        now, names = int(time.time()), tuple(kinds)
 
         def write(connection: sqlite3.Connection) -> None:
             with connection:  # one transaction
-                connection.executemany(_INSERT, rows)
+                number = self._number(connection, backbone, names, make=True)
+                values = (
+                    (_hash(number, content), number, content, now, *packed([row[name] for name in names]))
+                    for content, row in rows.items()
+                )
+                connection.executemany(_INSERT, values)
+            if taken(connection) > self.limit:
+                for _ in removals(connection, to_bytes=self.limit * 9 // 10):
+                    pass
 
         self._guarded(write, writing=True)
 
@@ -131,6 +145,20 @@ class FeatureCache:
         """Let go of the file; the next use opens it again."""
         with self._lock:
             self._drop()
+
+    def _number(
+        self, connection: sqlite3.Connection, backbone: str, kinds: tuple[str, ...], *, make: bool = False
+    ) -> Any:
+        """The number of a kind; None where nothing of it was stored."""
+        name = backbone, "+".join(kinds)
+        if name not in self._numbers:
+            if make:
+                connection.execute("INSERT OR IGNORE INTO kinds (backbone, kinds) VALUES (?, ?)", name)
+            row = connection.execute("SELECT number FROM kinds WHERE backbone = ? AND kinds = ?", name).fetchone()
+            if row is None or connection.in_transaction:  # what is not committed yet may never be
+                return row and row[0]
+            self._numbers[name] = row[0]
+        return self._numbers[name]
 
     def _guarded(self, work: Callable[[sqlite3.Connection], None], *, writing: bool) -> None:
         """Do something with the database; what goes wrong there goes no further than the log."""
@@ -151,6 +179,7 @@ class FeatureCache:
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._process == os.getpid():
             return self._connection
+        self._numbers.clear()
         self._connection = None  # after a fork the parent's connection must not even be closed
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
@@ -205,6 +234,7 @@ class FeatureCache:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
+        self._numbers.clear()
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -224,7 +254,8 @@ def prepare(connection: sqlite3.Connection) -> None:
                 raise
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(_SCHEMA)
+    connection.execute("PRAGMA cache_size = -16384")  # kB: the indices stay in memory
+    connection.executescript(_SCHEMA)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
@@ -243,12 +274,45 @@ def _is_sound(path: Path) -> bool:
     return bool(result == ("ok",))
 
 
-def _packed(array: NDArray[Any]) -> tuple[str, str, int, bytes]:
-    data = np.ascontiguousarray(array).tobytes()
-    return array.dtype.str, ",".join(map(str, array.shape)), zlib.crc32(data), data
+def taken(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that are in use."""
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
 
 
-def _unpacked(dtype: str, shape: str, checksum: int, data: bytes) -> NDArray[Any] | None:
-    if zlib.crc32(data) != checksum:  # a flipped bit within an array, which SQLite does not notice
-        return None
-    return np.frombuffer(data, dtype).reshape([int(length) for length in shape.split(",") if length])
+def removals(
+    connection: sqlite3.Connection, *, to_bytes: int | None = None, before: float | None = None
+) -> Iterator[int]:
+    """Remove what was used longest ago, some rows at a time; how many. Between two goes others may write.
+
+    Args:
+        connection: To the cache.
+        to_bytes: Of the file, in use; None removes for no size.
+        before: Seconds since 1970; what was used before goes.
+    """
+    while True:
+        excess = 0 if to_bytes is None else taken(connection) - to_bytes
+        rows = connection.execute("SELECT id, length(data), used FROM features ORDER BY used, id LIMIT ?", (AT_ONCE,))
+        chosen = []
+        for row, size, used in rows.fetchall():
+            if excess <= 0 and (before is None or used >= before):
+                break
+            chosen.append((row,))
+            excess -= size
+        if not chosen:
+            return
+        with connection:
+            connection.executemany("DELETE FROM features WHERE id = ?", chosen)
+        yield len(chosen)
+
+
+def _several(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (contents[start : start + AT_ONCE] for start in range(0, len(contents), AT_ONCE))
+
+
+def _hash(number: int, content: bytes) -> int:
+    """What a row is found by. Of two contents with the same, one pair in 10^19, the later replaces the earlier."""
+    mixed = (int.from_bytes(content[:8], "big") + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    return mixed - 2**63

@@ -20,7 +20,6 @@ from iconotext.features.backbone import (
     filled,
 )
 from iconotext.features.cache import FeatureCache
-from iconotext.features.cores import in_threads
 from iconotext.features.ocr import LineReader
 from iconotext.features.regions import Regions, RegionSource
 from iconotext.types import TextLine
@@ -104,7 +103,7 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
         files = [image.file or b"" for image in images]
-        rows = _recalled(cache, source.name, list(REGION_ARRAYS), files, images, fresh, whole=_same_length)
+        rows = _recalled(cache, source.name, list(REGION_ARRAYS), files, images, fresh)
         return [row if isinstance(row, str) else Regions(*(row[kind] for kind in REGION_ARRAYS)) for row in rows]
 
     return replace(source, regions=regions)
@@ -131,11 +130,6 @@ def _unpacked(packed: NDArray[np.uint8]) -> tuple[TextLine, ...]:
     return tuple(TextLine(text, sure, tuple(box)) for text, sure, box in json.loads(packed.tobytes()))
 
 
-def _same_length(row: Row) -> bool:
-    """Two processes that look at one image write four arrays each; from one device to another a score may move."""
-    return len(set(map(len, row.values()))) == 1
-
-
 def _recalled(
     cache: FeatureCache,
     backbone: str,
@@ -143,14 +137,11 @@ def _recalled(
     files: Sequence[Picture],
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
-    *,
-    whole: Callable[[Row], bool] = lambda row: True,
 ) -> Iterator[Row | str]:
     """What is kept of each picture, by the bytes of its file; see ``_recall``."""
     for start in range(0, len(files), IMAGES):
         some = slice(start, start + IMAGES)
-        keys = list(in_threads(_digest, files[some]))
-        yield from _recall(cache, backbone, kinds, keys, items[some], fresh, whole=whole)
+        yield from _recall(cache, backbone, kinds, list(map(_digest, files[some])), items[some], fresh)
 
 
 def _recall(
@@ -160,8 +151,6 @@ def _recall(
     keys: Sequence[bytes | None],
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
-    *,
-    whole: Callable[[Row], bool] = lambda row: True,
 ) -> list[Row | str]:
     """What is kept of each of some texts or images, or its problem.
 
@@ -172,24 +161,17 @@ def _recall(
         keys: Of each its digest; None for a file that cannot be read, of which the backbone will say why.
         items: The texts or images.
         fresh: Called with those that are not in the cache, each digest once; gives what is to be kept, or problems.
-        whole: Whether arrays that the cache has belong together.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]
-    wanted = list({key for key in keys if key is not None})
-    stored = {kind: cache.get(wanted, backbone=backbone, kind=kind) for kind in kinds}
-    found: dict[bytes | int, Row | str] = {}
-    for key in wanted:
-        row = {kind: some[key] for kind, some in stored.items() if key in some}
-        if len(row) == len(kinds) and whole(row):
-            found[key] = row
+    kept = cache.get(list({key for key in keys if key is not None}), backbone=backbone, kinds=kinds)
+    found: dict[bytes | int, Row | str] = dict(kept.items())
     missing: dict[bytes | int, T] = {}
     for name, item in zip(names, items, strict=True):
         if name not in found:
             missing.setdefault(name, item)
     new = dict(zip(missing, fresh(list(missing.values())), strict=True)) if missing else {}
     good = {name: row for name, row in new.items() if isinstance(name, bytes) and not isinstance(row, str)}
-    for kind in kinds:
-        cache.put({key: row[kind] for key, row in good.items()}, backbone=backbone, kind=kind)
+    cache.put(good, backbone=backbone, kinds=kinds)
     found |= new
     return [found[name] for name in names]
 

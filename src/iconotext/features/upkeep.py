@@ -6,32 +6,29 @@ they were damaged. Another process may use the cache meanwhile; what it misses i
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.errors import FeatureError
-from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, cache_file, prepare
-
-AT_ONCE = 1000
-"""Rows that are removed in one go; between two goes others may write."""
+from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, prepare, removals
+from iconotext.features.cache_place import cache_file, cache_limit
 
 _ASIDE = re.compile(r"\.damaged-\d{8}-\d{6}-\d+(-wal|-shm)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of array of one backbone.
+    """Arrays of one backbone that are kept together.
 
     Attributes:
         backbone: Its name.
-        kind: Which array.
-        entries: How many there are.
+        kind: Which arrays.
+        entries: Of how many contents there are some.
         bytes: What they take together, without what the database adds.
     """
 
@@ -48,12 +45,14 @@ class Usage:
     Attributes:
         path: The file of the cache.
         bytes: What it and the files that were set aside take on disk; 0 if there are none.
+        limit: What it may take.
         kinds: What is in it, the largest first.
         damaged: Files that were set aside.
     """
 
     path: Path
     bytes: int
+    limit: int
     kinds: tuple[Kind, ...]
     damaged: tuple[Path, ...]
 
@@ -76,56 +75,47 @@ class Pruned:
 
 
 def cache_usage(path: Path | None = None) -> Usage:
-    """Look into the cache.
-
-    Args:
-        path: Its file, by default the user's.
+    """Look into the cache, by default the user's.
 
     Raises:
         FeatureError: The file is no cache of ours, damaged, or cannot be read.
+        SettingError: ``ICONOTEXT_CACHE_SIZE`` is no size.
     """
     path = path or cache_file()
     kinds: list[Kind] = []
     if path.is_file():
         with _opened(path) as connection:
             rows = connection.execute(
-                "SELECT backbone, kind, count(*), sum(length(data)) FROM features GROUP BY 1, 2 ORDER BY 4 DESC"
+                "SELECT backbone, kinds, count(*), sum(length(data)) FROM features JOIN kinds ON kind = number "
+                "GROUP BY 1, 2 ORDER BY 4 DESC"
             )
             kinds = [Kind(*row) for row in rows]
-    return Usage(path, _bytes(path), tuple(kinds), tuple(_damaged(path)))
+    return Usage(path, _bytes(path), cache_limit(), tuple(kinds), tuple(_damaged(path)))
 
 
-def prune_cache(
-    path: Path | None = None,
-    *,
-    older_than: float | None = None,
-    to_bytes: int | None = None,
-    watch: Callable[[Iterator[int], int], Iterable[int]] = lambda steps, total: steps,
-) -> Pruned:
-    """Remove entries, those that were written first to begin with, and the files that were set aside as damaged.
+def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
+    """Remove entries, those that were used longest ago to begin with, and the files that were set aside as damaged.
 
     Args:
         path: The file, by default the user's cache.
-        older_than: Seconds; entries written before that go.
-        to_bytes: About what the file may take on disk afterwards.
-        watch: Passes on the steps that it is given, of which there are about so many, and may show how it goes on.
+        older_than: Seconds; entries that were not used since go.
+        to_bytes: What the file may take on disk afterwards.
 
     Raises:
         FeatureError: The file is no cache of ours, damaged, or cannot be written.
     """
     path = path or cache_file()
-    before, removed = _bytes(path), 0
+    size_before, removed = _bytes(path), 0
     if path.is_file():
         with _opened(path) as connection:
-            last = max(_last_of_age(connection, older_than), _last_of_size(connection, to_bytes))
-            (total,) = connection.execute("SELECT count(*) FROM features WHERE rowid <= ?", (last,)).fetchone()
-            removed = sum(watch(_removals(connection, last), math.ceil(total / AT_ONCE)))
+            before = None if older_than is None else time.time() - older_than
+            removed = sum(removals(connection, to_bytes=to_bytes, before=before))
             if removed:
                 _shrink(connection)
     damaged = _damaged(path)
     for file in damaged:
         file.unlink(missing_ok=True)
-    return Pruned(removed, len(damaged), before, _bytes(path))
+    return Pruned(removed, len(damaged), size_before, _bytes(path))
 
 
 @contextmanager
@@ -144,39 +134,6 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except sqlite3.Error as error:
             raise FeatureError(f"{path}: the cache cannot be used: {error}") from error
-
-
-def _last_of_age(connection: sqlite3.Connection, seconds: float | None) -> int:
-    """The newest row that is older; 0 if there is none. Later rows have higher numbers."""
-    if seconds is None:
-        return 0
-    query = "SELECT coalesce(max(rowid), 0) FROM features WHERE written < ?"
-    return int(connection.execute(query, (time.time() - seconds,)).fetchone()[0])
-
-
-def _last_of_size(connection: sqlite3.Connection, to_bytes: int | None) -> int:
-    """The newest row that must go for the rest to fit; 0 if all of it does."""
-    if to_bytes is None:
-        return 0
-    (pages,), (free,), (size,) = (
-        connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
-    )
-    (total,) = connection.execute("SELECT coalesce(sum(length(data)), 0) FROM features").fetchone()
-    allowed = to_bytes * total / max(1, (pages - free) * size)  # the same share of what the arrays take themselves
-    query = """SELECT coalesce(max(rowid), 0) FROM (
-        SELECT rowid, sum(length(data)) OVER (ORDER BY rowid DESC) AS kept FROM features) WHERE kept > ?"""
-    return int(connection.execute(query, (allowed,)).fetchone()[0])
-
-
-def _removals(connection: sqlite3.Connection, last: int) -> Iterator[int]:
-    """Remove all rows up to one, some at a time; how many."""
-    chosen = "SELECT rowid FROM features WHERE rowid <= ? ORDER BY rowid LIMIT ?"
-    while True:
-        with connection:
-            gone = connection.execute(f"DELETE FROM features WHERE rowid IN ({chosen})", (last, AT_ONCE)).rowcount
-        if not gone:
-            return
-        yield gone
 
 
 def _shrink(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,41 @@
+"""Several arrays as one piece of data."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
+    """What the arrays look like, a checksum, and all their numbers in C order."""
+    layout = ";".join(" ".join((array.dtype.str, *map(str, array.shape))) for array in arrays)
+    data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    return layout, zlib.crc32(data), data
+
+
+@lru_cache
+def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]]:
+    """Of each array its dtype and shape, how many numbers it has, and at which byte it begins."""
+    found, offset = [], 0
+    for array in layout.split(";"):
+        name, *lengths = array.split(" ")
+        dtype, shape = np.dtype(name), tuple(map(int, lengths))
+        count = int(np.prod(shape, dtype=np.int64))
+        found.append((dtype, shape, count, offset))
+        offset += count * dtype.itemsize
+    return found
+
+
+def unpacked(layout: str, data: bytes) -> list[NDArray[Any]]:
+    """The arrays, read-only."""
+    return [
+        np.frombuffer(data, dtype, count, offset).reshape(shape) if count else np.zeros(shape, dtype)
+        for dtype, shape, count, offset in _places(layout)
+    ]
