@@ -35,6 +35,14 @@ def test_results_and_errors_come_through():
         run_isolated(image_kind, PLENTY, 60, b"")
 
 
+def test_it_can_be_started_beforehand():
+    worker.close_worker()
+    worker.start_worker()
+    early = run_isolated(os.getpid, PLENTY, 60)
+    worker.start_worker()  # it runs already
+    assert run_isolated(os.getpid, PLENTY, 60) == early != os.getpid()
+
+
 @pytest.mark.slow
 @needs_limits
 def test_memory_is_limited_and_the_next_call_works():

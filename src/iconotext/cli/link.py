@@ -97,6 +97,9 @@ def link(
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
+        from iconotext.worker import start_worker
+
+        start_worker()  # it gets ready while the rest is imported
         from iconotext.features.cache_place import cache_folder
         from iconotext.read import fetch_pages
 
@@ -130,11 +133,12 @@ class RunSettings:
 
     def linker(self) -> Linker:
         """The linker, with the calibration figures."""
-        from iconotext.corpus.store import read_corpus
         from iconotext.pipeline import Linker
 
         linker = Linker.load(self.model, self.linking)
         if self.calibration is not None:
+            from iconotext.corpus.store import read_corpus
+
             linker.calibrate(read_corpus(self.calibration))
         return linker
 

@@ -23,8 +23,9 @@ LONGER_SIDE = 900
 """Pixels of the longer side of an image in a page: sharp enough to look at closely, about 100 kB."""
 
 QUALITY = 80
-FLAT_COLOURS = 256
-"""An image with no more colours than this is a drawing or a screenshot: PNG keeps it sharp, and often smaller."""
+FLAT_COLOURS, LEAST_GROUND = 256, 0.1
+"""An image with no more colours than this, one of which fills such a share of it, is a drawing or a screenshot: PNG
+keeps it sharp, and often smaller. A grey photograph has few colours too, but none that fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
 def _smallest(image: Pixels) -> tuple[bytes, str]:
     """The encoded image and its type."""
     photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True, progressive=True)
-    if image.getcolors(FLAT_COLOURS) is None:
+    colours = image.getcolors(FLAT_COLOURS)
+    if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:
         return photograph, "jpeg"
     drawing = _encoded(image.quantize(FLAT_COLOURS), "PNG", optimize=True)
     return (drawing, "png") if len(drawing) <= len(photograph) else (photograph, "jpeg")
