@@ -442,8 +442,7 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
 def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib, monkeypatch):
     for module in ("index", "update"):
         monkeypatch.setattr(f"iconotext.library.{module}.ABOVE", 300)
-    for module in ("index", "background"):
-        monkeypatch.setattr(f"iconotext.library.{module}.SENTENCES", 40)
+    monkeypatch.setattr("iconotext.library.index.SENTENCES", 40)
     monkeypatch.setattr("iconotext.library.candidates.ABOVE", 300)
     draw = np.random.default_rng(0)
     for number in range(320):
