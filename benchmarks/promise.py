@@ -42,6 +42,7 @@ from iconotext.links.habit import PlaceEvidence, infer_habit
 from iconotext.links.link_document import link_document
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
+from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
 from iconotext.train.evidence import common_habit, example, fit_coefficients
 from iconotext.train.evidence_documents import Cited, variants
@@ -177,9 +178,15 @@ def cross_fitted(seen: Sequence[Source], encode: Encode) -> dict[str, Learned]:
 
 
 def link_sources(
-    found: Sequence[Source], encode: Encode, learned: dict[str, Learned], evidence: tuple[Evidence, ...]
+    found: Sequence[Source],
+    encode: Encode,
+    learned: dict[str, Learned],
+    evidence: tuple[Evidence, ...],
+    *,
+    select: Selection = "best",
+    min_confidence: float = 0.0,
 ) -> list[tuple[Source, LinkedDocument]]:
-    """Every image with its best sentence, by the habits of each collection."""
+    """Every image with its best sentence, if nothing else is said, by the habits of each collection."""
     places: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for source in found:
         own, cited = learned[source.group], source.cited
@@ -204,8 +211,8 @@ def link_sources(
                 source.cited.similarity if "picture" in evidence else None,
                 encode,
                 evidence=evidence,
-                select="best",
-                min_confidence=0.0,
+                select=select,
+                min_confidence=min_confidence,
                 sentence_vectors=source.cited.sentence_vectors,
                 coefficients=learned[source.group].coefficients,
                 matcher=learned[source.group].matcher,

@@ -1,0 +1,83 @@
+"""LangChain: a loader that gives chunks with their pictures; ``iconotext[langchain]``."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from iconotext.adapters.stable_id import stable_id
+from iconotext.excerpts import CHUNK_WORDS
+from iconotext.extras import require
+from iconotext.pipeline import Linker
+from iconotext.read import Failure, ReadSettings, read_all
+from iconotext.read.find import no_documents
+from iconotext.report.as_excerpts import row
+from iconotext.types import LinkedDocument
+
+try:
+    from langchain_core.document_loaders import BaseLoader
+    from langchain_core.documents import Document
+except ModuleNotFoundError:
+    require("langchain_core", purpose="iconotext.adapters.langchain")
+    raise
+
+logger = logging.getLogger(__name__)
+
+
+def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
+    """The chunks of a linked document.
+
+    ``metadata`` has what a chunk has but its text, ``source`` (where the document comes from), its ``title`` and
+    ``language``; ``images`` is a list of objects, for stores that take lists.
+    """
+    found = linked.document
+    for chunk in linked.chunks(words):
+        metadata = {"source": found.place or found.id, "title": found.title, "language": found.language, **row(chunk)}
+        text = metadata.pop("text")
+        yield Document(id=stable_id(found, f"chunk-{chunk.chunk}"), page_content=text, metadata=metadata)
+
+
+class PictureLoader(BaseLoader):
+    """Loads files, and folders of them, as chunks with their pictures.
+
+    Args:
+        paths: Markdown, HTML, DOCX, EPUB or PDF files, or folders.
+        words: Most words of a chunk.
+        linker: What links; the default model where none is given.
+        settings: How documents are read.
+
+    Attributes:
+        failures: The documents of the last run that could not be read or linked; each was logged as a warning.
+    """
+
+    def __init__(
+        self,
+        *paths: Path | str,
+        words: int = CHUNK_WORDS,
+        linker: Linker | None = None,
+        settings: ReadSettings | None = None,
+    ) -> None:
+        self._paths, self._words, self._linker, self._settings = paths, words, linker, settings
+        self.failures: list[Failure] = []
+
+    def lazy_load(self) -> Iterator[Document]:
+        """The chunks, one document in memory at a time.
+
+        Raises:
+            IconotextError: There are no documents, or none of them could be linked.
+        """
+        self.failures = []
+        self._linker = self._linker or Linker.load()
+        some = False
+        for linked in self._linker.link_all(read_all(self._paths, self._settings)):
+            if isinstance(linked, Failure):
+                self.failures.append(linked)
+                logger.warning("left out: %s", linked.error)
+            else:
+                some = True
+                yield from documents(linked, self._words)
+        if not some:
+            none = no_documents(self._paths, self._settings or ReadSettings(), Counter())
+            raise self.failures[0].error if self.failures else none
