@@ -16,6 +16,8 @@ RUN = {
     "link_folder": (["docs"], ""),
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
     "own_scores": (["corpus.jsonl"], "'auc': "),
+    "pictures_in_langchain": (["docs"], "['img11.png']"),
+    "pictures_in_llama_index": (["docs/0.md"], "ImageNode img0.png: 'Number 0"),
     "search_library": (["docs", "a dog"], "12 added"),
     "set_similarity": ([], "assignment 0.6"),
     "train_model": (["corpus.jsonl", "model"], '"epochs": 3'),

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ from tests.train.synthetic import write_synthetic
 DISTRIBUTIONS = {
     "skimage": "scikit-image",
     "lap": "lapx",
+    "langchain_core": "langchain-core",
     "lightning_fabric": "lightning-fabric",
+    "llama_index": "llama-index-core",
     "sentence_transformers": "sentence-transformers",
 }
 DIVIDED_TEXT = "# A heading\n\nA sentence about a dog.\n\n![A dog](docs/a.png)\n\nAnother sentence.\n"
@@ -39,7 +42,7 @@ def bare(monkeypatch):
 def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
     extras = dict(project["optional-dependencies"])
-    assert extras.pop("all") == [f"iconotext[{','.join(sorted(EXTRAS.keys() - {'timm'}))}]"]
+    assert extras.pop("all") == [f"iconotext[{','.join(sorted(EXTRAS.keys() - {'langchain', 'llama-index', 'timm'}))}]"]
     assert "iconotext[all]" in extras.pop("dev")
     named = {
         name: {each.partition(">")[0] for each in packages if not each.startswith("iconotext[")}
@@ -186,6 +189,14 @@ def write_inputs(folder):
             '<text xml:lang="en"><caption article="text/en/1/1">x</caption></text></image>'
         )
     (folder / "reddit/RS_2013-01.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+
+
+@pytest.mark.parametrize("adapter", ["langchain", "llama_index"])
+def test_adapters_say_what_to_install(bare, monkeypatch, adapter):
+    monkeypatch.delitem(sys.modules, f"iconotext.adapters.{adapter}", raising=False)
+    extra = adapter.replace("_", "-")
+    with pytest.raises(MissingPackageError, match=rf'pip install "iconotext\[{extra}\]"$'):
+        import_module(f"iconotext.adapters.{adapter}")
 
 
 @pytest.mark.slow

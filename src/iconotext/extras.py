@@ -8,7 +8,9 @@ from iconotext.errors import MissingPackageError
 
 EXTRAS = {
     "demo": ("skimage",),
+    "langchain": ("langchain_core",),
     "library": ("lancedb",),
+    "llama-index": ("llama_index",),
     "parquet": ("pyarrow",),
     "train": ("torch", "scipy", "lap", "lightning_fabric", "tensorboard"),
     "models": ("torch", "transformers", "sentence_transformers"),

@@ -57,6 +57,18 @@ def test_without_links_the_next_likeliest_and_the_nearest():
     assert (lost.context(0).by, lost.context(0).problem, lost.context(0).text) == ("nothing", "file not found", "")
 
 
+def test_what_is_far_less_likely_is_left_out():
+    linked = article()
+    similarity = np.array([[0.0], [0.029], [0.99], [0.028], [0.0], [0.5]], np.float32)  # 9 / 300 are odds of 0.03
+    found = LinkedDocument(linked.document, linked.links, similarity, "default").context(0)
+    assert [s.sentence for s in found.sentences] == [2, 5]
+    below = LinkedDocument(linked.document, (), -similarity, "default").context(0)  # cosines may be below 0
+    assert [s.sentence for s in below.sentences] == [1, 2, 3, 5]
+    similarity[1] = 0.0293
+    found = LinkedDocument(linked.document, linked.links, similarity, "default").context(0)
+    assert [s.sentence for s in found.sentences] == [1, 2, 5]
+
+
 def test_the_relation_that_says_something():
     shown = Link(2, 0, 0.9, 0.9, {}, relations={"Visible": 0.95, "Story": 0.6})
     linked = LinkedDocument(article().document, (shown,), article().similarity, "default")
