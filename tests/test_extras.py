@@ -84,6 +84,7 @@ NEEDY = {
     "link a.md --model clip": "models",
     "link a.md --text clip": "models",
     "link a.md --to parquet --output links.parquet": "parquet",
+    "chunks a.md --output chunks.parquet": "parquet",
     "evaluate default corpus.jsonl --results scores.parquet": "parquet",
     "corpus convert corpus.jsonl corpus.parquet": "parquet",
     "corpus check table.parquet": "parquet",
@@ -96,6 +97,8 @@ NEEDY = {
 
 CORE = [
     "link a.md --to json",
+    "chunks a.md --json",
+    "context a.md --output contexts.jsonl",
     "link a.md a.html a.docx a.epub a.pdf --explain",
     "evaluate default gold.jsonl",
     "evaluate default gold.jsonl --evidence picture,caption,layout --compare no-training",

@@ -20,7 +20,7 @@ try:
     from langchain_core.document_loaders import BaseLoader
     from langchain_core.documents import Document
 except ModuleNotFoundError:
-    require("langchain_core", purpose="iconotext.adapters.langchain")
+    require("langchain", purpose="iconotext.adapters.langchain")
     raise
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ try:
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 except ModuleNotFoundError:
-    require("llama_index", purpose="iconotext.adapters.llama_index")
+    require("llama-index", purpose="iconotext.adapters.llama_index")
     raise
 
 HIDDEN = ["document", "chunk", "image", "source", "words", "start", "end", "confidence", "by", "problem", "also_in"]

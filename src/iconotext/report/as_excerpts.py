@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import OutputError
 from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
+from iconotext.extras import require
 from iconotext.plain_text import encodable, json_text
 from iconotext.write import open_atomic, write_text
 
@@ -76,11 +77,13 @@ def write_excerpts(
 
     Raises:
         OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
+        MissingPackageError: Parquet is to be written, and there is no pyarrow.
     """
     check_suffix(path)
     if path.suffix.lower() == ".jsonl":
         write_text(path, (json_text(row(each)) + "\n" for each in found), force=force)
         return
+    require("parquet", purpose="a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
