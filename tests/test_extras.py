@@ -197,6 +197,8 @@ def write_inputs(folder):
 @pytest.mark.parametrize("adapter", ["langchain", "llama_index"])
 def test_adapters_say_what_to_install(bare, monkeypatch, adapter):
     monkeypatch.delitem(sys.modules, f"iconotext.adapters.{adapter}", raising=False)
+    for loaded in [name for name in sys.modules if name.startswith(("langchain_core.", "llama_index."))]:
+        monkeypatch.setitem(sys.modules, loaded, None)
     extra = adapter.replace("_", "-")
     with pytest.raises(MissingPackageError, match=rf'pip install "iconotext\[{extra}\]"$'):
         import_module(f"iconotext.adapters.{adapter}")
