@@ -133,11 +133,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
 
 def _of_command(table: Mapping[str, Any], command: str, commands: list[str], path: Path) -> dict[str, Any]:
-    """What a file says of one command.
-
-    Raises:
-        SettingError: It names a command that there is not.
-    """
+    """What a file says of one command; ``SettingError`` where it names one that there is not."""
     for name, value in table.items():
         where = f"{path}: {reprlib.repr(name)}"
         if not isinstance(value, dict):
@@ -191,11 +187,7 @@ def _check_project(name: str, where: str) -> None:
 
 
 def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any:
-    """A value that the option takes.
-
-    Raises:
-        SettingError: It does not take it.
-    """
+    """A value that the option takes; ``SettingError`` where it does not take it."""
     if option.multiple and not isinstance(value, list):
         value = [value]
     if isinstance(value, dict):

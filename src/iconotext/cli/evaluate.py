@@ -178,22 +178,14 @@ def evaluate(
 
 
 def check_unused(given: Mapping[str, object], why: str) -> None:
-    """Raise where an option was given that has no place here.
-
-    Raises:
-        SettingError: One was; says why it is wrong.
-    """
+    """Raise ``SettingError``, which says why, where an option was given that has no place here."""
     for name, value in given.items():
         if value:
             raise SettingError(f"{name} {why}")
 
 
 def check_names(linking: LinkSettings, *models: str) -> None:
-    """Raise where a model or backbone is mistyped, before a long corpus is read.
-
-    Raises:
-        FeatureError: There is no such model.
-    """
+    """Raise ``FeatureError`` where a model or backbone is mistyped, before a long corpus is read."""
     from iconotext.features import check_backbones, find_model
     from iconotext.features.model_folder import MODELS
 

@@ -70,11 +70,7 @@ def evaluate_retrieval(
 
 
 def encoded_pairs(encoder: Encoder, chosen: CorpusPart) -> PairVectors:
-    """The pairs of a selection as arrays, showing progress.
-
-    Raises:
-        CorpusError: There are none.
-    """
+    """The pairs of a selection as arrays, showing progress; ``CorpusError`` where there are none."""
     from iconotext.evaluate.pair_vectors import pair_vectors
 
     return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
@@ -99,11 +95,7 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
 
 
 def parse_refinement(text: str) -> Refinement:
-    """λ and T from ``0.13,0.1``; ``none`` refines nothing.
-
-    Raises:
-        SettingError: It says something else.
-    """
+    """λ and T from ``0.13,0.1``; ``none`` refines nothing, and anything else is a ``SettingError``."""
     from iconotext.library.refinement import Refinement
 
     if text.strip().casefold() == "none":

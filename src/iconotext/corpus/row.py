@@ -177,11 +177,7 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def json_of(row: Row, value: object) -> str:
-    """Something that is written for a row, as JSON.
-
-    Raises:
-        CorpusError: JSON cannot hold it; names the document.
-    """
+    """Something that is written for a row, as JSON; ``CorpusError``, with its name, where JSON cannot hold it."""
     try:
         return dump_json(value)
     except ValueError as error:

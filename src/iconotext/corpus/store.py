@@ -187,11 +187,7 @@ def _unique(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def format_of(path: Path) -> FormatName:
-    """The format of a corpus that is there.
-
-    Raises:
-        CorpusError: There is nothing to be read.
-    """
+    """The format of a corpus that is there; ``CorpusError`` where there is nothing to be read."""
     if path.is_dir():
         if not (path / DOCUMENTS_FILE).is_file():
             raise CorpusError(f"{path}: a folder without {DOCUMENTS_FILE}; name the corpus file in it")

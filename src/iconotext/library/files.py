@@ -86,11 +86,7 @@ def file_state(path: Path) -> str | None:
 
 
 def digest_of(image: Path | bytes) -> str:
-    """The name of a picture's content: 32 hexadecimal digits.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """The name of a picture's content, 32 hexadecimal digits; ``OSError`` where the file cannot be read."""
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()[:32]
     with image.open("rb") as stream:

@@ -118,11 +118,7 @@ def read_settings(path: Path) -> LibrarySettings:
 
 
 def write_settings(path: Path, settings: LibrarySettings) -> None:
-    """Write what a library is.
-
-    Raises:
-        LibraryError: It cannot be written.
-    """
+    """Write what a library is; ``LibraryError`` where it cannot be written."""
     try:
         write_bytes(path / SETTINGS, _JSON.dump_json(settings, indent=1) + b"\n", force=True)
     except OutputError as error:

@@ -62,11 +62,7 @@ class Archive:
         return self._read[name]
 
     def xml(self, name: str) -> Element:
-        """The root element of an XML member.
-
-        Raises:
-            DocumentError: As ``read``, or it is not well-formed.
-        """
+        """The root element of an XML member; ``DocumentError`` as ``read``, or where it is not well-formed."""
         return parse_xml(self.read(name), name)
 
     def _unpack(self, info: zipfile.ZipInfo) -> bytes:

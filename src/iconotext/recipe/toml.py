@@ -108,13 +108,10 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
 
 
 def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
-    """A recipe from nested values.
+    """A recipe from nested values; ``SettingError`` where a key or value is wrong.
 
     Args:
         source: What to call their place in a message.
-
-    Raises:
-        SettingError: A key or value is wrong.
     """
     return _validated(Recipe, values, source, {})
 
@@ -133,11 +130,7 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file says.
-
-    Raises:
-        SettingError: It cannot be read, or is no TOML.
-    """
+    """What a TOML file says; ``SettingError`` where it cannot be read, or is no TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -80,11 +80,7 @@ class Manifest:
             self.rewrite(self.records.values())
 
     def add(self, record: Record) -> None:
-        """Remember a page that was written.
-
-        Raises:
-            OutputError: The line cannot be written.
-        """
+        """Remember a page that was written; ``OutputError`` where the line cannot be."""
         self.records[record.page] = record
         try:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW
@@ -94,11 +90,7 @@ class Manifest:
             raise write_error(self._path, error) from error
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """Remember these pages and no others.
-
-        Raises:
-            OutputError: The file cannot be written.
-        """
+        """Remember these pages and no others; ``OutputError`` where the file cannot be written."""
         self.records = {record.page: record for record in records}
         lines = (_adapter().dump_json(record) + b"\n" for record in self.records.values())
         write_bytes(self._path, lines, force=True)

@@ -28,11 +28,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._file = path.with_suffix(".bin").open("wb")
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Add rows: (n, *row).
-
-        Raises:
-            FeatureError: A number is too large for the type, or not a number.
-        """
+        """Add rows, (n, *row); ``FeatureError`` for a number that is too large for the type, or none."""
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
         with np.errstate(over="ignore"):
@@ -53,11 +49,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """Map what an ``ArrayWriter`` wrote.
-
-    Raises:
-        CorpusError: It is missing or was cut off.
-    """
+    """Map what an ``ArrayWriter`` wrote; ``CorpusError`` where it is missing or was cut off."""
     with damaged(path):
         head = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         dtype, shape = np.dtype(head["dtype"]), tuple(head["shape"])

@@ -106,11 +106,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the checkpoint; None where there is none.
-
-    Raises:
-        TrainingError: The file is damaged.
-    """
+    """Read the checkpoint, None where there is none; ``TrainingError`` where the file is damaged."""
     import torch
 
     path = folder / CHECKPOINT

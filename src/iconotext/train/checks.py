@@ -80,11 +80,7 @@ def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
-    """Raise if an encoder shall read concepts where none are named.
-
-    Raises:
-        FeatureError: The source of regions does not say what they show.
-    """
+    """Raise ``FeatureError`` if an encoder shall read concepts and the source of regions does not name any."""
     if recipe.reads_concepts and not names:
         raise FeatureError(
             f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "

@@ -66,11 +66,7 @@ def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
 
 
 def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
-    """Raise for a model that is worth nothing.
-
-    Raises:
-        CollapseError: Its training died before it had learned anything.
-    """
+    """Raise ``CollapseError`` for a model whose training died before it had learned anything."""
     found = metrics.get("collapse")
     if found is not None and found["epoch"] is not None and not found["learned"]:
         raise CollapseError(f"{folder}: {found['why']}")

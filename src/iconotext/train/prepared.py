@@ -249,11 +249,7 @@ def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """Map the arrays that ``prepare`` wrote.
-
-    Raises:
-        CorpusError: Something is missing or damaged.
-    """
+    """Map the arrays that ``prepare`` wrote; ``CorpusError`` where something is missing or damaged."""
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

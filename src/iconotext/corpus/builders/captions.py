@@ -124,11 +124,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
-    """Report how many photographs there are.
-
-    Raises:
-        CorpusError: None of their images is there.
-    """
+    """Report how many photographs there are; ``CorpusError`` where none of their images is there."""
     report = build.report
     missing = report.dropped[NO_IMAGE]
     if missing and not read:

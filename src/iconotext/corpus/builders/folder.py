@@ -135,11 +135,7 @@ def images_folder(output: Path) -> Path:
 
 
 def _count(build: Build, settings: Settings) -> int:
-    """How many files there are to read.
-
-    Raises:
-        DocumentError: None.
-    """
+    """How many files there are to read; ``DocumentError`` where there are none."""
     skipped: Counter[str] = Counter()
     total = sum(1 for _ in find_documents(settings.source, settings, skipped=skipped))
     if not total:

@@ -170,11 +170,7 @@ class _Dropped(Exception):
 def _row(
     record: Record, settings: ShardSettings, data_set: ShardedSet, shard: str
 ) -> tuple[str, Values, list[Picture]]:
-    """The name, columns and images of a row.
-
-    Raises:
-        _Dropped: It cannot be used.
-    """
+    """The name, columns and images of a row; ``_Dropped`` where it cannot be used."""
     row = record.row
     if record.problems or row is None:
         problem = record.problems[0]

@@ -74,21 +74,13 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def count_lines(path: Path) -> int:
-    """Number of lines that are not blank.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """Number of lines that are not blank; ``CorpusError`` where the file cannot be read."""
     with lines_of(path) as lines:
         return sum(1 for line in lines if not line.isspace())
 
 
 def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
-    """Write lines; return how many.
-
-    Raises:
-        OutputError: The file exists, or cannot be written.
-    """
+    """Write lines; how many. ``OutputError`` where the file exists, or cannot be written."""
     number = 0
     with open_atomic(path, force=force) as file:
         for line in lines:

@@ -11,11 +11,7 @@ from iconotext.corpus.row import Part, Record, Row, json_of, parse_json_row, par
 
 
 def jsonl_parts(path: Path) -> Iterator[Part]:
-    """The lines, in parts of about a megabyte.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """The lines, in parts of about a megabyte; ``CorpusError`` where the file cannot be read."""
     return (partial(_records, first, lines) for first, lines in line_blocks(path))
 
 
@@ -43,11 +39,7 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def line_of(row: Row) -> str:
-    """The row as JSON, without what it does not say.
-
-    Raises:
-        CorpusError: It holds what JSON cannot.
-    """
+    """The row as JSON, without what it does not say; ``CorpusError`` where it holds what JSON cannot."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     if not row.meta:
         del values["meta"]

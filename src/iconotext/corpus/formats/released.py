@@ -76,11 +76,7 @@ def released_parts(path: Path) -> Iterator[Part]:
 
 
 def count_released(path: Path) -> int:
-    """Number of documents.
-
-    Raises:
-        CorpusError: The file cannot be read, or is no object of lists.
-    """
+    """Number of documents; ``CorpusError`` where the file cannot be read, or is no object of lists."""
     return sum(1 for _ in _elements(documents_file(path)))
 
 

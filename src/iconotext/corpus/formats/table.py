@@ -41,22 +41,14 @@ def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = No
 
 
 def table_columns(path: Path) -> list[str]:
-    """Names of the columns, in their order.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """Names of the columns, in their order; ``CorpusError`` where the file cannot be read."""
     with _opened(path) as table:
         names: list[str] = table.schema_arrow.names
     return names
 
 
 def count_rows(path: Path) -> int:
-    """Number of rows.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """Number of rows; ``CorpusError`` where the file cannot be read."""
     with _opened(path) as table:
         return int(table.metadata.num_rows)
 

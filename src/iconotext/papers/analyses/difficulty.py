@@ -140,11 +140,7 @@ def explain(
 
 
 def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
-    """Raise where there are too few documents to explain their AUC.
-
-    Raises:
-        CorpusError: There are.
-    """
+    """Raise ``CorpusError`` where there are too few documents to explain their AUC."""
     needed = 2 * dimensions + 2 + 2  # features, constant, and one degree of freedom to spare
     if documents < needed:
         raise CorpusError(

@@ -89,11 +89,7 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
 
 
 def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
-    """The documents of these ids, in their order.
-
-    Raises:
-        CorpusError: One of them is not there.
-    """
+    """The documents of these ids, in their order; ``CorpusError`` where one of them is not there."""
     kept = {each.id: each for each in documents if each.id in set(wanted)}
     missing = [identifier for identifier in wanted if identifier not in kept]
     if missing:
@@ -169,14 +165,11 @@ def strongest_edges(
 def examples_page(
     examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None, heading: str = "Example links"
 ) -> str:
-    """A whole HTML page with a part for each document.
+    """A whole HTML page with a part for each document; ``ShapeError`` where a matrix does not fit its document.
 
     Args:
         examples: Their files are read for the pictures.
         mean_auc: Of the whole corpus, 0 to 1.
-
-    Raises:
-        ShapeError: A matrix does not fit its document.
     """
     return filled(
         "iconotext.papers.analyses",

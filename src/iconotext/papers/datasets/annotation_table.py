@@ -90,11 +90,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
 
 
 def table_rows(table: Table) -> Iterator[TableRow]:
-    """Every row of a table; blank lines are none.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """Every row of a table; blank lines are none. ``CorpusError`` where the file cannot be read."""
     with _known_errors(table.path):
         lines = _Ahead(_lines(table.path, table.encoding, table.fallback))
         header = True

@@ -74,11 +74,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row.
-
-    Raises:
-        ValueError: It has no text or names no picture.
-    """
+    """The pair of a row; ``ValueError`` where it has no text or names no picture."""
     values = row.values
     text = clean_text(values["stim_txt"], MISREAD)
     image = values["qimg"].strip()

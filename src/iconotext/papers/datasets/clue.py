@@ -83,11 +83,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row.
-
-    Raises:
-        ValueError: It has no caption or no address.
-    """
+    """The pair of a row; ``ValueError`` where it has no caption or no address."""
     values = row.values
     text = clean_text(values["caption"])
     address = values["url"].strip()

@@ -199,11 +199,7 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
 
 
 def _pair(build: Build, data_set: DataSet, row: TableRow, file: str, place: str) -> Pair:
-    """The pair of a row.
-
-    Raises:
-        ValueError: There is none; says why.
-    """
+    """The pair of a row; ``ValueError``, which says why, where there is none."""
     if row.values is None:
         raise ValueError(row.problem)
     relations: dict[str, bool | None] = {}
@@ -223,11 +219,7 @@ def _pair(build: Build, data_set: DataSet, row: TableRow, file: str, place: str)
 
 
 def parse_answer(text: str) -> bool | None:
-    """Yes, no, or None where there is no answer.
-
-    Raises:
-        ValueError: It is none of them.
-    """
+    """Yes, no, or None where there is no answer; ``ValueError`` for anything else."""
     word = text.strip().casefold()
     if word in YES:
         return True

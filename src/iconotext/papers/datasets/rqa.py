@@ -197,11 +197,7 @@ def _choose_contexts(build: Build, part: Part) -> None:
 
 
 def _images(build: Build, parts: list[Part], settings: Settings) -> NamedImages:
-    """The images of the steps with text, each looked at.
-
-    Raises:
-        CorpusError: There is none at all.
-    """
+    """The images of the steps with text, each looked at; ``CorpusError`` where there is none at all."""
     folder = settings.image_folder
     names = dict.fromkeys(name for part in parts for _, recipe in part.recipes() for name in recipe.images)
     images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
@@ -253,11 +249,7 @@ def _columns(recipe: Recipe, images: NamedImages | None) -> Values:
 
 
 def _recipe(value: object) -> Recipe:
-    """The recipe in the context of a question.
-
-    Raises:
-        ValueError: It has none; says why.
-    """
+    """The recipe in the context of a question; ``ValueError``, which says why, where it has none."""
     if not isinstance(value, dict):
         raise ValueError("not an object")
     identifier = value.get("recipe_id")
@@ -274,11 +266,7 @@ def _recipe(value: object) -> Recipe:
 
 
 def _step(value: object, number: int) -> Step:
-    """A step of a context.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """A step of a context; ``ValueError`` for what is none."""
     if not isinstance(value, dict):
         raise ValueError(f"step {number} is not an object")
     images = value.get("images") or []

@@ -211,11 +211,7 @@ class Stories:
                 complain(str(error))
 
     def _part(self, entry: object) -> Part:
-        """The sentence of an entry.
-
-        Raises:
-            ValueError: It has none; says why.
-        """
+        """The sentence of an entry; ``ValueError``, which says why, where it has none."""
         if not isinstance(entry, dict):
             raise ValueError("no object")
         place = entry.get(self._tier.place)
@@ -264,11 +260,7 @@ def _spellings(photo: str) -> Iterator[str]:
 
 
 def _id(entry: dict[str, Any], field: str) -> str:
-    """An id, which may be written as a number.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """An id, which may be written as a number; ``ValueError`` where there is none."""
     value = entry.get(field)
     text = clean_text(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text:

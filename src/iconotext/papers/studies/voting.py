@@ -149,11 +149,7 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
 
 
 def progress(study: Path) -> Progress:
-    """How far a study is.
-
-    Raises:
-        StudyError: There is no such study, or it is damaged.
-    """
+    """How far a study is; ``StudyError`` where there is none, or it is damaged."""
     with transaction(study) as connection:
         raters = about_study(connection).raters
         pairs = connection.execute("SELECT COUNT(*) FROM pairs").fetchone()[0]

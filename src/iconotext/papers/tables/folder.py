@@ -43,11 +43,7 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def claim(folder: Path, state: dict[str, Any]) -> None:
-    """Write down what the folder is made from.
-
-    Raises:
-        SettingError: The corpus has changed since.
-    """
+    """Write down what the folder is made from; ``SettingError`` where the corpus has changed since."""
     old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
     if old and old["prepared"] != state["prepared"]:
         raise SettingError(

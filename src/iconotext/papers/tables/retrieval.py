@@ -144,11 +144,7 @@ def data_set(relations: Iterable[str]) -> str | None:
 
 
 def named_relations(corpus: Path) -> set[str]:
-    """The relations that the pairs of a corpus have answers to.
-
-    Raises:
-        CorpusError: The corpus breaks its format.
-    """
+    """The relations that the pairs of a corpus have answers to; ``CorpusError`` where it breaks its format."""
     from iconotext.corpus.store import read_corpus
 
     return {name for document in read_corpus(corpus) for name in document.meta.get("relations") or ()}

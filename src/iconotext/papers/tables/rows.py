@@ -130,11 +130,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[Publis
 
 
 def split_override(override: str) -> tuple[str | None, str]:
-    """The row that an override is for, None for all, and its key.
-
-    Raises:
-        SettingError: It has no value.
-    """
+    """The row that an override is for, None for all, and its key; ``SettingError`` where it has no value."""
     before, equals, _ = override.partition("=")
     if not equals:
         raise SettingError(f"{override}: give key=value, such as training.epochs=5")

@@ -50,11 +50,7 @@ class Fields:
         self.open: list[OpenField] = []
 
     def begin(self, instruction: str = "", *, in_result: bool = False, start: int = 0) -> None:
-        """Open a field.
-
-        Raises:
-            HostileDocumentError: There are more than ``MAX_OPEN_FIELDS``.
-        """
+        """Open a field; ``HostileDocumentError`` where there are more than ``MAX_OPEN_FIELDS``."""
         if len(self.open) >= MAX_OPEN_FIELDS:
             raise HostileDocumentError(f"more than {MAX_OPEN_FIELDS} fields within each other: no document has that")
         self.open.append(OpenField(instruction[:MAX_INSTRUCTION], in_result, start))

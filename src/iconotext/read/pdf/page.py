@@ -43,11 +43,7 @@ class Page:
 
 
 def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
-    """Read one page.
-
-    Raises:
-        pdfium.PdfiumError: It cannot be loaded.
-    """
+    """Read one page; ``pdfium.PdfiumError`` where it cannot be loaded."""
     page = document[index]
     try:
         transform = page_transform(page)

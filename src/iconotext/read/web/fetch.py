@@ -65,11 +65,7 @@ def fetch(address: str) -> bytes:
 
 
 def redirected(address: str, answer: Answer) -> str:
-    """Where an address has moved to.
-
-    Raises:
-        ImageError: That is no address.
-    """
+    """Where an address has moved to; ``ImageError`` where that is no address."""
     try:
         return urljoin(address, answer.headers.get("Location") or "")
     except ValueError as error:

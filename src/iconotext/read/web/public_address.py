@@ -27,10 +27,6 @@ SPECIAL = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet.
-
-    Raises:
-        ValueError: It is no IP address.
-    """
+    """Whether an IP address belongs to the public internet; ``ValueError`` where it is none."""
     ip = ip_address(address.split("%")[0])
     return (isinstance(ip, IPv4Address) or ip in HOSTS) and not any(ip in block for block in SPECIAL)

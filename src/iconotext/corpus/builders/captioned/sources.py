@@ -97,11 +97,7 @@ def _beside(source: Path) -> Path:
 
 
 def recognised(source: Path) -> CaptionFormat:
-    """The format of a file or folder.
-
-    Raises:
-        CorpusError: It has none, or several.
-    """
+    """The format of a file or folder; ``CorpusError`` where it has none, or several."""
     if not source.exists():
         raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
     found = [name for name in KINDS if (_is(source, name) if source.is_file() else _has(source, name))]
@@ -127,11 +123,7 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
 
 
 def _one(source: Path, format_: CaptionFormat) -> Path:
-    """The only file of captions of a source.
-
-    Raises:
-        CorpusError: There are several.
-    """
+    """The only file of captions of a source; ``CorpusError`` where there are several."""
     first, *others = caption_files(source, format_)
     if others:
         names = [str(path.relative_to(source)) for path in (first, others[0])]
