@@ -3,13 +3,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.links.caption import caption_features, texts_of
+from iconotext.links.caption import caption_features, texts_of, word_features
 from iconotext.links.citing import looks
 from iconotext.links.evidence import has_places
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.matcher import load_matcher
-from iconotext.links.words import WordIndex, file_words, rareness, stems
+from iconotext.links.words import WordIndex, file_words, rareness, stem, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, workshop
 
@@ -21,10 +21,13 @@ def test_stems_meet_and_empty_words_go() -> None:
 
 
 def test_idf_by_hand() -> None:
-    index = WordIndex.of(["red house", "red car", "blue car"])
+    index = WordIndex.of(["red house", "red car", "blue car"], ["A red car", "red"])
     # red stands in 2 of 3: log(1 + (3 - 2 + 0.5) / (2 + 0.5)) = log 1.6
     assert index.idf("red") == pytest.approx(np.log(1.6))
-    assert index.common_pairs("A red car") == pytest.approx([0, 1, 0])
+    assert index.pairs == {("red", "car"): [1]}
+    assert index.postings == {"red": [0, 1], "car": [1, 2]}
+    both = ("red", "house"), ("red", "car"), ("blue", "car")
+    assert index.weights == pytest.approx([sum(rareness(stem(word)) for word in some) for some in both])
 
 
 def test_rare_words_are_rarer() -> None:
@@ -65,7 +68,7 @@ def test_caption_features_by_hand() -> None:
         blocks=[0, 0, 1],
     )
     found = caption_features(d, encode)
-    index = WordIndex.of([s.text for s in d.sentences])
+    index = WordIndex.of([s.text for s in d.sentences], ["Red fox"])
     red, fox, idf = rareness("red"), rareness("fox"), index.idf
     expected: dict[str, Any] = {
         "count": [2, 1, 0],
@@ -83,6 +86,58 @@ def test_caption_features_by_hand() -> None:
         np.testing.assert_allclose(found[f"caption.{name}"][:, 0], column, rtol=1e-5, err_msg=name)
     assert not found["caption.rival"].any()  # there is no other image
     assert {name.split(".")[0] for name in found} == {"caption", "texts", "looks"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_words_of_many_images_word_by_word(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def said(most: int) -> str:
+        return " ".join(
+            rng.choice(["red", "fox", "The", "mill", "turbine", "of", "3", "Zürich", "東京駅"], rng.integers(most))
+        )
+
+    sentences = [said(9) for _ in range(int(rng.integers(1, 9)))]
+    texts = [said(7) or None for _ in range(int(rng.integers(1, 5)))]
+    ranks = np.cumsum(rng.integers(0, 2, len(sentences)))
+    ranks -= ranks[0]
+    index = WordIndex.of(sentences, [text for text in texts if text])
+    found = word_features(index, ranks, texts)
+    holds = [stems(sentence) for sentence in sentences]
+    for j, text in enumerate(texts):
+        own = stems(text or "")
+        total = sum(map(rareness, own)) + 1e-6
+        for i, words in enumerate(holds):
+            common, block = own & words, [k for k, rank in enumerate(ranks) if rank == ranks[i]]
+            rare = sum(map(rareness, common))
+            idf = {
+                w: np.log1p((len(holds) - n + 0.5) / (n + 0.5)) for w in common for n in [sum(w in h for h in holds)]
+            }
+            near = sum(rareness(w) for w in own if any(w in holds[k] for k in block))
+            first = sum(rareness(w) for w in common if not any(w in holds[k] for k in range(i)))
+            several = {w: sum(w in stems(other or "") for other in texts) for w in common}
+            expected = {
+                "count": len(common),
+                "rare": np.log1p(rare),
+                "share": rare / total,
+                "cover": rare / (sum(map(rareness, words)) + 1),
+                "dice": 2 * rare / (total + sum(map(rareness, words)) + 1),
+                "own": np.log1p(sum(idf[w] / np.sqrt(several[w]) for w in common)),
+                "rarest": max((rareness(w) + idf[w] for w in common), default=0),
+                "both": np.log1p(sum(rareness(w) * idf[w] for w in common)),
+                "near": near / total,
+                "first": np.log1p(first),
+            }
+            for name, value in expected.items():
+                assert found[name][i, j] == pytest.approx(value, rel=1e-5, abs=1e-6), name
+
+
+def test_words_that_stand_for_a_kind_are_whole_words() -> None:
+    texts = ["Figs. 3", "a configuration", "photographed maps", "shown_here", "It represents it", "underrepresented"]
+    found = looks(document(texts, [Image("mill.jpg")]))
+    assert found["figure"].tolist() == [1, 0, 1, 0, 0, 0]
+    assert found["shown"].tolist() == [0, 0, 0, 0, 0, 0]
+    assert found["illustrates"].tolist() == [0, 0, 0, 0, 1, 0]
 
 
 def test_how_a_sentence_reads() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from iconotext.links.citing import looks
 from iconotext.links.layout import block_ranks
 from iconotext.links.matcher import PROBE, Matcher, load_matcher
-from iconotext.links.words import WordIndex, file_words, rareness, stems, text_words
+from iconotext.links.words import WordIndex, file_words, neighbours, rareness, stems, text_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,7 +145,8 @@ def compared(
         f"{name}.rival": _rival(match, present),
         f"{name}.cites": np.broadcast_to(fitting.cites(sentence_vectors)[:, None], match.shape),
     }
-    index = WordIndex.of([sentence.text for sentence in document.sentences])
+    every = [text for text in (*texts, *(also or ())) if text]
+    index = WordIndex.of([sentence.text for sentence in document.sentences], every)
     words = word_features(index, ranks, texts)
     features |= {f"{name}.{key}": value for key, value in words.items()}
     if also is not None:
@@ -170,58 +173,84 @@ def word_features(index: WordIndex, ranks: NDArray[np.int64], texts: Sequence[st
         log(1 + number of common pairs of neighbouring words); ``head`` the share of the text's first words.
     """
     shape = (index.size, len(texts))
-    found = {key: np.zeros(shape, np.float32) for key in _WORD_FEATURES}
-    weights = np.zeros(index.size, np.float32)
-    for word, in_sentences in index.postings.items():
-        weights[in_sentences] += rareness(word)
-    words = [stems(text) if text else set() for text in texts]
-    shared_by: dict[str, int] = {}
-    for some in words:
-        for word in some:
-            shared_by[word] = shared_by.get(word, 0) + 1
-    for j, (text, some) in enumerate(zip(texts, words, strict=True)):
-        total = np.float32(1e-6)
-        block_sum = np.zeros(int(ranks[-1]) + 1, np.float32)
-        columns = {key: matrix[:, j] for key, matrix in found.items()}
-        for word in sorted(some):  # sorted: sums of floats must not depend on the hash seed
-            rare = rareness(word)
-            total += np.float32(rare)
-            holders = np.array(index.postings.get(word, ()), dtype=np.int64)
-            if not len(holders):
-                continue
-            idf = index.idf(word)
-            columns["count"][holders] += 1
-            columns["rare"][holders] += rare
-            columns["own"][holders] += idf / np.sqrt(shared_by[word])
-            columns["rarest"][holders] = np.maximum(columns["rarest"][holders], rare + idf)
-            columns["both"][holders] += rare * idf
-            columns["first"][holders[0]] += rare
-            block_sum[np.unique(ranks[holders])] += rare
-        columns["share"][:] = columns["rare"] / total
-        columns["cover"][:] = columns["rare"] / (weights + 1)
-        columns["dice"][:] = 2 * columns["rare"] / (total + weights + 1)
-        columns["near"][:] = block_sum[ranks] / total
-        if text:
-            columns["pairs"][:] = index.common_pairs(text)
-            columns["head"][:] = _head_share(text, index)
-    for key in ("rare", "own", "both", "first", "pairs"):
-        np.log1p(found[key], out=found[key])
-    return found
+    words = [sorted(stems(text)) if text else [] for text in texts]  # sums of floats must not depend on the hash seed
+    total = np.array([sum(map(rareness, some)) + 1e-6 for some in words])
+    shared_by = Counter(word for some in words for word in some)
+    entries = [
+        (j, word, index.postings[word]) for j, some in enumerate(words) for word in some if word in index.postings
+    ]
+    rare = np.array([rareness(word) for _, word, _ in entries])
+    idf = np.array([index.idf(word) for _, word, _ in entries])
+    cells = _Cells.of([(j, holders) for j, _, holders in entries], shape)
+    starts = np.cumsum(cells.lengths) - cells.lengths  # of each entry among the cells
+    held, blocks = cells.summed(rare), ranks[cells.rows]
+    rarest = np.zeros(shape)
+    np.maximum.at(rarest, (cells.rows, cells.columns), np.repeat(rare + idf, cells.lengths))
+    new = np.ones(len(blocks), np.bool_)  # whether it is the first of its entry in its block
+    new[1:] = blocks[1:] != blocks[:-1]
+    new[starts] = True
+    in_block = np.zeros((int(ranks[-1]) + 1, len(texts)))
+    np.add.at(in_block, (blocks[new], cells.columns[new]), np.repeat(rare, cells.lengths)[new])
+    first = np.zeros(shape)
+    np.add.at(first, (cells.rows[starts], cells.columns[starts]), rare)
+    pairs = [
+        (j, index.pairs[pair]) for j, text in enumerate(texts) for pair in neighbours(text or "") & index.pairs.keys()
+    ]
+    weights = index.weights[:, None].astype(np.float64)
+    found = {
+        "count": cells.summed(np.ones(len(entries))),
+        "rare": np.log1p(held),
+        "share": held / total,
+        "cover": held / (weights + 1),
+        "dice": 2 * held / (total + weights + 1),
+        "own": np.log1p(cells.summed(idf / np.sqrt([shared_by[entry[1]] for entry in entries]))),
+        "rarest": rarest,
+        "both": np.log1p(cells.summed(rare * idf)),
+        "near": in_block[ranks] / total,
+        "first": np.log1p(first),
+        "pairs": np.log1p(_Cells.of(pairs, shape).summed(np.ones(len(pairs)))),
+        "head": _head_share(texts, index),
+    }
+    return {name: matrix.astype(np.float32) for name, matrix in found.items()}
 
 
-_WORD_FEATURES = (
-    "count", "rare", "share", "cover", "dice", "own", "rarest", "both", "near", "first", "pairs", "head",
-)  # fmt: skip
+class _Cells(NamedTuple):
+    """Cells of an (S, V) matrix, several an entry.
+
+    Attributes:
+        rows: Of each cell; ascending in each entry.
+        columns: Of each cell.
+        lengths: Cells of each entry.
+        shape: S and V.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, entries: Sequence[tuple[int, Sequence[int]]], shape: tuple[int, int]) -> _Cells:
+        """Of each entry its column, and its rows."""
+        lengths = np.array([len(rows) for _, rows in entries], np.int64)
+        rows = np.fromiter(chain.from_iterable(rows for _, rows in entries), np.int64, int(lengths.sum()))
+        return cls(rows, np.repeat(np.array([j for j, _ in entries], np.int64), lengths), lengths, shape)
+
+    def summed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(S, V) sums of the values of the entries that have each cell."""
+        cells = self.rows * self.shape[1] + self.columns
+        size = self.shape[0] * self.shape[1]
+        return np.asarray(np.bincount(cells, np.repeat(values, self.lengths), size), np.float64).reshape(self.shape)
 
 
-def _head_share(text: str, index: WordIndex) -> FloatMatrix:
-    """(S,) share of the rareness of a text's first words that each sentence holds."""
-    share = np.zeros(index.size, np.float32)
-    some = sorted(stems(" ".join(text.split()[:_HEAD])))
-    for word in some:
-        share[index.postings.get(word, [])] += rareness(word)
-    result: FloatMatrix = share / np.float32(sum(map(rareness, some)) + 1e-6)
-    return result
+def _head_share(texts: Sequence[str | None], index: WordIndex) -> NDArray[np.float64]:
+    """(S, V) share of the rareness of each text's first words that each sentence holds."""
+    heads = [sorted(stems(" ".join((text or "").split()[:_HEAD]))) for text in texts]
+    entries = [(j, word) for j, some in enumerate(heads) for word in some if word in index.postings]
+    cells = _Cells.of([(j, index.postings[word]) for j, word in entries], (index.size, len(texts)))
+    total = np.array([sum(map(rareness, some)) + 1e-6 for some in heads])
+    share: NDArray[np.float64] = cells.summed(np.array([rareness(word) for _, word in entries])) / total
+    return share
 
 
 def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:

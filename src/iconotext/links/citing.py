@@ -6,7 +6,7 @@ The patterns are English; in other languages only length, letters and marks say 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
     from iconotext.types import Document
 
-_PATTERNS: Mapping[str, str] = {
-    "shown": r"\b(?:shown|shows?|showing|showed)\b",
-    "illustrates": r"\b(?:illustrat|depict|demonstrat|portray|display|represent|present|plot|sketch)\w*|\bdrawn\b",
-    "figure": r"\b(?:fig(?:ure)?s?|diagrams?|graphs?|images?|pictures?|photo\w*|plates?|maps?|charts?|drawings?|tables?"
-    r"|illustrations?|cuts?|engravings?|screenshots?|views?)\b",
-    "see": r"\b(?:see|seen|look|looking|notice|note|observe|consider|refer)\b",
+_WORDS = {
+    "shown": r"shown|shows?|showing|showed",
+    "illustrates": r"(?:illustrat|depict|demonstrat|portray|display|represent|present|plot|sketch)\w*|drawn",
+    "figure": r"fig(?:ure)?s?|diagrams?|graphs?|images?|pictures?|photo\w*|plates?|maps?|charts?|drawings?|tables?"
+    r"|illustrations?|cuts?|engravings?|screenshots?|views?",
+    "see": r"see|seen|look|looking|notice|note|observe|consider|refer",
+}
+"""What one whole word of a sentence must be."""
+
+_PATTERNS = {
     "example": r"\b(?:examples?|instance|such as|typical|similar)\b",
     "this_shows": r"^(?:this|these|it|they|here|as|in|the)\s+(?:shows?|is|are|illustrates?|can|we|shown)\b",
     "cut_off": r"\b(?:in|by|from|see|and|or|of|with|on|at|to)\s*[.,)]",
@@ -31,6 +35,8 @@ _PATTERNS: Mapping[str, str] = {
     "math": r"[$=\\]",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # of small letters, which is faster
+_OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
+_WORD = re.compile(r"\w+")
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
@@ -46,6 +52,8 @@ def looks(document: Document) -> dict[str, NDArray[np.float32]]:
     lengths = np.array([len(text.split()) for text in texts])
     small = [text.lower() for text in texts]
     columns = {name: np.array([bool(p.search(text)) for text in small]) for name, p in _COMPILED.items()}
+    kinds = [frozenset[str]().union(*map(_kinds, _WORD.findall(text))) for text in small]
+    columns |= {name: np.array([name in found for found in kinds]) for name in _OF_WORDS}
     columns |= {
         "letters": np.array([bool(_LETTERS.search(text)) for text in texts]),
         "length": np.log1p(lengths),
@@ -55,3 +63,9 @@ def looks(document: Document) -> dict[str, NDArray[np.float32]]:
         "heading": np.array([looks_like_heading(document, i) for i in range(len(texts))]),
     }
     return {name: column.astype(np.float32) for name, column in columns.items()}
+
+
+@lru_cache(maxsize=1 << 16)
+def _kinds(word: str) -> frozenset[str]:
+    """The names of ``_WORDS`` that a word stands for."""
+    return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -52,53 +52,74 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> set[str]:
     """Stems of the words of a text that say something, and its numbers; pairs of signs where a script has no spaces."""
-    found: set[str] = set()
-    for token in _TOKEN.findall(text):
-        if not token.isascii() and _UNSPACED.search(token):
-            found.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
-        elif token.lower() not in _EMPTY and (len(token) > 1 or token.isdigit()):
-            found.add(stem(token))
-    return found
+    return set(_stems(_tokens(text)))
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower())
+
+
+def _stems(tokens: Sequence[str]) -> dict[str, None]:
+    """Each stem once, in the order of the text."""
+    return dict.fromkeys(word for token in tokens for word in _words(token))
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(token: str) -> tuple[str, ...]:
+    if not token.isascii() and _UNSPACED.search(token):
+        return tuple(token[i : i + 2] for i in range(max(1, len(token) - 1)))
+    return (stem(token),) if token not in _EMPTY and (len(token) > 1 or token.isdigit()) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """Which sentences of a document hold a stem, and how rare it is.
+    """Which sentences of a document hold the words of some texts.
 
     Attributes:
-        postings: Stem to the indices of the sentences that hold it, ascending.
-        pairs: Two neighbouring words, in small letters, to the indices of the sentences that hold them, ascending.
-        size: Number of sentences.
+        postings: Stem of a word of the texts to the indices of the sentences that hold it, ascending.
+        pairs: Two neighbouring words of the texts, in small letters, likewise.
+        weights: (S,) float32 sum of the rareness of the words of each sentence.
     """
 
     postings: dict[str, list[int]]
     pairs: dict[tuple[str, str], list[int]]
-    size: int
+    weights: NDArray[np.float32]
 
     @classmethod
-    def of(cls, sentences: Sequence[str]) -> WordIndex:
+    def of(cls, sentences: Sequence[str], texts: Iterable[str]) -> WordIndex:
         """Builds the index over the sentences of one document."""
+        tokens = [_tokens(text) for text in texts]
+        words = {word for some in tokens for word in _stems(some)}
+        wanted = {pair for some in tokens for pair in pairwise(some)}
         postings: dict[str, list[int]] = {}
         pairs: dict[tuple[str, str], list[int]] = {}
+        weights = np.zeros(len(sentences), np.float32)
         for i, sentence in enumerate(sentences):
-            for word in sorted(stems(sentence)):
+            some = _tokens(sentence)
+            own = _stems(some)
+            weights[i] = sum(map(rareness, own))
+            for word in words & own.keys():
                 postings.setdefault(word, []).append(i)
-            for pair in _pairs(sentence):
+            for pair in wanted.intersection(pairwise(some)):
                 pairs.setdefault(pair, []).append(i)
-        return cls(postings, pairs, len(sentences))
+        return cls(postings, pairs, weights)
+
+    @property
+    def size(self) -> int:
+        """Number of sentences."""
+        return len(self.weights)
 
     def idf(self, word: str) -> float:
-        """Inverse document frequency as in BM25, over the sentences of this document; above 0."""
+        """Inverse document frequency of a word of the texts, as in BM25, over this document's sentences; above 0."""
         return _idf(self.size, len(self.postings.get(word, ())))
 
-    def common_pairs(self, text: str) -> NDArray[np.float32]:
-        """(size,) number of pairs of neighbouring words that each sentence and the text have in common."""
-        found = np.zeros(self.size, np.float32)
-        for pair in _pairs(text):
-            found[self.pairs.get(pair, [])] += 1
-        return found
+
+def neighbours(text: str) -> set[tuple[str, str]]:
+    """Pairs of neighbouring words, in small letters."""
+    return set(pairwise(_tokens(text)))
 
 
+@lru_cache(maxsize=1 << 16)
 def rareness(word: str) -> float:
     """Inverse document frequency of a stem over the sections of fourteen textbooks; that of a new word is the largest.
 
@@ -117,10 +138,6 @@ def _counts() -> tuple[int, dict[str, int]]:
 
 def _idf(size: int, holders: int) -> float:
     return math.log1p((size - holders + 0.5) / (holders + 0.5))
-
-
-def _pairs(text: str) -> set[tuple[str, str]]:
-    return set(pairwise(_TOKEN.findall(text.lower())))
 
 
 def file_words(source: str) -> str | None:
