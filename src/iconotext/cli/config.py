@@ -72,11 +72,7 @@ def configured(context: typer.Context) -> dict[str, Any]:
 
 
 def user_file() -> Path:
-    """The user's own file, which need not be there.
-
-    Raises:
-        SettingError: ``ICONOTEXT_CONFIG`` names a file that is not there.
-    """
+    """The user's own file, which need not be there; ``SettingError`` where ``ICONOTEXT_CONFIG`` names none."""
     named = os.environ.get("ICONOTEXT_CONFIG")
     if named and not Path(named).exists():
         raise SettingError(f"ICONOTEXT_CONFIG: {named}: no such file")

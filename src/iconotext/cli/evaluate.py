@@ -210,11 +210,7 @@ def is_results(name: str) -> bool:
 
 
 def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    """Score the documents with a model or a baseline, showing progress.
-
-    Raises:
-        IconotextError: The model cannot be loaded or cannot score a document.
-    """
+    """Score the documents with a model or a baseline, showing progress; ``IconotextError`` where it cannot."""
     from iconotext.evaluate import evaluate as evaluated
     from iconotext.evaluate.scores import score_documents
 

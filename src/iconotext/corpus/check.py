@@ -176,11 +176,7 @@ class _Check:
             self.unlisted += 1
 
     def part(self, part: PartRead) -> Iterator[None]:
-        """The next part; gives something for each document.
-
-        Raises:
-            CorpusError: Nothing that follows can be read.
-        """
+        """The next part; gives something for each document. ``CorpusError`` where nothing that follows can be read."""
         looked = in_threads(self._seen, list(self._unseen(part.documents)))
         for document in part.documents:
             self.documents += 1

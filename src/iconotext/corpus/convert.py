@@ -115,11 +115,7 @@ def convert_corpus(
 def pooled_features(
     encoder: ImageBackbone, files: list[Path], watch: Watch, label: str = "Features"
 ) -> Iterator[FloatMatrix]:
-    """(pictures, dim) features of pictures, ``AT_ONCE`` of them at a time.
-
-    Raises:
-        CorpusError: A picture cannot be read.
-    """
+    """(pictures, dim) features, ``AT_ONCE`` pictures at a time; ``CorpusError`` where one cannot be read."""
     starts = range(0, len(files), AT_ONCE)
     for start in watch(starts, total=len(starts), label=label):
         some = files[start : start + AT_ONCE]

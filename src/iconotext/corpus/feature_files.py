@@ -18,11 +18,7 @@ def region_path(name: str, corpus: Path) -> Path | None:
 
 
 def table_path(name: str, corpus: Path) -> Path:
-    """Where a recipe's table of image features lies: as named, else beside the corpus.
-
-    Raises:
-        FeatureError: It lies nowhere there.
-    """
+    """Where a recipe's table of features lies, as named or beside the corpus; ``FeatureError`` where nowhere."""
     for place in _places(name, corpus):
         if place.is_file():
             return place

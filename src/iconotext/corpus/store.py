@@ -134,11 +134,7 @@ def repeated_id(place: str, name: str, first: str) -> Problem:
 
 
 def count_documents(path: Path) -> int:
-    """Number of documents in a corpus, bad ones included, found without looking into them.
-
-    Raises:
-        CorpusError: The file is missing or cannot be read.
-    """
+    """Number of documents, bad ones too, found without looking into them; ``CorpusError`` for an unreadable file."""
     return FORMATS[format_of(path)].count(path)
 
 

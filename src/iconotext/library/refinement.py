@@ -50,11 +50,7 @@ class Refinement(NamedTuple):
 
 
 def read_refinement(folder: Path) -> Refinement | None:
-    """The settings in the folder of a model; None where there is no such file.
-
-    Raises:
-        FeatureError: The file is damaged.
-    """
+    """The settings in the folder of a model, None without any; ``FeatureError`` where the file is damaged."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         return None

@@ -89,11 +89,7 @@ _JSON = TypeAdapter(LibrarySettings)
 
 
 def read_settings(path: Path) -> LibrarySettings:
-    """What the library in a folder is.
-
-    Raises:
-        LibraryError: There is none, or one of a format that another iconotext knows.
-    """
+    """What the library in a folder is; ``LibraryError`` where there is none, or one of an unknown format."""
     try:
         settings = _JSON.validate_json((path / SETTINGS).read_bytes())
     except (FileNotFoundError, NotADirectoryError):

@@ -214,11 +214,7 @@ def open_library(path: Path) -> Library:
 
 
 def create_library(path: Path, settings: LibrarySettings) -> Library:
-    """Make an empty library, for whoever holds the ledger in that folder.
-
-    Raises:
-        LibraryError: The folder holds other things, or cannot be written.
-    """
+    """Make an empty library, holding the folder's ledger; ``LibraryError`` where it is not empty, or not writable."""
     library = Library(path, settings)
     library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
     from lancedb.index import FTS

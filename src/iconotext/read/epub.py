@@ -77,11 +77,7 @@ def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def read_package(archive: Archive) -> Package:
-    """Find and read the package file.
-
-    Raises:
-        DocumentError: There is none, it names no chapters, or they are encrypted.
-    """
+    """Find and read the package file; ``DocumentError`` where there is none, or its chapters are none or encrypted."""
     opf = _package_name(archive)
     root = archive.xml(opf)
     encrypted = frozenset(_encrypted(archive))

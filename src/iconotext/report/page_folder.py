@@ -185,11 +185,7 @@ class PageFolder:
         return f"{page_name(identifier, self._taken, *longer)}.html"
 
     def _check_page(self, page: Path) -> None:
-        """Check that a page may be written.
-
-        Raises:
-            OutputError: There is a file that we did not write, or that somebody changed since.
-        """
+        """Raise ``OutputError`` where a page stands that we did not write, or that somebody changed since."""
         if os.path.realpath(page) in self._sources:
             raise OutputError(f"{page} is one of the documents: name another folder")
         if os.path.lexists(page) and not self._force and not is_untouched(page):

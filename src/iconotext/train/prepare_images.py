@@ -248,11 +248,7 @@ def region_sources(recipe: Recipe, corpora: Sequence[Path]) -> list[RegionSource
 
 
 def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
-    """The table of each corpus, which may be the same.
-
-    Raises:
-        FeatureError: One is missing, or they have rows of different lengths.
-    """
+    """The table of each corpus; ``FeatureError`` where one is missing, or they have rows of different lengths."""
     from iconotext.features.feature_table import load_feature_table
 
     paths = [table_path(name, corpus) for corpus in corpora]

@@ -196,11 +196,7 @@ class FoundImages:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Each folder below a folder, itself the first, with the names of its files.
-
-    Raises:
-        CorpusError: There is no such folder.
-    """
+    """Each folder below a folder, itself the first, with the names of its files; ``CorpusError`` without it."""
     if not root.is_dir():
         raise CorpusError(f"{root}: not a folder; name the one that has the pictures")
     for place, folders, files in os.walk(root):

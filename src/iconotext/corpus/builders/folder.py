@@ -296,11 +296,7 @@ def _unwritable(image: Image, folder: Path) -> str | None:
 
 
 def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: int) -> list[Split]:
-    """The split of each document.
-
-    Raises:
-        CorpusError: So many share an image that a split would be empty; names the image.
-    """
+    """The split of each document; ``CorpusError``, with the image, where so many share one that a split is empty."""
     images = sum(len(document["values"]["images"]) for document in found)
     try:
         return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)

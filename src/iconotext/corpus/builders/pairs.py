@@ -47,11 +47,7 @@ class Settings(BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents of ``build_pairs``.
-
-    Raises:
-        CorpusError: A source breaks its format, or no image has a text.
-    """
+    """The documents of ``build_pairs``; ``CorpusError`` where a source breaks its format, or no image has a text."""
     found = 0
     pairs = build_pairs(settings.source, only=settings.only, drop=build.report.drop)
     for document in build.watch(pairs, label="Reading"):

@@ -212,11 +212,7 @@ def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Val
 
 
 def _write(found: Iterator[Values], path: Path, build: Build) -> None:
-    """Write corpus, table of what was dropped, and report, beside each other.
-
-    Raises:
-        CorpusError: Nothing is left of the sources.
-    """
+    """Write corpus, table of what was dropped, and report, side by side; ``CorpusError`` where nothing is left."""
     counting, report = Counting(), build.report
     with _dropped_lines(dropped_path(path), report):
         first = next(found, None)

@@ -24,11 +24,7 @@ BLOCK = 1 << 20
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
-    """Number (from 1) and value of each line that is not blank, or its problem.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """Number (from 1) and value, or problem, of each line that is not blank; ``CorpusError`` for an unreadable file."""
     with lines_of(path) as lines:
         yield from parse_lines(1, lines)
 

@@ -39,11 +39,7 @@ def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
 
 
 def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
-    """The words of a sentence that are read, and their weights.
-
-    Raises:
-        FeatureError: The model has no attention over words.
-    """
+    """The words of a sentence that are read, with their weights; ``FeatureError`` where the model has no attention."""
     import torch
 
     from iconotext.features.vocabulary import words_of

@@ -121,11 +121,7 @@ def evaluate_object_detection(
 
 
 def encoded_classes(encoder: Encoder) -> FloatMatrix:
-    """(C, dim) vectors of the class names that an encoder's image backbone tells.
-
-    Raises:
-        FeatureError: It has no classifier.
-    """
+    """(C, dim) vectors of the class names of an image backbone; ``FeatureError`` where it has no classifier."""
     if not encoder.image_source.classes:
         name = encoder.image_source.name
         raise FeatureError(f"{name} has no classifier, which object detection needs: use another image backbone")

@@ -36,11 +36,7 @@ class Search(NamedTuple):
 
 
 def check_same_pairs(searches: Sequence[Search]) -> None:
-    """All models must search the same images by the same texts.
-
-    Raises:
-        CorpusError: One of them could read what another could not.
-    """
+    """Raise ``CorpusError`` where one model could not read what another could: all must search the same images."""
     first = searches[0].pairs
     for search in searches[1:]:
         other = search.pairs
@@ -108,11 +104,7 @@ def held_relations(pairs: PairVectors) -> list[str]:
 
 
 def named_queries(pairs: PairVectors, names: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """The texts with these names, in this order; see ``chosen_queries``.
-
-    Raises:
-        CorpusError: One of them is not there.
-    """
+    """The texts with these names, as ``chosen_queries`` gives them; ``CorpusError`` where one is not there."""
     missing = [name for name in names if name not in pairs.ids]
     if missing:
         raise CorpusError(f"there is no text {missing[0]!r} in the corpus, or in this split")

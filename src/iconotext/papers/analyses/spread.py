@@ -57,11 +57,7 @@ def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]
 
 
 def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
-    """So many documents of the highest, of the middle and of the lowest spread, each only once.
-
-    Raises:
-        CorpusError: There are none.
-    """
+    """So many documents of the highest, middle and lowest spread, each only once; ``CorpusError`` without any."""
     if not found:
         raise CorpusError("no document has two pictures that can be seen, so none has a spread")
     ordered = sorted(found, key=lambda each: (-each.both, each.id))
@@ -75,11 +71,7 @@ def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
 
 
 def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
-    """What object detection makes of documents, with so many class names for an image.
-
-    Raises:
-        FeatureError: The image backbone has no classifier.
-    """
+    """What object detection makes of documents with k class names an image; ``FeatureError`` without a classifier."""
     classes = encoded_classes(encoder)
     for document in documents:
         yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)

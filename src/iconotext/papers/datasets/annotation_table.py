@@ -178,11 +178,7 @@ def _whole(line: str, width: int, separator: str) -> bool:
 
 
 def _encodings(path: Path) -> tuple[str, str | None, int]:
-    """Encoding of a file, that of its lines that do not follow it, and how many they are.
-
-    Raises:
-        CorpusError: It is no text.
-    """
+    """Encoding of a file, that of lines which are not in it, and how many; ``CorpusError`` where it is no text."""
     with path.open("rb") as stream:
         head = stream.read(4096)
     for mark, encoding in MARKS:

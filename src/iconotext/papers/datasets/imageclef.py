@@ -129,11 +129,7 @@ def article_images(path: str, *, folder: str) -> list[str] | str:
 
 
 def article_markup(path: Path) -> tuple[str | None, str]:
-    """Title, None where the file has none, and text of an article in the markup of Wikipedia.
-
-    Raises:
-        DocumentError: It cannot be read, or is XML that is broken.
-    """
+    """Title, if any, and text of an article in Wikipedia's markup; ``DocumentError`` for one that is broken."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -108,11 +108,7 @@ def album_id(address: str) -> str | None:
 
 
 def read_album(path: Path) -> list[AlbumImage]:
-    """The pictures of a saved page in its order, each once; none where it is no page of an album.
-
-    Raises:
-        DocumentError: It cannot be read.
-    """
+    """The pictures of a saved page in its order, each once; ``DocumentError`` where it cannot be read."""
     try:
         tree = parse_html(decode_text(path, html=True))
     except OSError as error:

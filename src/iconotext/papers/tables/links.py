@@ -42,11 +42,7 @@ Scores = Mapping[str, Mapping[int, Results]]
 
 
 def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> None:
-    """Raise where there is nothing to measure.
-
-    Raises:
-        CorpusError: The corpus has no test documents, or where links are asked for none with gold links.
-    """
+    """Raise ``CorpusError`` without test documents, or where links are asked for without any with gold links."""
     if not len(prepared.linked_documents("test") if links else prepared.documents("test")):
         lacks = "test documents with gold links" if links else "test documents"
         raise CorpusError(

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
-    """Raise what would only show after hours of training.
-
-    Raises:
-        CorpusError: The corpus has no splits, no labels, or documents that are no pairs.
-    """
+    """Raise ``CorpusError`` for a corpus without splits or labels, or of documents that are no pairs."""
     if prepared.meta["drawn"] is not None or not len(prepared.documents("test")):
         raise CorpusError(
             f"{corpus}: these tables need a corpus with splits, test documents among them; "

@@ -62,11 +62,7 @@ class Row:
 
 
 def find_table(name: str) -> PublishedTable:
-    """A table that can be made anew, by its name; those of Hessel 2019 may be written with their paper, too.
-
-    Raises:
-        SettingError: There is no such table.
-    """
+    """A table that can be made anew, by its name, with its paper or without; ``SettingError`` where there is none."""
     known = {table.name: table for table in published_tables().values() if table.rows}
     short = name.removeprefix("hessel2019/")
     if short not in known or (short != name and "/" in short):

@@ -191,11 +191,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
 
 
 def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
-    """Captions, no two with the same words, none with words that are the group's own.
-
-    Raises:
-        CorpusError: There are not so many.
-    """
+    """Captions, no two with the same words, and none of the group's own; ``CorpusError`` where there are too few."""
     chosen: dict[str, str] = {}
     for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
         if len(chosen) == count:

@@ -87,11 +87,7 @@ def read_photos(
 
 
 def check_no_corpus(path: Path) -> None:
-    """Raise where a file of JSON lines is a corpus of documents and not one of photographs.
-
-    Raises:
-        CorpusError: It is, or it cannot be read.
-    """
+    """Raise ``CorpusError`` where a file of JSON lines is a corpus and not one of photographs, or cannot be read."""
     _, first, _ = next(json_lines(path), (0, None, None))
     if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
         raise CorpusError(
