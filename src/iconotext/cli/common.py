@@ -80,12 +80,9 @@ class _OneLine(logging.Formatter):
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass the items on, showing on stderr how many of ``total`` are done and for how long.
+    """Pass items on, showing on stderr for how long and how many of ``total`` are done; 0 where nobody knows.
 
     A terminal gets a bar, anything else a line every ``EVERY`` seconds.
-
-    Args:
-        total: 0 where nobody knows.
     """
     if not sys.stderr.isatty():
         yield from _with_lines(items, total, label)

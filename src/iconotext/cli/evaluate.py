@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of one model.
-
-    Attributes:
-        detection: Both choices of K, for the object detection baseline.
-    """
+    """What came of one model, for object detection with both choices of K."""
 
     name: str
     evaluation: Evaluation

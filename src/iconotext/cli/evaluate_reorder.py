@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 def evaluate_reorder(
     model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
 ) -> None:
-    """Measure and print.
-
-    Args:
-        linking: The evidence, picture and caption where none is named, and the backbones.
+    """Measure and print; the evidence is that of picture and caption where none is named.
 
     Raises:
         IconotextError: Model or corpus cannot be read, or evidence would tell the place.

@@ -28,11 +28,7 @@ def show(sections: Iterable[Section]) -> None:
 
 
 def fitted(section: Section, width: int) -> Iterator[RenderableType]:
-    """What to print of a part of a report, piece by piece; of drawings nothing.
-
-    Args:
-        width: Of the terminal, in characters.
-    """
+    """What to print of a part of a report, piece by piece, in so many characters; of drawings nothing."""
     if isinstance(section, Drawing):
         return
     if isinstance(section, Note):

@@ -36,11 +36,7 @@ class Whereabouts(IntEnum):
 
 
 class ImageFiles:
-    """Finds the images that a corpus names.
-
-    Args:
-        files: Whether the images are files at all; in the released format they are ids.
-    """
+    """Finds the images that a corpus names; in the released format these are ids and no files."""
 
     def __init__(self, folder: Path, *, files: bool = True) -> None:
         self._folder = folder

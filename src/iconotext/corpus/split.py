@@ -59,14 +59,11 @@ def at_least_two(shares: Shares, count: int, images: int) -> Shares:
 
 
 def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Choose a split for each document, in their order, at random; documents that share a picture go together.
+    """Choose a split for each document, read once, at random; documents that share a picture go together.
 
     Pictures are the same if they have the same bytes or, where there are no files, the same id. Of each document only
     numbers are kept. Groups of documents that do not fit into what is left of a share go to training, so shares may
     come out smaller than asked for.
-
-    Args:
-        documents: Read once.
 
     Raises:
         CorpusError: There is no group of documents that is small enough for validation or test.

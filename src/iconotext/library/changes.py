@@ -60,11 +60,7 @@ class Change:
 
 
 def image_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
-    """What has changed about a picture's file; None if nothing has.
-
-    Args:
-        brought: The files that the library has pictures of.
-    """
+    """What has changed about a picture's file, given those that the library has pictures of; None if nothing has."""
     path, settings = str(file.path), models.looked_at(file)
     state = file_state(file.path) or ""
     if old == Entry(path, state, settings):

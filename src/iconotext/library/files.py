@@ -26,11 +26,7 @@ _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to be added.
-
-    Attributes:
-        folder: The folder that was named, absolute; None where the file itself was.
-    """
+    """A file to be added, and the folder that was named; None where the file itself was."""
 
     path: Path
     folder: Path | None

@@ -29,11 +29,7 @@ _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence that a document links to a picture.
-
-    Attributes:
-        confidence: Probability, 0 to 1, that the link is right.
-    """
+    """A sentence that a document links to a picture, and how probably, 0 to 1, rightly."""
 
     text: str
     confidence: float
@@ -121,11 +117,7 @@ class Item:
 
 
 class Near(NamedTuple):
-    """A picture that a search found.
-
-    Attributes:
-        similarity: Cosine with what was searched for.
-    """
+    """A picture that a search found, and its cosine with what was searched for."""
 
     item: Item
     similarity: float

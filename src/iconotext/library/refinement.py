@@ -118,10 +118,7 @@ def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
 
 
 def top_difference(similarities: Floats) -> NDArray[np.float64]:
-    """By how much the best image of each query is ahead of the second (Δ).
-
-    Args:
-        similarities: (Q, N), finite.
+    """By how much the best image of each query is ahead of the second (Δ), of (Q, N) finite similarities.
 
     Returns:
         (Q,), at least 0; infinite where there is only one image, so that no query of that kind is hard.

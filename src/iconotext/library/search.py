@@ -139,10 +139,7 @@ class Answer(NamedTuple):
 
 
 def find_images(path: Path, query: Query) -> Answer:
-    """Search a library with the models that it was made with.
-
-    Args:
-        query: What to look for; its relation by any of its names.
+    """Search a library, with the models that it was made with, for a query whose relation has any of its names.
 
     Raises:
         IconotextError: As ``open_library`` and ``search``; there is no such relation.

@@ -21,12 +21,9 @@ def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def relation_weights(labels: Tensor) -> Tensor:
-    """(R,) one divided by the share of the known labels that are 1 (w_c of Eq. 2).
+    """(R,) one divided by the share of the known ones of (P, R) labels for training that are 1 (w_c of Eq. 2).
 
     A relation that nobody answered, or that never holds, counts once: no rate can be told.
-
-    Args:
-        labels: (P, R) 1, 0 or NaN, of the pairs for training.
     """
     rates = labels.nanmean(0).nan_to_num()
     return torch.where(rates > 0, 1 / rates.clamp(min=1e-12), torch.ones_like(rates))

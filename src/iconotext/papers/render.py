@@ -148,12 +148,9 @@ class Footnote:
 
 
 def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> list[Section]:
-    """Mark the rows that footnotes are about, in all tables, and write the footnotes below.
+    """Mark the rows that footnotes are about, in all tables, and write the footnotes below, in their order.
 
     All stand below the first table, grave ones also below every other one that has their rows.
-
-    Args:
-        footnotes: In the order of their numbers.
     """
     plain = [each for each in footnotes if not each.grave]
     marks = [("†" if each.grave else str(plain.index(each) + 1).translate(_RAISED), each) for each in footnotes]

@@ -30,13 +30,10 @@ def detect_language(text: str) -> str:
 
 
 def document_language(declared: str | None, text: str) -> str:
-    """ISO 639-1 code of the language of a document.
+    """ISO 639-1 code of the language of a document, given what it declares (see ``language_code``).
 
     What a page declares is often its template's: where it declares English and its text is something else, or the
     other way round, and there is enough text to tell, the text counts.
-
-    Args:
-        declared: As ``language_code`` gives it.
     """
     if declared is None:
         return detect_language(text)

@@ -58,11 +58,7 @@ def given_or_failure(given: Document | Path | str | Failure) -> Document | Failu
 
 
 class Spool(Generic[T]):
-    """Items in a temporary file, which is gone at the end of the ``with`` block.
-
-    Args:
-        items: Whatever can be pickled; walked once.
-    """
+    """Items that can be pickled, walked once, in a temporary file that is gone at the end of the ``with`` block."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed at the end of the block

@@ -49,11 +49,7 @@ def make_settings(
 
 
 def wrong_value(problem: Mapping[str, Any]) -> str:
-    """Say what a value must be, with the nearest of the values that are allowed.
-
-    Args:
-        problem: One of pydantic's ``ValidationError.errors()``.
-    """
+    """Say what a value must be, of pydantic's ``errors()``, with the nearest of the values that are allowed."""
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     if problem["type"] == "value_error":
         return message

@@ -54,16 +54,13 @@ class Record:
 
 
 class Manifest:
-    """The records of a folder, on disk as lines of JSON; a line is added as soon as its page is written.
+    """The records of a folder by page, on disk as lines of JSON; a line is added as soon as its page is written.
 
     A line can be cut off where the program was killed or the disk was full: only the page of that line is made anew.
     A symbolic link, a pipe or somebody else's file under the same name is not touched.
 
     Raises:
         OutputError: There is such a thing, or the file cannot be read.
-
-    Attributes:
-        records: By the name of the page.
     """
 
     def __init__(self, folder: Path) -> None:

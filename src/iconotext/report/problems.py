@@ -14,11 +14,7 @@ _HEAD = "path\twhat\twhy\n"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One line of the table.
-
-    Attributes:
-        what: The address of the image in it; "document" where it is the document itself.
-    """
+    """One line of the table: ``what`` is the address of the image in the file, or "document"."""
 
     path: str
     what: str

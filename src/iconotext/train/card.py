@@ -15,11 +15,7 @@ METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
 def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
-    """Markdown: how the model was trained, on how many documents, how good it is, and how to use it.
-
-    Args:
-        prepared: ``Prepared.meta``.
-    """
+    """Markdown: how a model was trained, on what (``Prepared.meta``), how good it is, and how to use it."""
     backbones = prepared["backbones"]
     best = f"validation loss {metrics['validation_loss']:.4f}"
     if "validation_median_rank" in metrics:

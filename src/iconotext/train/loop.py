@@ -33,11 +33,7 @@ SAVE_EVERY = 600.0
 
 
 def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Recipe, arrays: Path, folder: Path) -> None:
-    """Train to the end, from the checkpoint in the folder if there is one, and write the model.
-
-    Args:
-        arrays: Folder of the prepared corpus.
-    """
+    """Train on a prepared corpus to the end, from the checkpoint in the folder if there is one, and write the model."""
     training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
     try:
         with reporting_full_disk(folder):

@@ -60,11 +60,7 @@ class DocumentTable:
         return len(self._ids)
 
     def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
-        """Add a document.
-
-        Args:
-            rows: (images,) rows of its images, -1 for those that cannot be used.
-        """
+        """Add a document, with the (images,) rows of its images, -1 for those that cannot be used."""
         if document.split is None:
             chance = hashlib.sha256(f"{self._seed} {corpus} {document.id}".encode()).digest()[:8]
             self.drawn[len(self)] = int.from_bytes(chance, "big")

@@ -44,11 +44,7 @@ class SentenceWriter(Protocol):
 
 
 def sentence_writer(recipe: Recipe, work: Path, vocabulary: Vocabulary | None, stack: ExitStack) -> SentenceWriter:
-    """What writes the sentences as the recipe reads them.
-
-    Args:
-        vocabulary: For words; None for vectors.
-    """
+    """What writes the sentences as the recipe reads them: as words of a vocabulary, or without one as vectors."""
     if recipe.words is not None and vocabulary is not None:
         return WordWriter(work, vocabulary, recipe.words.max_tokens, stack)
     return SentenceVectorWriter(recipe, work, stack)

@@ -48,11 +48,7 @@ def span_places(offsets: Rows, spans: Rows) -> Rows:
 
 
 def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.Generator) -> tuple[Rows, list[int]]:
-    """The places of what is drawn from some spans, in their order, and how many of each.
-
-    Args:
-        limit: Most that is drawn from one; None for all.
-    """
+    """The places of what is drawn from some spans, in order, and how many of each: at most ``limit``, None for all."""
     counts = span_counts(offsets, spans)
     if limit is None or counts.max(initial=0) <= limit:
         return span_places(offsets, spans), counts.tolist()

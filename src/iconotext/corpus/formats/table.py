@@ -54,10 +54,7 @@ def count_rows(path: Path) -> int:
 
 
 def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
-    """Write the columns of documents as a table; the number of rows.
-
-    Args:
-        rows: Of each document its id, for errors, and its columns.
+    """Write documents, their ids (for errors) and columns, as a table; the number of rows.
 
     Raises:
         CorpusError: A row holds what the table cannot.

@@ -93,10 +93,7 @@ def corpus_bias(
     *,
     progress: Callable[[list[Document]], Iterable[Document]] = iter,
 ) -> tuple[Bias, int]:
-    """Measure the bias of a corpus by the features of its images.
-
-    Args:
-        documents: Those without gold links do not count.
+    """Measure the bias of a corpus, as far as it has gold links, by the features of its images.
 
     Returns:
         The bias, and how many of the documents are left out because none of their images can be read.
@@ -117,11 +114,7 @@ def corpus_bias(
 
 
 def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:
-    """Compare the two kinds of distances.
-
-    Args:
-        distances: At least one of each kind, in one document.
-    """
+    """Compare the two kinds of distances, of which one document has at least one each."""
     from scipy.stats import ks_2samp, mannwhitneyu
 
     far, near = distances.training, distances.evaluation
@@ -180,10 +173,7 @@ def in_words(bias: Bias) -> list[str]:
 
 
 def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
-    """Draw the two distributions over each other, as in Fig. 2b.
-
-    Args:
-        path: ``.svg``, ``.png`` or ``.pdf``; equal figures give equal SVG files.
+    """Draw the two distributions over each other, as in Fig. 2b (``.svg``, ``.png`` or ``.pdf``, see ``write_figure``).
 
     Raises:
         OutputError: See ``write_figure``.

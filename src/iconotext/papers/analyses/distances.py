@@ -54,12 +54,9 @@ class Distances:
 
 
 def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> list[Document]:
-    """A random part of the documents that have gold links and images, in their order; all of them if there are few.
+    """A random part of any number of documents that have gold links and images, in their order; all if there are few.
 
     Only those that are kept are in memory (reservoir sampling).
-
-    Args:
-        documents: Any number.
 
     Raises:
         CorpusError: There is none.

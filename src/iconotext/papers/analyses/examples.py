@@ -45,11 +45,7 @@ _NUMBERS = 260  # cells of a heat map up to which numbers are readable
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One predicted link.
-
-    Attributes:
-        gold: Whether the author linked them; None where nobody knows.
-    """
+    """One predicted link; ``gold`` says whether the author linked them, None where nobody knows."""
 
     sentence: int
     image: int

@@ -78,10 +78,7 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
-    """What is known of a picture.
-
-    Args:
-        path: From the folder to the file.
+    """What is known of a picture, by the path from the folder to its file.
 
     Returns:
         ``id``, ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones

@@ -37,14 +37,11 @@ DIGITS = 6
 
 
 def perceptual_hash(image: Pillow.Image) -> int:
-    """The hash of a picture, 0 to 2**64 - 1.
+    """The hash of an upright picture of mode RGB, of any size: 0 to 2**64 - 1.
 
     The luminance, averaged over squares of 7 by 7 pixels, is taken at 32 by 32 points, evenly spread from the upper
     left corner, and transformed by a two-dimensional DCT. Of the 8 by 8 lowest frequencies that are constant in neither
     direction, a bit says whether the coefficient is above their median.
-
-    Args:
-        image: Mode RGB, of any size; upright, as ``read.images.decode`` gives it.
     """
     from scipy.fft import dctn
 

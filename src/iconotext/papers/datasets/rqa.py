@@ -119,11 +119,7 @@ class Recipe:
 
 @dataclass(slots=True)
 class Part:
-    """The training or the validation part of RecipeQA.
-
-    Attributes:
-        questions: Numbers of the questions whose contexts count, ascending.
-    """
+    """The training or validation part of RecipeQA, and ascending the questions whose contexts count."""
 
     name: str
     path: Path

@@ -99,11 +99,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Five sentences and their photographs, in the order of the story.
-
-    Attributes:
-        images: How the corpus names the photographs.
-    """
+    """Five sentences and their photographs, as the corpus names them, in the order of the story."""
 
     id: str
     split: Split

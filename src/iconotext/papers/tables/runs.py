@@ -21,11 +21,7 @@ ARRAYS = "prepared"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A row trained with a seed.
-
-    Attributes:
-        key: For files: the row's with its own seed, else with the seed behind it.
-    """
+    """A row trained with a seed, which stands in its key (for files) where it is not the row's own."""
 
     row: Row
     key: str
@@ -55,10 +51,7 @@ class Arrays:
     def __init__(
         self, rows: Sequence[Row], corpora: Callable[[Row], Path], folder: Path, report: Report | None
     ) -> None:
-        """Find out which rows can share.
-
-        Args:
-            corpora: The corpus that a row is trained on.
+        """Find out which rows can share, by the corpora that they are trained on.
 
         Raises:
             CorpusError: A corpus is not there.

@@ -28,10 +28,7 @@ _COLOURS = ("#b4470f", "#2f7d4f", "#7a4fa3", "#555555")
 def share_sections(
     rows: Sequence[Row], found: Mapping[str, BySeed], folder: Path
 ) -> tuple[list[Section], dict[str, Any]]:
-    """Draw the figure, and tell from which share on the supervised model is better.
-
-    Args:
-        found: Name of the row to its scores by seed.
+    """Draw the figure, and tell from which share on the supervised model is better, from scores by row and seed.
 
     Returns:
         What is shown, and what ``results.json`` says under ``overtaking``.

@@ -145,13 +145,10 @@ def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def documents_of(
     photos: Sequence[Photo], groups: Iterable[Group], pools: Mapping[Split, Sequence[str]], shape: DocumentShape
 ) -> Iterator[Values]:
-    """The documents of groups of photographs.
+    """The documents of groups of photographs, given all captions of each split.
 
     A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
     only if no image of the document has the same words.
-
-    Args:
-        pools: All captions of each split.
 
     Raises:
         CorpusError: A split has too few captions for its distractors.
