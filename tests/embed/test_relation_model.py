@@ -17,6 +17,7 @@ from iconotext.embed.relation_model import (
 from iconotext.embed.word_hashes import hashed_runs
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache
+from iconotext.features.minilm import MiniLM
 from iconotext.relations import CITE, CLUE
 
 BUCKETS = 64
@@ -43,7 +44,7 @@ def weights(dim: int = 2, images: int = 3) -> RelationWeights:
         "image_bias": np.array([1.0, 0.0]),
     }
     made = {name: array.astype(np.float32) for name, array in arrays.items()}
-    return RelationWeights(("Visible", "Story"), made, {"text": "all-MiniLM-L6-v2", "image": "efficientnet-lite0"})
+    return RelationWeights(("Visible", "Story"), made, {"text": MiniLM().name, "image": "efficientnet-lite0"})
 
 
 def test_log_odds_by_hand():

@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from iconotext.embed.projection import Projection
 from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
-from iconotext.features.efficientnet import weights_file
-from iconotext.features.efficientnet_network import DIM, load_network
+from iconotext.features.efficientnet import FOLDER
+from iconotext.features.efficientnet_network import DIM, network_of
+from iconotext.features.eight_bits import load_weights
 from iconotext.features.huggingface import load_resnet
 from iconotext.features.model_folder import folder_of_model
+from iconotext.features.runtime import WEIGHTS
 from iconotext.recipe.encoders import EMBEDDED
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class ImageNetwork(nn.Module):
         super().__init__()
         self.network: nn.Module
         if network == EMBEDDED:
-            lite = load_network(weights_file()).train().requires_grad_(True)
+            lite = network_of(load_weights(FOLDER / WEIGHTS), rounding=False).train().requires_grad_(True)
             lite.classifier.requires_grad_(False)  # has no part in the joint space
             self.network, width = lite, DIM
         else:
@@ -101,8 +103,7 @@ def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
         with torch.inference_mode():
             return {"pooled": network(torch.from_numpy(np.stack(pixels))).numpy()}
 
-    cpu = torch.device("cpu")
-    return network_backbone(name, dim, middle, forward, at_least=WHOLE, cores=True, device=lambda: cpu)
+    return network_backbone(name, dim, middle, forward, at_least=WHOLE, cores=True, on_cpu=lambda: True)
 
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:

@@ -7,16 +7,14 @@ shows better in the layers below it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.features import TextBackbone, cached_text
-from iconotext.features.minilm import MiniLM
+from iconotext.features.minilm import DIM, LAYERS, MiniLM
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from iconotext.features import FeatureCache
     from iconotext.types import FloatMatrix
 
@@ -30,31 +28,22 @@ TEXTS = 2048
 class LayerMeans:
     """The mean over a text's tokens in each layer of all-MiniLM-L6-v2, the embeddings below them first.
 
-    PyTorch and the weights are loaded when the first text has to be encoded.
+    The weights are loaded when the first text has to be encoded.
 
     Args:
         cache: Where they are kept; None keeps none.
-
-    Raises:
-        FeatureError: The package with the weights is not installed.
     """
 
     def __init__(self, cache: FeatureCache | None = None) -> None:
-        minilm = MiniLM("cpu")
+        minilm = MiniLM()
         self.name = minilm.name
-        self.dim = minilm.dim * (int(minilm.config["num_hidden_layers"]) + 1)
-
-        def encode(texts: Sequence[str]) -> NDArray[Any]:
-            rows = np.zeros((len(texts), self.dim), np.float16)  # enough for the cache
-            minilm.fill(rows, texts, lambda bert, ids, mask: bert.layer_means(ids, mask))
-            return rows
-
-        layers = TextBackbone(self.name, self.dim, encode)
+        self.dim = DIM * (LAYERS + 1)
+        layers = TextBackbone(self.name, self.dim, minilm.layer_means)
         self._backbone = layers if cache is None else cached_text(layers, cache, kind=KIND)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """(n, layers + 1 times the encoder's width) float32, rounded to what 16 bits hold.
 
-        A row depends on the texts in its batch by no more than rounding. Long texts are cut as MiniLM cuts them.
+        Long texts are cut as MiniLM cuts them.
         """
         return self._backbone.encode(texts).astype(np.float32)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from iconotext.errors import FeatureError, ImageError
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
 from iconotext.features.cores import in_threads, on_cores
-from iconotext.features.device import best_device, image_batch
+from iconotext.features.device import on_gpu
 from iconotext.images import decode
 
 if TYPE_CHECKING:
-    import torch
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
@@ -24,6 +23,9 @@ R = TypeVar("R")  # what the network makes of it
 
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; what bounds memory, however many pictures there are."""
+
+CPU_BATCH, GPU_BATCH = 16, 256
+"""Pictures in a batch: as many as keep the processor busy and memory small."""
 
 CORE_BATCH = 8
 """Pictures in a batch on one core, which still fits its caches: in one of 32 each takes 1.6 times as long."""
@@ -91,7 +93,7 @@ def network_backbone(
     classes: tuple[str, ...] | None = None,
     has_regions: bool = False,
     cores: bool = False,
-    device: Callable[[], torch.device] = best_device,
+    on_cpu: Callable[[], bool] = lambda: not on_gpu(),
 ) -> ImageBackbone:
     """An image backbone made of a network, whichever library runs it.
 
@@ -104,7 +106,7 @@ def network_backbone(
         classes: Names of its classes; None without a classifier.
         has_regions: Whether it can tell regions apart.
         cores: Whether on a CPU each batch has a core of its own; see ``look_at``.
-        device: Where the network is; asked when the first picture has to be encoded.
+        on_cpu: Whether the network is on the CPU; asked when the first picture has to be encoded.
     """
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
@@ -113,8 +115,9 @@ def network_backbone(
         blank = blank_features(len(files), dim, classes=len(classes or ()), regions=regions)
         if not files:
             return blank
-        alone = cores and device().type == "cpu"
-        size = CORE_BATCH if alone else image_batch(device())
+        cpu = on_cpu()
+        alone = cores and cpu
+        size = CORE_BATCH if alone else CPU_BATCH if cpu else GPU_BATCH
 
         def rows(pixels: list[P]) -> list[Row]:
             found = network(pixels, regions)

@@ -31,6 +31,6 @@ def looking(device: torch.device) -> Iterator[None]:
         yield
 
 
-def image_batch(device: torch.device) -> int:
-    """Pictures in a batch: as many as keep the device busy and memory small."""
-    return 256 if device.type == "cuda" else 16
+def on_gpu() -> bool:
+    """Whether ``best_device`` is a GPU."""
+    return best_device().type == "cuda"

