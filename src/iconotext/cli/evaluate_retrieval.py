@@ -6,10 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.cli import grids
 from iconotext.cli.common import progress
 from iconotext.cli.options import EvaluateSettings, Split
-from iconotext.cli.output import complain, output_console, say, say_json
+from iconotext.cli.output import complain, say, say_json
 from iconotext.errors import SettingError
+from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -111,27 +113,18 @@ def parse_refinement(text: str) -> Refinement:
 
 def show(model: str, pool: int, report: RetrievalReport) -> None:
     """Tables for people, on stdout."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = output_console()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Model", overflow="fold")
-    for column in ("Queries", "Median rank", "R@1", "R@5", "R@10"):
-        table.add_column(column, justify="right", no_wrap=True)
     plain, refined, pairs = report.plain, report.refined, report.pairs
     measured = [(model, plain)]
     if refined is not None:
         by = report.refinement
         measured.append((f"{model}, refined (λ = {by.strength:g}, T = {by.threshold:g})", refined))
-    for name, found in measured:
-        table.add_row(Text(name), *_cells(found.all))
-    for relation in plain.relations:
-        for _, found in measured:
-            table.add_row(
-                Text(f"  {relation}{'' if found is plain else ', refined'}"), *_cells(found.relations[relation])
-            )
-    console.print(table)
+    rows = [[name, *_cells(found.all)] for name, found in measured]
+    rows += [
+        [f"  {relation}{'' if found is plain else ', refined'}", *_cells(found.relations[relation])]
+        for relation in plain.relations
+        for _, found in measured
+    ]
+    grids.show([Grid("", ["Model", "Queries", "Median rank", "R@1", "R@5", "R@10"], rows)])
     draws = plain.all.draws
     spread = f"mean ± standard deviation over {draws} random pools" if draws > 1 else "one pool of all pictures"
     say(
@@ -143,13 +136,9 @@ def show(model: str, pool: int, report: RetrievalReport) -> None:
         say(f"Left out, because {reason}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
     if report.precisions:
         say("")
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column("Relation, told from text and picture")
-        for column in ("Average precision", "Chance", "Pairs", "Unanswered"):
-            table.add_column(column, justify="right", no_wrap=True)
-        for each in report.precisions:
-            table.add_row(Text(each.relation), *_precision(each), f"{each.pairs:,}", f"{each.unanswered:,}")
-        console.print(table)
+        columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
+        told = [[e.relation, *_precision(e), f"{e.pairs:,}", f"{e.unanswered:,}"] for e in report.precisions]
+        grids.show([Grid("", columns, told)])
 
 
 def _cells(found: Retrieval | None) -> list[str]:
