@@ -96,7 +96,7 @@ def inside(linked: LinkedDocument, words: int) -> list[list[bool]]:
             continue
         image = document.images[context.image]
         position = image.position or 0
-        nearest = sorted(excerpts.running, key=lambda i: abs(i + 0.5 - position))
+        nearest = sorted(excerpts.running.tolist(), key=lambda i: abs(i + 0.5 - position))
         caption = set(stems(image.caption or image.alt or ""))
         shared = sorted(nearest, key=lambda i: -len(caption & said[i]))
         length = sum(len(each.text) + 1 for each in context.sentences)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Context, Excerpt
 from iconotext.report.document_text import count_words, document_text, heading_paths
@@ -44,7 +46,7 @@ class Excerpts:
         self.words = [count_words(sentence.text) for sentence in linked.document.sentences]
         self.links = links_by_image(linked)
         kinds = [sentence.kind for sentence in linked.document.sentences]
-        self.running = [i for i, kind in enumerate(kinds) if kind not in ("heading", "caption")]
+        self.running = np.flatnonzero([kind not in ("heading", "caption") for kind in kinds])
         self.relations = shown_relations(linked.links)
         self._by_cell = {(link.sentence, link.image): link for link in linked.links}
 
@@ -139,22 +141,19 @@ def image_file(image: Image) -> str | None:
 
 def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> tuple[str, list[int]]:
     """The sentences by how likely they belong to an image, and how that is known: ``Context.by``."""
-    document, column = linked.document, linked.similarity[:, image]
+    score = linked.similarity[:, image].astype(np.float64)
+    running, position = excerpts.running, linked.document.images[image].position
     linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
     first = [link.sentence for link in linked_with]
-    if first or column.any():
-        best = min(_odds(float(column.max())), SURE)
-        near = {i for i in excerpts.running if best <= 0 or _odds(float(column[i])) >= best / FAR}  # a cosine
-        rest = sorted(near - set(first), key=lambda i: (-column[i], i))
-        return ("links" if first else "score"), first + rest
-    position = document.images[image].position
-    if position is None or not excerpts.running:
+    if first or score.any():
+        odds = score / np.maximum(1.0 - score, 1e-9)
+        best = min(odds.max(), SURE)
+        near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be below 0
+        rest = near[np.argsort(-score[near], kind="stable")]
+        return ("links" if first else "score"), [*first, *(i for i in rest.tolist() if i not in first)]
+    if position is None or not len(running):
         return "nothing", []
-    return "place", sorted(excerpts.running, key=lambda i: (abs(i + 0.5 - position), i))
-
-
-def _odds(score: float) -> float:
-    return score / max(1.0 - score, 1e-9)
+    return "place", running[np.argsort(np.abs(running + 0.5 - position), kind="stable")].tolist()
 
 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int) -> list[int]:
