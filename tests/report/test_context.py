@@ -53,6 +53,8 @@ def test_without_links_the_next_likeliest_and_the_nearest():
     nothing = LinkedDocument(linked.document, (), np.zeros_like(linked.similarity), "default")
     found = nothing.context(0, 9)
     assert (found.by, found.confidence, found.text) == ("place", None, "Nobody is in a hurry here.\nA cat sleeps.")
+    # 3 and 6 words, the next nearest has 6: one of 3 words behind that would fit, and is no neighbour.
+    assert [s.sentence for s in nothing.context(0, 12).sentences] == [3, 5]
     lost = make_linked(TEXTS, [Image("a.png", problem="file not found")], [])
     assert (lost.context(0).by, lost.context(0).problem, lost.context(0).text) == ("nothing", "file not found", "")
 

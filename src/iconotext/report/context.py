@@ -112,7 +112,7 @@ def _checked(linked: LinkedDocument, words: int) -> LinkedDocument:
 def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int) -> Context:
     document, image = linked.document, linked.document.images[number]
     by, ranked = ranked_sentences(linked, excerpts, number)
-    chosen = fitting(ranked, excerpts.words, words)
+    chosen = fitting(ranked, excerpts.words, words, together=by == "place")
     best = next(iter(excerpts.links.get(number, ())), None)
     shown = excerpts.relations[best.sentence, number] if best else None
     return Context(
@@ -156,13 +156,18 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
     return "place", running[np.argsort(np.abs(running + 0.5 - position), kind="stable")].tolist()
 
 
-def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int) -> list[int]:
-    """Of sentences in order of preference those that fit into so many words, in reading order."""
+def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
+    """Of sentences in order of preference those that fit into so many words, in reading order.
+
+    With ``together`` the first one that does not fit ends it: the nearest sentences are to be neighbours.
+    """
     chosen, left = [], words
     for i in ranked:
         if lengths[i] <= left:
             chosen.append(i)
             left -= lengths[i]
+        elif together and chosen:
+            break
         if left <= 0:
             break
     return sorted(chosen)
