@@ -113,6 +113,13 @@ class Linker:
 
         return habits_of(self._taught(self._read(documents))) if self._learns_habits else {}
 
+    def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
+        """Encode documents many at a time into the cache, for whoever links them one by one afterwards."""
+        from iconotext.links.windows import see_images
+
+        for _ in see_images(self._read(documents), self.encoder):
+            pass
+
     @property
     def _learns_habits(self) -> bool:
         evidence = self.settings.evidence

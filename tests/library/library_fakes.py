@@ -17,7 +17,7 @@ from iconotext.library.store import Library, open_library
 from iconotext.library.update import add_paths
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure, ReadSettings, read
-from iconotext.types import Link, LinkedDocument
+from iconotext.types import Document, Link, LinkedDocument
 from tests.encoders import MadeUpEncoder
 
 WORDS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "white": (1, 1, 1)}
@@ -91,13 +91,18 @@ def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Itera
     except IconotextError as error:
         yield Failure(file, error)
         return
+    yield link_every(document)
+
+
+def link_every(document: Document) -> LinkedDocument:
+    """See ``link_all``."""
     links = tuple(
         Link(sentence, image, 0.5, 0.9 - 0.1 * sentence, {})
         for image, shown in enumerate(document.images)
         if shown.problem is None
         for sentence in range(min(3, len(document.sentences)))
     )
-    yield LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images)), np.float32), "all")
+    return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images)), np.float32), "all")
 
 
 def update(

@@ -19,14 +19,14 @@ from iconotext.library.describe import describe
 from iconotext.library.files import image_date
 from iconotext.library.items import Place, Said
 from iconotext.library.ledger import held_ledger
-from iconotext.library.models import default_pooled
+from iconotext.library.models import DocumentLinker, default_pooled
 from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
 from iconotext.library.store import Library, check_new, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from tests.features.conftest import models, noise
-from tests.library.library_fakes import Colours, Relations, content, link_all, names, paint, update
+from tests.library.library_fakes import Colours, Relations, content, link_all, link_every, names, paint, update
 
 __all__ = ["models", "noise"]
 
@@ -685,3 +685,33 @@ def test_vectors_are_stored_as_they_are(photos, lib):
     expected, _ = colours.look(sorted(photos.iterdir()))
     stored = np.vstack([vectors for _, vectors in open_library(lib).vectors()])
     assert sorted(map(tuple, stored.tolist())) == sorted(map(tuple, expected.tolist()))
+
+
+def test_documents_are_encoded_together_and_linked_one_by_one(lib, tmp_path, monkeypatch):
+    """What is linked is the same; only what is due is encoded ahead, and what cannot be read stops nothing."""
+    ahead: list[list[str]] = []
+
+    class Loaded:
+        def encode_ahead(self, documents):
+            ahead.append([document.id for document in documents])
+
+        def link_all(self, documents):
+            return map(link_every, documents)
+
+    loaded = Loaded()
+    monkeypatch.setattr("iconotext.library.models.Linker.load", lambda *_: loaded)
+    monkeypatch.setattr("iconotext.library.add.AHEAD", 2)
+    docs = tmp_path / "docs"
+    for number, colour in enumerate(("red", "green", "blue")):
+        paint(docs / f"{number}.png", colour)
+        (docs / f"{number}.md").write_text(f"A {colour} thing.\n\n![]({number}.png)\n")
+    (docs / "bad.md").write_bytes(b"")
+    report = update(lib, docs, link=DocumentLinker("default"))
+    assert (report.documents, len(report.failures)) == (3, 1)
+    assert [sorted(some) for some in ahead] == [["0", "1"], ["2"]]
+    one_by_one = tmp_path / "other"
+    update(one_by_one, docs)
+    assert content(lib) == content(one_by_one)
+    (docs / "1.md").write_text("Now another green thing.\n\n![](1.png)\n")
+    update(lib, docs, link=DocumentLinker("default"))
+    assert ahead[2:] == [["1"]]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from iconotext.features.cores import usable_cores
-from iconotext.library.changes import Change, Report, document_change, image_change
+from iconotext.library.changes import Change, Report, document_change, image_change, is_unchanged
 from iconotext.library.commit import commit
 from iconotext.library.files import Found
 from iconotext.library.ledger import Ledger
@@ -21,6 +21,9 @@ from iconotext.plain_text import encodable
 
 BATCH = 256
 """Pictures between two commits, about what is lost when a run is killed."""
+
+AHEAD = 32
+"""Documents that are encoded together."""
 
 SECONDS = 10.0
 """Time between two commits while documents are read, which takes longer than looking at pictures."""
@@ -47,13 +50,16 @@ def add_files(
             found = pool.map(lambda file, old=old: image_change(file, old[file], brought, models, report), pictures)
             waiting = [change for change in found if change is not None]
             due = time.monotonic() + SECONDS
-            for file in named:
-                if file.kind == "document":
+            documents = [file for file in named if file.kind == "document"]
+            for start in range(0, len(documents), AHEAD):
+                ahead = documents[start : start + AHEAD]
+                models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
+                for file in ahead:
                     change = document_change(file, old[file], brought, models, report)
                     waiting += [change] if change is not None else []
-                if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
-                    bring(waiting)
-                    waiting, due = [], time.monotonic() + SECONDS
+                    if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
+                        bring(waiting)
+                        waiting, due = [], time.monotonic() + SECONDS
             bring(waiting)
             batches += 1
             if batches == tidy_after:

@@ -87,10 +87,16 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
     return Change(path, Entry(path, state, settings), [arrival])
 
 
+def is_unchanged(document: Found, old: Entry | None, models: Models) -> bool:
+    """Whether neither a document nor a picture that it shows has changed, nor how they are looked at."""
+    expected = old and Entry(str(document.path), old.state, models.looked_at(document))
+    return old is not None and old == expected and _is_current(document.path, old.state)
+
+
 def document_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
     """What has changed about a document; None if neither it nor a picture that it shows has. See ``image_change``."""
     path, settings, asked = str(file.path), models.looked_at(file), models.asked_of(file.path)
-    if old is not None and old == Entry(path, old.state, settings) and _is_current(file.path, old.state):
+    if is_unchanged(file, old, models):
         report.unchanged += 1
         return None
     own_state = file_state(file.path)

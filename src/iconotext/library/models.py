@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +21,7 @@ from iconotext.pipeline import Linker
 from iconotext.plain_text import encodable
 from iconotext.read import Failure, ReadSettings, read_documents
 from iconotext.recipe.wrong_value import make_settings
-from iconotext.types import Image, LinkedDocument
+from iconotext.types import Document, Image, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
@@ -81,6 +82,11 @@ class Models:
             return None
         (lines,) = self.reader.read([picture])
         return None if isinstance(lines, str) else clean(text_in(Image("", lines=lines)))
+
+    def encode_ahead(self, documents: Iterable[Found]) -> None:
+        """Encode what documents need, many at a time, where what links them can."""
+        if isinstance(self.link, DocumentLinker):
+            self.link.encode_ahead((file.path, file.folder, self.asked_of(file.path)) for file in documents)
 
     def made(self, item: Item) -> bool:
         """Whether what is stored of a picture comes from these models."""
@@ -158,20 +164,49 @@ def relation_model_of(name: str, cache: FeatureCache) -> RelationModel | None:
     return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
 
 
-def document_linker(model: str) -> Link:
-    """What reads and links a document with given settings; the models are loaded when the first one comes."""
-    loaded: dict[LinkSettings, Linker] = {}
+class DocumentLinker:
+    """Reads and links documents with given settings; the models are loaded when the first one comes.
 
-    def link(file: Path, folder: Path | None, asked: Asked) -> Iterator[LinkedDocument | Failure]:
+    Args:
+        model: A name that ``load_encoder`` knows.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._loaded: dict[LinkSettings, Linker] = {}
+
+    def __call__(self, file: Path, folder: Path | None, asked: Asked) -> Iterator[LinkedDocument | Failure]:
+        """The documents of one file, linked."""
         try:
-            # The library asks for relations itself, once for what a document says of a picture, not for each link.
-            linking = chosen(LinkSettings, {**asked, "relations": "none"})
-            documents = list(read_documents(file, chosen(ReadSettings, asked), within=folder, identifier=file.stem))
+            documents = _read(file, folder, asked)
+            linker = self._linker(asked)
         except IconotextError as error:
             yield Failure(file, error)
             return
-        if linking not in loaded:
-            loaded[linking] = Linker.load(model, linking)
-        yield from loaded[linking].link_all(documents)
+        yield from linker.link_all(documents)
 
-    return link
+    def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Asked]]) -> None:
+        """Encode what several files need at once, into the cache; each is then read and linked for itself.
+
+        What cannot be read is told when it is linked. Files whose pictures come from the web are left out: they would
+        be fetched twice.
+        """
+        several: dict[Linker, list[Document]] = {}
+        for file, folder, asked in files:
+            with suppress(IconotextError):
+                if asked.get("cache", True) and not asked.get("fetch"):
+                    documents = _read(file, folder, asked)
+                    several.setdefault(self._linker(asked), []).extend(documents)
+        for linker, documents in several.items():
+            linker.encode_ahead(documents)
+
+    def _linker(self, asked: Asked) -> Linker:
+        # The library asks for relations itself, once for what a document says of a picture, not for each link.
+        linking = chosen(LinkSettings, {**asked, "relations": "none"})
+        if linking not in self._loaded:
+            self._loaded[linking] = Linker.load(self._model, linking)
+        return self._loaded[linking]
+
+
+def _read(file: Path, folder: Path | None, asked: Asked) -> list[Document]:
+    return list(read_documents(file, chosen(ReadSettings, asked), within=folder, identifier=file.stem))

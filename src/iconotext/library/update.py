@@ -20,11 +20,11 @@ from iconotext.library.files import Found, file_kind, find_files
 from iconotext.library.index import ABOVE, build_index, index_queries, measure_background, needs_index
 from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.models import (
+    DocumentLinker,
     Models,
     asked_of,
     chosen,
     default_pooled,
-    document_linker,
     library_encoder,
     reads_words,
     relation_model_of,
@@ -89,7 +89,7 @@ def add_paths(
     of_library = there is not None and "relations" not in linking.model_fields_set
     relations_from = there.relations_from if there is not None and of_library else linking.relations
     relation_model = load_relations(relations_from, cache)
-    link = link or document_linker(model or (there.model if there else "default"))
+    link = link or DocumentLinker(model or (there.model if there else "default"))
     roots = [Path(root) for root in paths or (there.roots if there else ())]
     report = Report()
     with held_ledger(path) as ledger:
