@@ -30,8 +30,8 @@ from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.embed.build import Inputs
 from iconotext.embed.folder import default_folder, load_model, save_model
+from iconotext.embed.inputs import Inputs
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
 from iconotext.pipeline import Linker, LinkSettings

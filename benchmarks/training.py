@@ -40,7 +40,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from iconotext.embed.build import Inputs
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.model import JointModel
 from iconotext.embed.regions import RegionBatch
 from iconotext.evaluate.results import Scored, evaluate

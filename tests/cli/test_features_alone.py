@@ -11,8 +11,8 @@ import torch
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.embed.build import Inputs
 from iconotext.embed.folder import save_model
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.model import JointModel
 from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table

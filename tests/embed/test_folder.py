@@ -8,8 +8,8 @@ import torch
 
 from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.build import Inputs
 from iconotext.embed.folder import load_model, save_model
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.joint import JointSpace, word_reader
 from iconotext.embed.model import JointModel
 from iconotext.errors import FeatureError, SettingError

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from iconotext.embed.build import Inputs
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.model import JointModel
 from iconotext.embed.regions import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe

@@ -18,6 +18,7 @@ from iconotext.cli.options import (
     Download,
     EvaluateSettings,
     Protocol,
+    Runtime,
     SettingsPanel,
     Split,
     Threads,
@@ -95,6 +96,7 @@ def evaluate(
         ),
     ] = None,
     threads: Threads = None,
+    runtime: Runtime = None,
     download: Download = False,
 ) -> None:
     """Measure how well a model finds the gold links of a corpus.

@@ -12,7 +12,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import LINKING, Download, Json, Reading, Threads, argument, option, settings_options
+from iconotext.cli.options import LINKING, Download, Json, Reading, Runtime, Threads, argument, option, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, percent
@@ -55,6 +55,7 @@ def add(
         ),
     ] = None,
     threads: Threads = None,
+    runtime: Runtime = None,
     download: Download = False,
     json: Json = False,
 ) -> None:

@@ -17,7 +17,7 @@ import typer
 from iconotext import __version__
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, show_log
-from iconotext.cli.options import Download, Linking, Reading, Threads, argument, option, settings_options
+from iconotext.cli.options import Download, Linking, Reading, Runtime, Threads, argument, option, settings_options
 from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError, SettingError
 from iconotext.pipeline import Linker, LinkSettings
@@ -73,6 +73,7 @@ def link(
         ),
     ] = None,
     threads: Threads = None,
+    runtime: Runtime = None,
     download: Download = False,
     force: Annotated[
         bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")

@@ -77,6 +77,25 @@ Threads = Annotated[
 ]
 """For commands that encode; nothing else is to be done with it."""
 
+
+def _use_runtime(runtime: str | None) -> str | None:
+    if runtime is not None:
+        os.environ["ICONOTEXT_RUNTIME"] = runtime  # what ``features.runtime`` reads, in processes of ours too
+    return runtime
+
+
+Runtime = Annotated[
+    str | None,
+    typer.Option(
+        callback=_use_runtime,
+        expose_value=False,
+        help="What computes the encoders that ship: onnx, torch, or auto, which is torch where there is a GPU for it "
+        "(default: ICONOTEXT_RUNTIME, else auto).",
+        show_default=False,
+    ),
+]
+"""For commands that encode; nothing else is to be done with it."""
+
 SCALARS = (int, float, str, Path)
 """Types of fields, and of the members of tuples, that become options as they are."""
 

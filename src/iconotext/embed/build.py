@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import nn
 
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.lstm import WordLSTM
 from iconotext.embed.projection import Identity, Projection
 from iconotext.embed.regions import RegionEncoder
@@ -22,27 +21,6 @@ from iconotext.recipe.encoders import (
     RegionSettings,
     TransformerSettings,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What the encoders read, as far as the recipe leaves it open.
-
-    Attributes:
-        words: Size of the vocabulary, 0 where sentences come as vectors.
-        text_features: Length of a sentence vector, 0 where sentences come as words.
-        image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
-        concepts: Concepts that may be seen in regions, 0 where none are read.
-        concept_words: Words of all their names, 0 where sentences come as vectors.
-        relations: Coherence relations that are told from a text and an image, 0 without the coherence objective.
-    """
-
-    words: int
-    text_features: int
-    image_features: int
-    concepts: int = 0
-    concept_words: int = 0
-    relations: int = 0
 
 
 def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:

@@ -6,18 +6,25 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from iconotext.embed.inputs import Inputs
+from iconotext.embed.projected import projection_shapes
 from iconotext.errors import FeatureError, SettingError
+from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, no_such_model
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
+from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings
 from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
-    from iconotext.embed.build import Inputs
     from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
 
@@ -27,30 +34,54 @@ ABOUT = "iconotext"
 """Entry of the weights' file for what the recipe leaves open."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StoredModel:
     """What a model folder holds.
 
     Attributes:
         name: The name in the folder's recipe.
         recipe: The recipe, as it was resolved when training began.
-        model: On the CPU, in evaluation mode.
         inputs: Sizes of what it reads.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
         concepts: Names of what it knows in regions, by number; empty where it reads none.
         relations: Names of the coherence relations that it tells, by number; empty where it tells none.
+        arrays: The weights, as they are stored.
     """
 
     name: str
     recipe: Recipe
-    model: JointModel
     inputs: Inputs
     vocabulary: Vocabulary | None
     backbones: Mapping[str, str]
     concepts: Sequence[str]
-    relations: Sequence[str] = ()
+    relations: Sequence[str]
+    arrays: Mapping[str, NDArray[Any]]
+
+    @cached_property
+    def model(self) -> JointModel:
+        """The model in PyTorch, on the CPU, in evaluation mode.
+
+        Raises:
+            MissingPackageError: PyTorch is not installed.
+            ValueError, RuntimeError: The weights are of another recipe.
+        """
+        require("train", "torch", purpose=f"the model {self.name}, which is no projection on both sides,")
+        import torch
+
+        from iconotext.embed.model import JointModel
+
+        model = JointModel(self.recipe, self.inputs)
+        model.load_state_dict({name: torch.tensor(array) for name, array in self.arrays.items()})
+        return model.eval().requires_grad_(False)
+
+    def projection(self, side: str) -> dict[str, NDArray[Any]]:
+        """The weights of a side that is a projection, ``text`` or ``image``."""
+        found = {
+            name.removeprefix(f"{side}."): each for name, each in self.arrays.items() if name.startswith(f"{side}.")
+        }
+        return {name: np.asarray(each, np.float32) for name, each in found.items()}
 
 
 def default_folder() -> Path:
@@ -125,8 +156,6 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
-    from iconotext.embed.build import Inputs
-    from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import load_vocabulary
 
     try:
@@ -135,16 +164,35 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"the model's recipe cannot be read: {error}") from error
     vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.features.text == "words" else None
     try:
-        with safe_open(os.fspath(folder / WEIGHTS), framework="pt") as file:
+        with safe_open(os.fspath(folder / WEIGHTS), framework="numpy") as file:
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         about: dict[str, Any] = json.loads(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
         # The default model was written before there were any of these.
         concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
-        model = JointModel(recipe, inputs)
-        model.load_state_dict(weights)
+        stored = StoredModel(recipe.name, recipe, inputs, vocabulary, backbones, concepts, relations, weights)
+        if any(_in_torch(stored, side) for side in ("text", "image")) or relations:
+            _ = stored.model
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
-    model.eval().requires_grad_(False)
-    return StoredModel(recipe.name, recipe, model, inputs, vocabulary, backbones, concepts, relations)
+    return stored
+
+
+def _in_torch(stored: StoredModel, side: str) -> bool:
+    """Whether a side needs PyTorch.
+
+    Raises:
+        ValueError: It needs none, and its weights are not those of the recipe.
+    """
+    settings = getattr(stored.recipe, side)
+    if isinstance(settings, IdentitySettings):
+        shapes: dict[str, tuple[int, ...]] = {}
+    elif isinstance(settings, ProjectionSettings):
+        shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
+    else:
+        return True
+    found = {name: array.shape for name, array in stored.projection(side).items()}
+    if found != shapes:
+        raise ValueError(f"{side} has weights {found}, the recipe says {shapes}")
+    return False

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from iconotext.embed.projected import projected
+from iconotext.embed.space import unit_rows
 from iconotext.features.backbone import TextBackbone
+from iconotext.recipe.encoders import ProjectionSettings
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from iconotext.embed.folder import StoredModel
@@ -33,6 +37,7 @@ class JointSpace:
     """
 
     stored: StoredModel
+    _sides: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def dim(self) -> int:
@@ -56,17 +61,24 @@ class JointSpace:
         return joint - self._common(joint if among is features else self._images(among))
 
     def _sentences(self, vectors: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
-        text = self.stored.model.text
-        if reads_in_order(text):
-            return _in_order(text, vectors, among, places)
         if self.stored.vocabulary is not None:
-            return vectors
-        return _projected(vectors, text, self.dim)
+            text = self.stored.model.text
+            return _in_order(text, vectors, among, places) if reads_in_order(text) else vectors
+        settings = self.stored.recipe.text
+        if isinstance(settings, ProjectionSettings):
+            return projected(vectors, self._weights("text"), settings)
+        return unit_rows(vectors)
 
     def _images(self, features: ImageFeatures) -> FloatMatrix:
-        if self.stored.recipe.image.kind != "projection":
+        settings = self.stored.recipe.image
+        if not isinstance(settings, ProjectionSettings):
             return features.pooled
-        return _projected(features.pooled, self.stored.model.image, self.dim)
+        return projected(features.pooled, self._weights("image"), settings)
+
+    def _weights(self, side: str) -> Mapping[str, NDArray[Any]]:
+        if side not in self._sides:
+            self._sides[side] = self.stored.projection(side)
+        return self._sides[side]
 
     def _common(self, vectors: FloatMatrix) -> FloatMatrix:
         """(dim,) a share of the mean of n vectors; of few vectors less, of one nothing."""
@@ -121,14 +133,7 @@ def _in_order(
         return text.in_place(own, torch.tensor(among), places).numpy()
 
 
-def _projected(vectors: FloatMatrix, side: Callable[[Tensor], Tensor], dim: int) -> FloatMatrix:
-    import torch
-
-    rows = torch.tensor(vectors, dtype=torch.float32)
-    return _in_batches(rows, side, dim)
-
-
-def _in_batches(given: Sequence[str] | Tensor, side: Callable[..., Tensor], dim: int) -> FloatMatrix:
+def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
     """(n, dim) what a side of the model makes of what is given, ``AT_ONCE`` at a time."""
     import torch
 

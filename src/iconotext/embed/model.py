@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.embed.build import Inputs, image_encoder, text_encoder
+from iconotext.embed.build import image_encoder, text_encoder
+from iconotext.embed.inputs import Inputs
 from iconotext.embed.lstm import WordLSTM
 from iconotext.embed.regions import RegionBatch
 from iconotext.embed.transformer import mean_of_sequences

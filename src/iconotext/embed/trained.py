@@ -67,7 +67,7 @@ def trained_encoder(
     space: Space = JointSpace(stored)
     if stored.recipe.linking.bridge:
         space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
-    layer = stored.model.coherence
+    layer = stored.model.coherence if stored.relations else None
     coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
     return BackboneEncoder(name or str(folder), texts, own, uncached, source, space, coherence, folder)
 

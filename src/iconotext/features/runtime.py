@@ -40,7 +40,7 @@ def chosen_runtime() -> Literal["onnx", "torch"]:
 @cache
 def _has_gpu() -> bool:
     """Whether PyTorch finds a GPU; PyTorch is not imported where there is no driver for one."""
-    if find_spec("torch") is None or not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))):
+    if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))) or find_spec("torch") is None:
         return False
     import torch
 

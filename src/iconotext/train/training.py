@@ -20,7 +20,7 @@ from iconotext.train.step import make_optimizer
 if TYPE_CHECKING:
     from torch.optim import AdamW
 
-    from iconotext.embed.build import Inputs
+    from iconotext.embed.inputs import Inputs
     from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import Vocabulary
     from iconotext.recipe import Recipe
@@ -55,7 +55,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
     """
     import torch
 
-    from iconotext.embed.build import Inputs
+    from iconotext.embed.inputs import Inputs
     from iconotext.embed.model import JointModel
     from iconotext.features.vocabulary import load_vocabulary
 

@@ -1,0 +1,58 @@
+"""What ``projection.Projection`` computes when it looks, without PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.embed.space import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.recipe.encoders import ProjectionSettings
+    from iconotext.types import FloatMatrix
+
+    Arrays = Mapping[str, NDArray[Any]]
+
+_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+_EPSILON = 1e-5  # of PyTorch's batch norm
+
+
+def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> dict[str, tuple[int, ...]]:
+    """The shapes of a projection's weights, by the names that PyTorch gives them."""
+    last = settings.hidden or features
+    shapes: dict[str, tuple[int, ...]] = {"out.weight": (dim, last), "out.bias": (dim,)}
+    if settings.hidden:
+        shapes |= {"hidden.weight": (settings.hidden, features), "hidden.bias": (settings.hidden,)}
+    if settings.batch_norm:
+        shapes |= {f"norm.{name}": (features,) for name in ("weight", "bias", "running_mean", "running_var")}
+        shapes["norm.num_batches_tracked"] = ()
+    return shapes
+
+
+def projected(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
+    """(n, features) to (n, dim), rows of length 1."""
+    x = np.asarray(vectors, np.float32)
+    if settings.rescale:
+        x = unit_rows(x) * np.float32(x.shape[1] ** 0.5)
+    if settings.batch_norm:
+        deviation = np.sqrt(weights["norm.running_var"] + np.float32(_EPSILON))
+        scaled = (x - weights["norm.running_mean"]) / deviation
+        x = np.asarray(scaled * weights["norm.weight"] + weights["norm.bias"], np.float32)
+    if settings.hidden:
+        x = _gelu(x @ weights["hidden.weight"].T + weights["hidden.bias"])
+    return unit_rows(x @ weights["out.weight"].T + weights["out.bias"])
+
+
+def _gelu(x: FloatMatrix) -> FloatMatrix:
+    """X times the normal distribution's share below x: Abramowitz and Stegun 7.1.26, off by 1.5e-7 at most."""
+    z = np.abs(x) * np.float32(0.5**0.5)
+    t = 1 / (1 + np.float32(0.3275911) * z)
+    tail = np.zeros_like(t)
+    for factor in reversed(_ERF):
+        tail = (tail + np.float32(factor)) * t
+    tail *= np.exp(-z * z) / 2  # half of what is missing to 1
+    return np.asarray(x * np.where(x < 0, tail, 1 - tail), np.float32)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from iconotext.embed.projected import projected, projection_shapes
+from iconotext.embed.projection import Projection
+from iconotext.recipe.encoders import ProjectionSettings
+
+
+@pytest.mark.parametrize("hidden", [0, 7])
+@pytest.mark.parametrize("rescale", [False, True])
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_is_what_pytorch_computes(hidden, rescale, batch_norm):
+    torch.manual_seed(hidden)
+    module = Projection(
+        5, dim=4, hidden=hidden, dropout=0.5, dropout_at="output", rescale=rescale, batch_norm=batch_norm
+    )
+    vectors = 3 * torch.randn(50, 5)
+    module(vectors)  # the batch norm learns mean and variance
+    module.eval()
+    settings = ProjectionSettings(kind="projection", hidden=hidden, rescale=rescale, batch_norm=batch_norm)
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    assert {name: array.shape for name, array in weights.items()} == projection_shapes(5, 4, settings)
+    with torch.inference_mode():
+        expected = module(vectors).numpy()
+    np.testing.assert_allclose(projected(vectors.numpy(), weights, settings), expected, atol=2e-6)
