@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from iconotext.links.habit import Habit
 from iconotext.links.layout import PLACES
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
+from iconotext.read.spool import given_or_failure
 from iconotext.report.manifest import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests.cli.test_link import run
@@ -48,7 +49,9 @@ class QuickLinker:
         links = tuple(Link(0, number, 0.5, 0.5, {"picture": 0.5}) for number in good)
         return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images))), "quick")
 
-    link_all = Linker.link_all
+    def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
+        for document in map(given_or_failure, documents):
+            yield document if isinstance(document, Failure) else self.link(document)
 
     def again(self, *arguments: object, status: int = 0) -> list[str]:
         """Run ``iconotext link``; the documents that were linked."""

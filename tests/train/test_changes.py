@@ -6,33 +6,36 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from iconotext.features.backbone import TextBackbone
 from iconotext.train import changes
 from iconotext.train.changes import Changes, changed_links
 from iconotext.train.summary import notes
+
+SENTENCES = ["Cut the board.", "Figure 2 shows the glue.", "Wait."]
+
+
+def encode(texts):
+    """Each sentence has a direction of its own; every other text is like the first."""
+    return np.eye(3, 4, dtype=np.float32)[[SENTENCES.index(text) if text in SENTENCES else 0 for text in texts]]
 
 
 def encoder(*columns):
     """One that finds the same cosines in every document; columns are images."""
     similarity = np.array(columns, np.float32).T
 
-    def read(document):
-        return SimpleNamespace(document=document, similarity=similarity, caption_vectors=np.eye(3, 4, dtype=np.float32))
+    def read_all(documents):
+        return [SimpleNamespace(document=document, similarity=similarity) for document, _ in documents]
 
-    def encode(texts):
-        return np.tile(np.eye(1, 4, dtype=np.float32), (len(texts), 1))
-
-    return SimpleNamespace(
-        name="x", language=None, read=read, text_backbone=SimpleNamespace(encode=encode, language=None)
-    )
+    text = TextBackbone("words", 4, encode)
+    return SimpleNamespace(name="x", language=None, read_all=read_all, text_backbone=text, reader=text)
 
 
 def test_images_whose_best_sentence_is_another_one_are_counted(tmp_path, monkeypatch):
-    sentences = ["Cut the board.", "Figure 2 shows the glue.", "Wait."]
     layout = {"blocks": [0, 1, 2], "positions": [1, 2]}
     captions = [None, "Figure 2: glue"]
     rows = [
-        {"id": "pair", "sentences": sentences, "images": ["a.png"]},
-        {"id": "guide", "sentences": sentences, "images": ["a.png", "b.png"], "captions": captions, **layout},
+        {"id": "pair", "sentences": SENTENCES, "images": ["a.png"]},
+        {"id": "guide", "sentences": SENTENCES, "images": ["a.png", "b.png"], "captions": captions, **layout},
     ]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name in ("a.png", "b.png"):
