@@ -136,7 +136,7 @@ DRAGGED_ALONG = ("pandas", "sklearn", "statsmodels", "sympy", "networkx", "skima
 def bare_runs(tmp_path_factory):
     """What every command does in a process, and in those that it starts, that finds no package of an extra."""
     folder = tmp_path_factory.mktemp("bare")
-    blocked = sorted({*sum(EXTRAS.values(), ()), *DRAGGED_ALONG} - {"torch"})
+    blocked = sorted({*sum(EXTRAS.values(), ()), *DRAGGED_ALONG})
     (folder / "block").mkdir()
     (folder / "block" / "sitecustomize.py").write_text(BLOCK.format(blocked=blocked))
     write_inputs(folder)

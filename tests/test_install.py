@@ -1,0 +1,127 @@
+"""The wheel as users get it: built, installed into empty environments, alone and with each extra, and run there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from iconotext.extras import EXTRAS
+from iconotext.recipe import dump_recipe
+from tests.features.conftest import write_clip
+from tests.train.synthetic import small_recipe, write_synthetic
+
+pytestmark = [pytest.mark.slow, pytest.mark.install]
+
+HEAVY = (
+    "torch transformers sentence_transformers pandas sklearn statsmodels scipy lancedb pyarrow matplotlib tensorboard"
+).split()
+"""What the core must not bring."""
+
+TO_PANDAS = "import iconotext; print(iconotext.to_pandas(iconotext.Linker.load().link('demo/article.md')))"
+
+RUNS = {
+    "demo": ["-m iconotext demo again"],
+    "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
+    "models": ["-m iconotext link demo/article.md --model clip --to json"],
+    "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],
+    "pandas": [["-c", TO_PANDAS]],
+    "papers": ["-m iconotext corpus stats corpus.jsonl --plot sizes.svg"],
+    "parquet": ["-m iconotext link demo/article.md --to parquet --output links.parquet"],
+    "train": [
+        "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",
+        "-m iconotext evaluate model corpus.jsonl --split test",
+    ],
+}
+"""What each extra is for. timm is left out: its torchvision must fit the build of PyTorch."""
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A folder with the demo, a small corpus, a recipe and a model of other makers; gone with the environments in it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_synthetic(folder, 10)
+        (folder / "small.toml").write_text(dump_recipe(small_recipe()))
+        write_clip(folder / "clip")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def wheel(place):
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", place / "dist", Path(__file__).parents[1], folder=place)
+    (built,) = (place / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def core(place, wheel):
+    """The Python of an environment that has nothing but the program and what it always needs."""
+    python = environment(place / "core")
+    pip_install(python, wheel)
+    pip_install(python, "--no-deps", "scikit-image>=0.25")  # the photographs of the demo lie in its wheel
+    run(python, "-m", "iconotext", "demo", folder=place)
+    return python
+
+
+def environment(folder):
+    run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
+    return folder / "bin" / "python"
+
+
+def pip_install(python, *what):
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile", *what, folder=None)
+
+
+def run(*command, folder):
+    hidden = ("PYTHONPATH", "COVERAGE", "ICONOTEXT")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    kept |= {"ICONOTEXT_CACHE": str(folder / "cache")} if folder else {}
+    done = subprocess.run([*map(str, command)], cwd=folder, env=kept, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def site_packages(python):
+    (folder,) = (python.parents[1] / "lib").glob("python3*/site-packages")
+    return folder
+
+
+def test_the_core_is_light(core, wheel):
+    files = site_packages(core)
+    brought = {path.name for path in files.iterdir()}
+    assert not brought & {*HEAVY, *sum(EXTRAS.values(), ())} - {"skimage"}
+    assert wheel.stat().st_size < 90e6
+    assert sum(path.stat().st_size for path in files.rglob("*") if path.is_file()) < 450e6
+
+
+def test_the_core_links_and_evaluates(core, place):
+    assert (place / "demo/linked/article.html").stat().st_size > 100_000
+    assert run(core, "-m", "iconotext", "--version", folder=place).strip()
+    linked = json.loads(run(core, "-m", "iconotext", "link", "demo/article.md", "--to", "json", folder=place))
+    assert linked[0]["links"]
+    gold = {
+        "id": "a",
+        "sentences": ["Our cat sits still.", "Coffee goes dull within a minute."],
+        "images": ["demo/pictures/cat.jpg", "demo/pictures/coffee.jpg"],
+        "links": [[0, 0], [1, 1]],
+    }
+    (place / "gold.jsonl").write_text(json.dumps(gold) + "\n")
+    measured = json.loads(run(core, "-m", "iconotext", "evaluate", "default", "gold.jsonl", "--json", folder=place))
+    assert measured["auc"] == 1
+
+
+@pytest.mark.parametrize("extra", sorted(EXTRAS.keys() - {"timm"}))
+def test_an_extra_brings_what_its_command_needs(extra, core, wheel, place):
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        python = environment(Path(name) / "venv")
+        # the packages of the core are seen from here, and those of the extra come beside them
+        (site_packages(python) / "core.pth").write_text(f"{site_packages(core)}\n")
+        pip_install(python, f"{wheel}[{extra}]")
+        for command in RUNS[extra]:
+            run(python, *(command.split() if isinstance(command, str) else command), folder=place)
