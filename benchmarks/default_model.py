@@ -51,6 +51,7 @@ SOURCES = {
     "build": "documents/build/documents.jsonl",
     "cooking": "documents/cooking/documents.jsonl",
     "garden_home": "documents/garden_home/documents.jsonl",
+    "open": "captions/open/captions.jsonl",
 }
 
 

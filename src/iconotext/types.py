@@ -180,8 +180,8 @@ class Link:
     Attributes:
         sentence: Index into the document's sentences.
         image: Index into the document's images.
-        score: How strongly the two belong together, the cell of the matrix the links were chosen from: the cosine
-            (-1 to 1) where the image is the only evidence, else a number from 0 to 1.
+        score: The cell of the matrix the links were chosen from: the cosine (-1 to 1) where the image is the only
+            evidence, else the confidence.
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
         explanation: What carries it; None where nobody asked, or nothing is known of the image but its place.

@@ -106,13 +106,13 @@ def test_a_document_with_all_kinds() -> None:
     assert set(linked.links[0].evidence) == set(EVIDENCE)
 
 
-def test_contributions_and_the_null_option_make_the_score() -> None:
+def test_contributions_and_the_null_option_make_the_confidence() -> None:
     found = weigh_evidence(workshop(), cosines(workshop()), encode, evidence=["caption", "layout"])
     null = load_coefficients()["caption+layout"].null
     log_odds = sum(matrix[:, 0] for matrix in found.contributions.values()) - null
-    np.testing.assert_allclose(found.score[:, 0], 1 / (1 + np.exp(-log_odds)), rtol=1e-4)
-    # confidence: the shares of exp(log-odds) with 1 for the null option
+    # the shares of exp(log-odds) with 1 for the null option
     np.testing.assert_allclose(found.confidence[:, 0], np.exp(log_odds) / (1 + np.exp(log_odds).sum()), rtol=1e-3)
+    np.testing.assert_array_equal(found.score, found.confidence)
 
 
 def test_in_order_changes_the_confidence_of_the_images_that_take_part() -> None:

@@ -79,8 +79,7 @@ class Combination:
 
     Attributes:
         contributions: Kind to (S, V) float32, what it adds to the log-odds of a cell.
-        score: (S, V) float32: the cosine where the image is the only evidence; else 0 to 1, the odds of the sentence
-            against the null option alone, rising with the sum of the contributions.
+        score: (S, V) float32: the cosine where the image is the only evidence, else the confidence.
         confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to 1 at most, but for
             sentences that cite the image explicitly: each of several can be right.
     """
@@ -157,7 +156,7 @@ def combine(
         explicit = reference >= EXPLICIT
         confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
     only_image = list(contributions) == ["picture"] and image_similarity is not None
-    score = image_similarity if only_image and image_similarity is not None else _logistic(log_odds)
+    score = image_similarity if only_image and image_similarity is not None else confidence
     return Combination(contributions, score, confidence)
 
 
@@ -207,9 +206,3 @@ def _share(log_odds: FloatMatrix) -> FloatMatrix:
     mass = np.exp(log_odds - top)
     share: FloatMatrix = mass / (mass.sum(axis=0) + np.exp(-top))
     return share
-
-
-def _logistic(x: FloatMatrix) -> FloatMatrix:
-    """1 / (1 + exp(-x)), without overflow."""
-    tail = np.exp(-np.abs(x))
-    return np.asarray(np.where(x >= 0, 1.0, tail) / (1.0 + tail), dtype=np.float32)

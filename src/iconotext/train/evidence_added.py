@@ -51,8 +51,7 @@ def fit_added(documents: Sequence[Added], *, ridge: float = RIDGE) -> Coefficien
         columns = np.flatnonzero(
             right.any(axis=0) & np.any([matrix.any(axis=0) for matrix in features.values()], axis=0)
         )
-        sure = np.clip(score[:, columns].T.ravel().astype(np.float64), 1e-30, 1 - 1e-7)
-        known.append(np.log(sure / (1 - sure)))
+        known.append(np.log(np.maximum(score[:, columns].T.ravel().astype(np.float64), 1e-30)))
         rows.append(np.stack([features[name][:, columns].T for name in names], axis=-1).reshape(-1, len(names)))
         positive.append(right[:, columns].T.ravel())
         lengths += [len(right)] * len(columns)
