@@ -1,7 +1,10 @@
-"""The model that ships: how it is made, and what it is worth.
+"""The two models that ship: how they are made, and what they are worth.
 
-    python benchmarks/default_model.py make      trains it and puts it into src/iconotext/models/default
-    python benchmarks/default_model.py report    the tables of its card
+    python benchmarks/default_model.py make      trains them and puts them into src/iconotext/models
+    python benchmarks/default_model.py report    the tables of their cards
+
+``default`` learned from pictures under free licences alone; ``photographs`` from these and Flickr8k, which is for
+research only.
 
 Both need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout) and a folder for corpora and
 models (--work); what is there already is not made again. ``report`` prints, for the picture alone:
@@ -9,19 +12,20 @@ models (--work); what is there already is not made again. ``report`` prints, for
 1. The caption benchmark: 500 documents out of the 1,000 official validation photographs of Flickr8k, which no step of
    training has seen; 10 images, 10 sentences, 5 links, five shuffles. And 1,000 documents of five of them that look
    alike, each with a caption, five shuffles.
-2. Each genre of documents, against the concept bridge, with the model as it ships (whose training pictures are these
-   documents' own, with their captions) and with one that was trained without the genre.
+2. Each genre of documents, against the concept bridge, with the models as they ship (whose training pictures are these
+   documents' own, with their captions) and with ones that were trained without the genre and what is like it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,7 +34,7 @@ from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.embed.folder import default_folder, load_model, save_model
+from iconotext.embed.folder import load_model, save_model, shipped_folder
 from iconotext.embed.inputs import Inputs
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
@@ -47,11 +51,37 @@ ROOT = Path(__file__).resolve().parent.parent
 GENRES = ("build", "cooking", "garden_home", "textbook")
 SOURCES = {
     "flickr8k": "captions/flickr8k/captions.jsonl",
+    "open": "captions/open/captions.jsonl",
     "textbook": "captions/openstax/captions.jsonl",
+    "cited": "documents/cited/cited.jsonl",
     "build": "documents/build/documents.jsonl",
     "cooking": "documents/cooking/documents.jsonl",
     "garden_home": "documents/garden_home/documents.jsonl",
-    "open": "captions/open/captions.jsonl",
+}
+MODELS = {"default": [name for name in SOURCES if name != "flickr8k"], "photographs": list(SOURCES)}
+
+
+class Fold(NamedTuple):
+    """What a model has not seen.
+
+    Attributes:
+        tested: The genres of documents that it is tested on.
+        sources: Those that are left out.
+        publishers: Of ``captions/open``, how the names of those begin that are left out.
+    """
+
+    tested: tuple[str, ...]
+    sources: tuple[str, ...]
+    publishers: tuple[str, ...] = ()
+
+
+GUIDES = ("sparkfun/", "tigoe/", "poppy-project/", "microsoft/IoT", "raspberrypilearning/")
+FOLDS = {
+    "build logs and guides": Fold(("build",), ("build",), GUIDES),
+    "recipes, home logs": Fold(("cooking", "garden_home"), ("cooking", "garden_home"), ("ronaldl29/",)),
+    "these books": Fold(("textbook",), ("textbook",)),
+    "their publisher": Fold(("textbook",), ("textbook",), ("openstax/", "philschatz/")),
+    "cited figures": Fold((), ("textbook", "cited")),
 }
 
 
@@ -60,28 +90,41 @@ def main() -> None:
     parser.add_argument("command", choices=["make", "report"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--work", type=Path, default=Path("default-model"))
-    parser.add_argument("--without", nargs="*", default=GENRES, help="genres that are left out in turn")
     arguments = parser.parse_args()
-    pairs = {name: pairs_of(name, arguments.data, arguments.work) for name in SOURCES}
     if arguments.command == "make":
-        made = trained(pairs.values(), arguments.work / "all")
-        ship(made, default_folder())
+        for name, sources in MODELS.items():
+            ship(trained(sources, arguments.data, arguments.work / name), shipped_folder(name))
         return
     report_captions(arguments.data)
-    report_genres(arguments.data, pairs, arguments.work, arguments.without)
+    report_genres(arguments.data, arguments.work)
 
 
-def pairs_of(name: str, data: Path, work: Path) -> Path:
+def pairs_of(name: str, data: Path, work: Path, without: tuple[str, ...] = ()) -> Path:
     """The corpus of single pictures that a source gives; of Flickr8k only the official training photographs."""
-    target = work / "pairs" / f"{name}.jsonl"
+    target = work / "pairs" / f"{'-'.join([name, *(p.replace('/', '') for p in without)])}.jsonl"
     if not target.exists():
-        write_corpus(build_pairs([data / SOURCES[name]], only="train"), target)
+        documents = build_pairs([data / SOURCES[name]], only=None if name == "cited" else "train")
+        if without:
+            lines = (data / SOURCES[name]).read_text(encoding="utf-8").splitlines()
+            kept = [not json.loads(line)["source"].startswith(without) for line in lines]
+            documents = (d for d, keep in zip(documents, kept, strict=True) if keep)
+        write_corpus(documents, target)
     return target
 
 
-def trained(corpora: Iterable[Path], folder: Path) -> Path:
-    """A model by the recipe that ships."""
-    return train(load_recipe(ROOT / "recipes" / "default.toml"), list(corpora), folder)
+def trained(sources: Iterable[str], data: Path, folder: Path, without: tuple[str, ...] = ()) -> Path:
+    """A model by the recipe that ships, if it is not there yet."""
+    if not (folder / "weights.safetensors").exists():
+        corpora = [pairs_of(name, data, folder.parent, without if name == "open" else ()) for name in sources]
+        train(load_recipe(ROOT / "recipes" / "default.toml"), corpora, folder)
+    return folder
+
+
+def unseen_by(fold: str, data: Path, work: Path) -> Path:
+    """The default model without what a fold leaves out."""
+    _, left_out, publishers = FOLDS[fold]
+    sources = [name for name in MODELS["default"] if name not in left_out]
+    return trained(sources, data, work / f"without {fold}", publishers)
 
 
 def ship(model: Path, target: Path) -> None:
@@ -127,7 +170,7 @@ def report_captions(data: Path) -> None:
     }
     print("\n1. Captions\n\n| photographs of a document (documents) | model | AUC | p@1 | p@5 |\n|---|---|---|---|---|")
     for kind, documents in kinds.items():
-        for model in ("no-training", "default"):
+        for model in ("no-training", *MODELS):
             print(f"| {kind} ({len(documents)}) | {model} | {figures(measured(model, documents))} |", flush=True)
 
 
@@ -138,24 +181,19 @@ def looked_at(photos: Sequence[Photo]) -> FloatMatrix:
     return np.concatenate([encoder.encode(files[at : at + 64]).pooled for at in range(0, len(files), 64)])
 
 
-def report_genres(data: Path, pairs: dict[str, Path], work: Path, without: Sequence[str]) -> None:
+def report_genres(data: Path, work: Path) -> None:
     print("\n2. Genres, the picture alone\n")
-    print("| genre | model | AUC | p@1 | p@5 | AUC more than the bridge |\n|---|---|---|---|---|---|")
+    print("| genre (documents) | model | AUC | p@1 | p@5 | AUC more than the bridge |\n|---|---|---|---|---|---|")
     for genre in GENRES:
         documents = list(read_corpus(data / "documents" / genre / "documents.jsonl"))
-        models = {"concept bridge": "no-training", "default": "default"}
-        if genre in without:
-            others = [path for name, path in pairs.items() if name != genre]
-            models["without the genre"] = str(trained(others, work / f"without-{genre}"))
-        bridge: Evaluation | None = None
+        bridge = measured("no-training", documents)
+        models = {"concept bridge": "no-training"} | {name: name for name in MODELS}
+        models |= {f"default without {f}": str(unseen_by(f, data, work)) for f in FOLDS if genre in FOLDS[f].tested}
         for name, model in models.items():
             evaluation = measured(model, documents)
-            more = "–"
-            if bridge is not None:
-                found = compare(evaluation, bridge)["auc"]
-                more = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-            bridge = bridge or evaluation
-            print(f"| {genre} | {name} | {figures(evaluation)} | {more} |", flush=True)
+            found = compare(evaluation, bridge)["auc"]
+            more = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+            print(f"| {genre} ({len(documents)}) | {name} | {figures(evaluation)} | {more} |", flush=True)
 
 
 if __name__ == "__main__":

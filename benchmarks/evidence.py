@@ -4,8 +4,9 @@
     python benchmarks/evidence.py fit              writes matcher.safetensors, habit.json and coefficients.json there
     python benchmarks/evidence.py report           the tables below
 
-They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, the
-first run encodes some 200,000 texts and 2,200 pictures (half an hour).
+They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout) and a folder for the model
+that looks at the pictures (--work): the default model, trained without the books of these figures. Features are cached;
+the first run encodes some 200,000 texts and 2,200 pictures.
 
 The documents: cited figures of fifteen books and guides made with seven generators (documents/cited), of fourteen
 OpenStax books (documents/textbook, documents/cited_text). The marks of the citations are removed. ``report`` leaves out
@@ -28,23 +29,32 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from default_model import unseen_by
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.bridge import concept_vectors
-from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
+from iconotext.embed.trained import trained_encoder
+from iconotext.features import (
+    FeatureCache,
+    ImageFeatures,
+    cached_image,
+    cached_text,
+    load_image_backbone,
+    load_text_backbone,
+)
+from iconotext.features.backbone import Picture
 from iconotext.links.caption import Encode, texts_of
 from iconotext.links.combine import Coefficients, combine, dump_coefficients, load_coefficients
 from iconotext.links.layout import PLACES
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.words import stems
 from iconotext.train.evidence import Example, common_habit, example, fit_coefficients, with_habits
-from iconotext.train.evidence_documents import Cited, variants, with_foreign
+from iconotext.train.evidence_documents import Cited, Compare, variants, with_foreign
 from iconotext.train.matcher import CitedCaptions, fit_matcher
 from iconotext.types import Document, Evidence
 from iconotext.write import write_text
@@ -80,12 +90,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["words", "fit", "report"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--work", type=Path, default=Path("default-model"))
     parser.add_argument("--leave-out", choices=["repository", "generator"], default="repository")
     arguments = parser.parse_args()
     documents = [d for name in FILES for d in read_corpus(arguments.data / "documents" / name)]
     if arguments.command == "words":
         return count_words(documents)
-    cited, encode = with_vectors(documents)
+    looking = looking_with(unseen_by("cited figures", arguments.data, arguments.work))
+    cited, encode = with_vectors(documents, looking)
     publishers = {c.collection: publisher(c) for c in cited}
     parts = split(publishers, by_generator=arguments.leave_out == "generator")
     note("the matchers of each part")
@@ -183,10 +195,38 @@ def captions(cited: Sequence[Cited], encode: Encode) -> list[CitedCaptions]:
     return found
 
 
-def with_vectors(documents: Sequence[Document]) -> tuple[list[Cited], Encode]:
+class Looking(NamedTuple):
+    """What looks at pictures, as ``Cited`` wants it.
+
+    Attributes:
+        rows: From files to what ``compare`` takes of each.
+        compare: As in ``Cited``.
+    """
+
+    rows: Callable[[Sequence[Picture]], FloatMatrix]
+    compare: Compare
+
+
+def looking_with(model: Path) -> Looking:
+    """A trained model; features of pictures lie side by side in a row."""
+    encoder = trained_encoder(model, cache=FeatureCache())
+    backbone = cached_image(load_image_backbone(), FeatureCache())
+
+    def rows(files: Sequence[Picture]) -> FloatMatrix:
+        found = backbone.encode(files)
+        return np.hstack([found.pooled, *([] if found.probabilities is None else [found.probabilities])])
+
+    def compare(sentences: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
+        pooled, probabilities = images[:, : backbone.dim], images[:, backbone.dim :]
+        features = ImageFeatures(pooled, probabilities, problems=(None,) * len(images))
+        return encoder.space.sentences(sentences, sentences) @ encoder.space.images(features, features).T
+
+    return Looking(rows, compare)
+
+
+def with_vectors(documents: Sequence[Document], looking: Looking) -> tuple[list[Cited], Encode]:
     """The documents with their vectors, without unreadable images; and the text encoder, answering from memory."""
-    cache = FeatureCache()
-    text, image = cached_text(load_text_backbone(), cache), cached_image(load_image_backbone(), cache)
+    text = cached_text(load_text_backbone(), FeatureCache())
     documents = [_readable(document) for document in documents]
     documents = [d for d in documents if d.images and d.sentences]
     texts = {s.text for d in documents for s in d.sentences} | {PROBE}
@@ -200,15 +240,14 @@ def with_vectors(documents: Sequence[Document]) -> tuple[list[Cited], Encode]:
         return np.stack([rows[t] for t in wanted])
 
     files = sorted({i.file for d in documents for i in d.images if isinstance(i.file, Path) and i.problem is None})
-    class_vectors = text.encode(list(image.classes or ()))
-    pictures = dict(zip(files, concept_vectors(image.encode(files), class_vectors), strict=True))
+    pictures = dict(zip(files, looking.rows(files), strict=True))
     found = []
     for d in documents:
         seen = all(i.file in pictures for i in d.images)
         images = np.stack([pictures[Path(str(i.file))] for i in d.images]) if seen else None
         whole = replace(d, images=tuple(replace(i, problem=None) for i in d.images))
         vectors = encode([s.text for s in d.sentences])
-        found.append(Cited(whole, vectors, images, str(d.meta["collection"])))
+        found.append(Cited(whole, vectors, images, str(d.meta["collection"]), looking.compare))
     return found, encode
 
 

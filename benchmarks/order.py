@@ -21,7 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from evidence import captions, few, publisher, with_vectors
+from default_model import unseen_by
+from evidence import Looking, captions, few, looking_with, publisher, with_vectors
 from numpy.typing import NDArray
 
 from iconotext.cli.evaluate_reorder import show
@@ -52,19 +53,20 @@ def main() -> None:
     parser.add_argument("command", choices=["select", "reorder", "train"])
     parser.add_argument("start", nargs="?", type=Path)
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
     documents = arguments.data / "documents"
     if arguments.command == "select":
-        report_select(documents)
+        report_select(documents, looking_with(unseen_by("cited figures", arguments.data, arguments.work)))
     elif arguments.command == "reorder":
         report_reorder(list(read_corpus(documents / "cited" / "cited.jsonl")))
     else:
         report_train(documents, arguments.start)
 
 
-def report_select(data: Path) -> None:
+def report_select(data: Path, looking: Looking) -> None:
     cited, textbook = (list(read_corpus(data / name / "cited.jsonl")) for name in ("cited", "textbook"))
-    both, encode = with_vectors([*cited, *textbook])
+    both, encode = with_vectors([*cited, *textbook], looking)
     books = [each for each in both if publisher(each) == "openstax"]
     guides = [each for each in both if publisher(each) != "openstax"]
     for where, own, others in (("cited", guides, books), ("textbook", books, guides)):

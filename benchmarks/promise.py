@@ -28,11 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from evidence import captions, few
+from default_model import unseen_by
+from evidence import Looking, captions, few, looking_with
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import load_encoder
+from iconotext.features import load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
 from iconotext.links.caption import Encode
 from iconotext.links.combine import Coefficients
@@ -75,23 +76,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["fit", "report", "entrap", "simulate"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
     if arguments.command == "simulate":
         simulate()
         return
     folder = arguments.data / "documents"
-    encode, vectors = encoders()
+    encode, looking = text_encoder(), looking_with(unseen_by("cited figures", arguments.data, arguments.work))
     seen = [
         source
         for name in ("cited/cited.jsonl", "textbook/cited.jsonl")
-        for source in sources(folder / name, encode, vectors)
+        for source in sources(folder / name, encode, looking)
     ]
     text_only = folder / "cited_text" / "openstax.jsonl"
     if arguments.command == "entrap":
         genres = [
             source
             for name in ("build", "cooking", "garden_home")
-            for source in sources(folder / name / "documents.jsonl", encode, vectors, name)
+            for source in sources(folder / name / "documents.jsonl", encode, looking, name)
         ]
         report_documents([*seen, *sources(text_only, encode, None), *genres], encode)
         return
@@ -108,34 +110,36 @@ def main() -> None:
     report_claims(unseen, blind, BLIND)
 
 
-def encoders() -> tuple[Encode, Callable[[Sequence[Image]], FloatMatrix]]:
-    """What encodes texts, each once, and pictures: the concept bridge, which no document has trained."""
-    encoder = load_encoder("no-training")
+def text_encoder() -> Encode:
+    """What encodes texts, each once."""
+    backbone = load_text_backbone()
     known: dict[str, FloatMatrix] = {}
 
     def encode(texts: Sequence[str]) -> FloatMatrix:
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(new, encoder.text_backbone.encode(new), strict=True) if new else ())
-        return np.stack([known[text] for text in texts]) if texts else np.zeros((0, encoder.dim), np.float32)
+        known.update(zip(new, backbone.encode(new), strict=True) if new else ())
+        return np.stack([known[text] for text in texts]) if texts else np.zeros((0, backbone.dim), np.float32)
 
-    return encode, lambda images: encoder.encode_images(images).vectors
+    return encode
 
 
-def sources(
-    path: Path, encode: Encode, vectors: Callable[[Sequence[Image]], FloatMatrix] | None, genre: str | None = None
-) -> list[Source]:
+def sources(path: Path, encode: Encode, looking: Looking | None, genre: str | None = None) -> list[Source]:
     """The documents of a corpus, without images that cannot be read; all of them where no image is looked at."""
     found = []
     for document in read_corpus(path):
-        images = [replace(image, problem=None if vectors is None else image.problem) for image in document.images]
+        images = [replace(image, problem=None if looking is None else image.problem) for image in document.images]
         good = [j for j, image in enumerate(images) if image.problem is None]
         links = tuple((i, good.index(j)) for i, j in document.links or () if j in good)
         if not good:
             continue
         own = replace(document, images=tuple(images[j] for j in good), links=links)
         collection = genre or document.meta.get("repository") or document.meta.get("book") or document.id.split("/")[0]
-        seen = vectors(own.images) if vectors is not None else np.zeros((len(good), 1), np.float32)
-        cited = Cited(own, encode([sentence.text for sentence in own.sentences]), seen, str(collection))
+        vectors = encode([sentence.text for sentence in own.sentences])
+        if looking is None:
+            cited = Cited(own, vectors, np.zeros((len(good), 1), np.float32), str(collection))
+        else:
+            seen = looking.rows([image.file or b"" for image in own.images])
+            cited = Cited(own, vectors, seen, str(collection), looking.compare)
         found.append(Source(genre or group(own), genre or publisher(own), cited))
     return found
 

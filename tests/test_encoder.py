@@ -5,7 +5,7 @@ import pytest
 
 from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.embed.bridge import CONCEPTS, concept_vectors
-from iconotext.embed.folder import default_folder, load_model
+from iconotext.embed.folder import load_model, shipped_folder
 from iconotext.embed.joint import JointSpace
 from iconotext.encoder import load_encoder
 from iconotext.errors import FeatureError
@@ -25,7 +25,7 @@ def default():
 
 
 def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shares(default, noise):
-    stored, text, image = load_model(default_folder()), load_text_backbone(), load_image_backbone()
+    stored, text, image = load_model(shipped_folder()), load_text_backbone(), load_image_backbone()
     files = [noise(0), noise(1)]
     images = default.encode_images(files)
     assert images.problems == (None, None)

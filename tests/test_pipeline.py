@@ -150,19 +150,19 @@ def test_save(linker, photos, tmp_path, suffix):
 
 
 def test_the_default_model_is_trained_small_and_has_a_card(linker):
-    from iconotext.embed.folder import default_folder
+    from iconotext.embed.folder import shipped_folder
 
-    assert linker.encoder.folder == default_folder()
-    files = {path.name: path.stat().st_size for path in default_folder().iterdir()}
+    assert linker.encoder.folder == shipped_folder()
+    files = {path.name: path.stat().st_size for path in shipped_folder().iterdir()}
     assert sum(files.values()) <= 8_000_000
     assert files["README.md"] > 1000
 
 
 def test_the_shipped_recipe_made_the_default_model():
-    from iconotext.embed.folder import default_folder, load_model
+    from iconotext.embed.folder import load_model, shipped_folder
     from iconotext.recipe import load_recipe
 
-    recipe = load_model(default_folder()).recipe
+    recipe = load_model(shipped_folder()).recipe
     assert load_recipe("default") == recipe
     assert recipe.linking.bridge > 0
 

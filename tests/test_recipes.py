@@ -145,7 +145,7 @@ def test_a_recipe_runs_two_steps(name, corpus, pairs, models, tmp_path, monkeypa
     if recipe.init is not None:
         start = tmp_path / "start"
         train(load_recipe("default", [*TINY, "objective.mean_epochs=0"]), [corpus], start)
-        monkeypatch.setattr(model_folder, "default_folder", lambda: start)
+        monkeypatch.setattr(model_folder, "shipped_folder", lambda name: start)
     folder = train(recipe, [corpus], tmp_path / "model")
     log = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
     assert [row["step"] for row in log] == ["2"]

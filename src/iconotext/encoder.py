@@ -91,9 +91,9 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        name: ``default`` (the trained model that ships), the folder of a trained model, ``no-training`` (the concept
-            bridge), or the name or folder of a dual encoder (CLIP, SigLIP).
-        text: Another text backbone. The default model knows only its own backbones: with others it is the concept
+        name: ``default`` or ``photographs`` (trained models that ship), the folder of a trained model,
+            ``no-training`` (the concept bridge), or the name or folder of a dual encoder (CLIP, SigLIP).
+        text: Another text backbone. The models that ship know only their own backbones: with others it is the concept
             bridge that one gets.
         image: Another image backbone, or the table of features or file of regions of a model that looks images up.
         concepts: How many class names stand for an image in the concept bridge.
@@ -108,12 +108,12 @@ def load_encoder(
     from iconotext.embed.folder import init_folder, is_model_folder
     from iconotext.embed.trained import trained_encoder
     from iconotext.features import FeatureCache, downloads, load_dual_encoder, load_image_backbone, load_text_backbone
-    from iconotext.features.model_folder import MODELS
+    from iconotext.features.model_folder import MODELS, SHIPPED
 
     if download:
         with downloads():
             return load_encoder(name, text=text, image=image, concepts=concepts, cache=cache)
-    if name == "default" and (text or image):
+    if name in SHIPPED and (text or image):
         name = "no-training"
     store = FeatureCache() if cache else None
     if is_model_folder(init_folder(name)):

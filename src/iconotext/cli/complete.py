@@ -8,7 +8,11 @@ from __future__ import annotations
 
 def models() -> list[tuple[str, str]]:
     """Models that come with the program, each with what it is."""
-    return [("default", "the model that ships"), ("no-training", "the concept bridge")]
+    return [
+        ("default", "the model that ships"),
+        ("photographs", "better at everyday photographs; for research only"),
+        ("no-training", "the concept bridge"),
+    ]
 
 
 def recipes() -> list[str]:

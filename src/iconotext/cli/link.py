@@ -61,7 +61,8 @@ def link(
     model: Annotated[
         str,
         typer.Option(
-            help="Name or folder of a model: default, or a dual encoder such as CLIP.", autocompletion=complete.models
+            help="Name or folder of a model: default, photographs, or a dual encoder such as CLIP.",
+            autocompletion=complete.models,
         ),
     ] = "default",
     calibration: Annotated[

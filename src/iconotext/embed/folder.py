@@ -16,7 +16,7 @@ from iconotext.embed.inputs import Inputs
 from iconotext.embed.projected import projection_shapes
 from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
-from iconotext.features.model_folder import MODELS, no_such_model
+from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
 from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings
 from iconotext.write import write_bytes, write_text
@@ -84,14 +84,14 @@ class StoredModel:
         return {name: np.asarray(each, np.float32) for name, each in found.items()}
 
 
-def default_folder() -> Path:
-    """The model that comes with the program."""
-    return Path(__file__).parents[1] / "models" / "default"
+def shipped_folder(name: str = "default") -> Path:
+    """A model that comes with the program: one of ``SHIPPED``."""
+    return Path(__file__).parents[1] / "models" / name
 
 
 def init_folder(name: str) -> Path:
-    """The folder of a model by its name: ``default``, or the folder itself."""
-    return default_folder() if name == "default" else Path(name)
+    """The folder of a model by its name: one of ``SHIPPED``, or the folder itself."""
+    return shipped_folder(name) if name in SHIPPED else Path(name)
 
 
 def is_model_folder(path: Path) -> bool:

@@ -17,7 +17,10 @@ from iconotext.errors import FeatureError
 
 TEXT_BACKBONES = ("minilm",)
 IMAGE_BACKBONES = ("efficientnet-lite0",)
-MODELS = ("default", "no-training")
+SHIPPED = ("default", "photographs")
+"""Trained models that come with the program."""
+
+MODELS = (*SHIPPED, "no-training")
 """What comes with the program."""
 
 PATIENCE = 10.0

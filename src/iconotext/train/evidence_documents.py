@@ -9,7 +9,7 @@ no link looks like.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,15 @@ FOREIGN = 0.25
 """Pictures of other documents put into a document, per image of its own."""
 
 
+Compare = Callable[["FloatMatrix", "FloatMatrix"], "FloatMatrix"]
+
+
+def bridge_similarity(sentences: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
+    """(S, V) cosines over the concept bridge, of (S, d) and (V, d) vectors."""
+    product: FloatMatrix = centred(sentences) @ images.T
+    return product
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cited:
     """A document whose ``links`` are the sentences that cite its figures, the marks of the citation removed.
@@ -33,22 +42,21 @@ class Cited:
     Attributes:
         document: With S sentences and V images; images without links are left out of the fit.
         sentence_vectors: (S, d) texts of the sentences.
-        image_vectors: (V, d) images, in the same space; None where the pictures are not at hand.
+        image_vectors: (V, any) images, as ``compare`` takes them; None where the pictures are not at hand.
         collection: The book or site it is from: what has one author's habits.
+        compare: Vectors of sentences and of images to the (S, V) similarity; by default in the concept bridge's space.
     """
 
     document: Document
     sentence_vectors: FloatMatrix
     image_vectors: FloatMatrix | None
     collection: str
+    compare: Compare = bridge_similarity
 
     @property
     def similarity(self) -> FloatMatrix | None:
-        """(S, V) cosines over the concept bridge; None without pictures."""
-        if self.image_vectors is None:
-            return None
-        product: FloatMatrix = centred(self.sentence_vectors) @ self.image_vectors.T
-        return product
+        """(S, V) similarities of sentences and images; None without pictures."""
+        return None if self.image_vectors is None else self.compare(self.sentence_vectors, self.image_vectors)
 
 
 def with_foreign(
