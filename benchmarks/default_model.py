@@ -59,6 +59,7 @@ SOURCES = {
     "garden_home": "documents/garden_home/documents.jsonl",
 }
 MODELS = {"default": [name for name in SOURCES if name != "flickr8k"], "photographs": list(SOURCES)}
+CHANGES = {"photographs": ["linking.bridge=0.15"]}  # of the recipe
 
 
 class Fold(NamedTuple):
@@ -93,7 +94,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command == "make":
         for name, sources in MODELS.items():
-            ship(trained(sources, arguments.data, arguments.work / name), shipped_folder(name))
+            made = trained(sources, arguments.data, arguments.work / name, changes=CHANGES.get(name, []))
+            ship(made, shipped_folder(name))
         return
     report_captions(arguments.data)
     report_genres(arguments.data, arguments.work)
@@ -112,11 +114,13 @@ def pairs_of(name: str, data: Path, work: Path, without: tuple[str, ...] = ()) -
     return target
 
 
-def trained(sources: Iterable[str], data: Path, folder: Path, without: tuple[str, ...] = ()) -> Path:
+def trained(
+    sources: Iterable[str], data: Path, folder: Path, without: tuple[str, ...] = (), changes: Sequence[str] = ()
+) -> Path:
     """A model by the recipe that ships, if it is not there yet."""
     if not (folder / "weights.safetensors").exists():
         corpora = [pairs_of(name, data, folder.parent, without if name == "open" else ()) for name in sources]
-        train(load_recipe(ROOT / "recipes" / "default.toml"), corpora, folder)
+        train(load_recipe(ROOT / "recipes" / "default.toml", changes), corpora, folder)
     return folder
 
 
