@@ -27,8 +27,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from default_model import unseen_by
+from evidence import looking_with
 from numpy.typing import NDArray
-from promise import ALL, cross_fitted, encoders, link_sources, sources
+from promise import ALL, cross_fitted, link_sources, sources, text_encoder
 
 from iconotext.corpus.store import read_corpus
 from iconotext.excerpts import Chunk
@@ -52,13 +54,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["report", "lost"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
     folder = arguments.data / "documents"
     if arguments.command == "lost":
         return report_lost(folder)
-    encode, vectors = encoders()
+    encode, looking = text_encoder(), looking_with(unseen_by("cited figures", arguments.data, arguments.work))
     seen = [
-        s for name in ("cited/cited.jsonl", "textbook/cited.jsonl") for s in sources(folder / name, encode, vectors)
+        s for name in ("cited/cited.jsonl", "textbook/cited.jsonl") for s in sources(folder / name, encode, looking)
     ]
     linked = link_sources(seen, encode, cross_fitted(seen, encode), ALL, select="top-k", min_confidence=MIN_CONFIDENCE)
     for title, is_openstax in (("other publishers", False), ("OpenStax", True)):
