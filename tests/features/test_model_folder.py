@@ -15,7 +15,7 @@ from iconotext.features.model_folder import MODELS
 from iconotext.pipeline import Linker, LinkSettings
 
 MISTYPED = {
-    "link a.md --model defualt": "defualt: no such model; did you mean default? There are default, no-training",
+    "link a.md --model defualt": "did you mean default? There are default, photographs, no-training",
     "link a.md --text minlm": "did you mean minilm?",
     "link a.md --image efficientnet-lit0": "did you mean efficientnet-lite0?",
     "link a.md --relations defalt": "did you mean default? There are default, none",

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
+from iconotext.features import load_image_backbone
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
 from iconotext.library.changes import Report
@@ -32,7 +33,7 @@ class Colours:
         self.looked: list[Any] = []
 
     def encoder(self, coherence: Any = None) -> MadeUpEncoder:
-        return MadeUpEncoder(self.name, 3, self.texts, self.look, coherence, "efficientnet-lite0-57934424-whole")
+        return MadeUpEncoder(self.name, 3, self.texts, self.look, coherence, load_image_backbone().name)
 
     def texts(self, texts: Sequence[str]) -> Any:
         rows = [np.sum([WORDS.get(word, (0, 0, 0)) for word in text.lower().split()], axis=0) for text in texts]

@@ -18,7 +18,6 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
-from iconotext.train.sampling import SAMPLE, Sampling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,6 +166,8 @@ def read_sampling(folder: Path) -> Curve:
     Raises:
         CorpusError: See ``read_log``; or nothing was counted.
     """
+    from iconotext.train.sampling import Sampling
+
     found = read_log(folder, Sampling._fields)
     if any(math.isnan(share) for shares in found.values.values() for share in shares):
         raise CorpusError(
@@ -178,6 +179,8 @@ def read_sampling(folder: Path) -> Curve:
 
 def sampling_grid(found: Sequence[Curve]) -> Grid:
     """The first and the last epoch of each run, for people."""
+    from iconotext.train.sampling import SAMPLE, Sampling
+
     rows = [
         [f"{each.name}, epoch {each.epochs[at]}", *(percent(each.values[name][at], 1) for name in Sampling._fields)]
         for each in found
