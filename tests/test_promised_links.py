@@ -216,3 +216,12 @@ def test_the_command_takes_links_that_are_known(folder, tmp_path):
     assert {each["promises"][2]["calibration"] for each in linked} == {20}
     assert sum(len(each["links"]) for each in linked) == linked[0]["promises"][2]["kept"]
     assert np.mean([bool(each["links"]) for each in linked]) > 0.5
+
+
+def test_promises_that_drop_no_link():
+    [plain, *_] = linker(max_false=None, select="top-k", k=2).link_all(STORIES)
+    [said, *_] = linker(promise="none", k=2).link_all(STORIES)
+    assert said.links == plain.links
+    [best, *_] = linker(promise="paragraph").link_all(STORIES)
+    assert [(p.claim, p.kept) for p in said.promises] == [(p.claim, p.kept) for p in best.promises]
+    assert not any(promise.decides for promise in said.promises)

@@ -29,6 +29,9 @@ __all__ = ["LinkSettings", "Linker"]
 HABIT_DOCUMENTS = 500
 """Documents that tell the habits of a collection: a few hundred images say all there is."""
 
+BEST: dict[str, object] = {"select": "best", "min_confidence": 0.0}
+"""Settings by which each image has its best sentence alone, however unsure it is: what promises are made of."""
+
 OWN = "your own"
 """The class of calibration figures that the user gave."""
 
@@ -211,9 +214,9 @@ class Linker:
 
     @cached_property
     def plain(self) -> Linker:
-        """The same without promises: each image is linked to its best sentence, however little confidence it has."""
-        chosen = {"max_false": None, "select": "best", "min_confidence": 0.0}
-        return Linker(self.encoder, self.settings.model_copy(update=chosen))
+        """The same without promises; where these drop links, each image has its best one, however unsure it is."""
+        chosen: dict[str, object] = {} if self.settings.promise == "none" else BEST
+        return Linker(self.encoder, self.settings.model_copy(update={"max_false": None, **chosen}))
 
     def calibrate(self, documents: Iterable[Document | Failure]) -> None:
         """Make promises from these documents, whose gold links are right and complete, instead of those that ship."""
@@ -247,9 +250,9 @@ class Linker:
         )
 
     def _bare(self, **chosen: object) -> Linker:
-        """``plain``, and nothing but the links themselves."""
-        update = {"relations": "none", "explain": False, **chosen}
-        return Linker(self.encoder, self.plain.settings.model_copy(update=update))
+        """The best link of each image without promises, and nothing but the links themselves."""
+        update = {"max_false": None, "relations": "none", "explain": False, **BEST, **chosen}
+        return Linker(self.encoder, self.settings.model_copy(update=update))
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -29,6 +29,9 @@ EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "refer
 Claim = Literal["document", "paragraph", "sentence"]
 """What may be promised of a link: its picture belongs to the document; its paragraph, or its sentence, is right."""
 
+Required = Literal["document", "paragraph", "sentence", "none"]
+"""The claim without which a link is dropped; ``none`` drops nothing."""
+
 CLAIMS: tuple[Claim, ...] = ("document", "paragraph", "sentence")
 
 

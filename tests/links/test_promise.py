@@ -149,6 +149,9 @@ def test_all_three_claims():
     kept = promises.keep(linked)
     assert [link.image for link in kept.links] == [1]  # of the first five, the others are of other documents
     assert kept.promises[0].images == {1, 5, 9, 13, 17}
+    all_stay = make_promises(run_of(20), GOOD, 0.1, "none").keep(linked)
+    assert all_stay.links == links
+    assert [(p.images, p.decides) for p in all_stay.promises] == [(p.images, False) for p in kept.promises]
 
 
 @pytest.mark.parametrize(

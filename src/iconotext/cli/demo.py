@@ -27,5 +27,6 @@ def demo(
         from iconotext.types import EVIDENCE
 
         article = write_demo(folder, force=force)
-        linking = LinkSettings(explain=True, **({"evidence": EVIDENCE} if has("ocr") else {}))
+        read = {"evidence": EVIDENCE} if has("ocr") else {}
+        linking = LinkSettings(explain=True, max_false=0.1, promise="none", **read)
         link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

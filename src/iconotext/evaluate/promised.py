@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from iconotext.plain_text import percent
 
 if TYPE_CHECKING:
-    from iconotext.types import Claim, LinkedDocument, Promise
+    from iconotext.types import LinkedDocument, Promise, Required
 
 
 class RealisedPromise:
     """Counts the links of images with gold links that a promise has kept, and those that are wrong.
 
     Args:
-        claim: Without which a link was dropped. Of ``document`` gold links say nothing.
+        claim: Without which a link was dropped. Of ``document`` gold links say nothing; with ``none`` all were kept.
     """
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Required) -> None:
         self.images = self.kept = self.wrong = 0
         self._claim = claim
         self._made: tuple[Promise, ...] = ()
@@ -43,6 +43,6 @@ class RealisedPromise:
 
         for line in promise_lines(self._made):
             say(line)
-        if self.kept and self._claim != "document":
+        if self.kept and self._claim not in ("document", "none"):
             share, of = percent(self.wrong / self.kept, 1), f"{self.kept:,} of {self.images:,} pictures with gold links"
             say(f"by the gold links, {share} of the links that were kept lead to a wrong {self._claim} ({of})")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.types import CLAIMS, Claim, LinkedDocument, Promise
+from iconotext.types import CLAIMS, Claim, LinkedDocument, Promise, Required
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,17 +59,19 @@ class Promises:
     Attributes:
         made: One for each claim, without the images of a document.
         passed: Claim to the id of each document to the numbers of its images that passed.
-        required: The claim without which a link is dropped.
+        required: The claim without which a link is dropped, or ``none``.
     """
 
     made: tuple[Promise, ...]
     passed: Mapping[Claim, Mapping[str, frozenset[int]]]
-    required: Claim
+    required: Required
 
     def keep(self, linked: LinkedDocument) -> LinkedDocument:
         """The document with the links that passed, and with what is promised."""
         here = {claim: self.passed[claim].get(linked.document.id, frozenset()) for claim in CLAIMS}
-        links = tuple(link for link in linked.links if link.image in here[self.required])
+        links = linked.links
+        if self.required != "none":
+            links = tuple(link for link in links if link.image in here[self.required])
         return replace(linked, links=links, promises=tuple(replace(p, images=here[p.claim]) for p in self.made))
 
     @property
@@ -81,7 +83,7 @@ class Promises:
 
 
 def make_promises(
-    tested: Sequence[Candidate], calibration: Calibration, max_false: float, required: Claim = "sentence"
+    tested: Sequence[Candidate], calibration: Calibration, max_false: float, required: Required = "sentence"
 ) -> Promises:
     """Test every claim for every image.
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from iconotext.types import EVIDENCE, Claim, Evidence
+from iconotext.types import EVIDENCE, Evidence, Required
 
 
 class LinkSettings(BaseModel):
@@ -36,9 +36,10 @@ class LinkSettings(BaseModel):
     """Promise that at most this share of the links is wrong, and drop all others. Each picture is then linked to its
     best sentence alone, and all documents are looked at before the first is linked."""
 
-    promise: Claim = "sentence"
+    promise: Required = "sentence"
     """With ``max_false``: what is right of a link that stays: its ``sentence``, its ``paragraph``, or only that its
-    picture belongs to the ``document``. The others are promised beside it, without dropping links."""
+    picture belongs to the ``document``. The others are promised beside it, without dropping links; with ``none``
+    every link stays, and all three are only said."""
 
     text: str | None = None
     """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
@@ -78,7 +79,7 @@ class LinkSettings(BaseModel):
 
     @field_validator("promise")
     @classmethod
-    def _of_a_share(cls, promise: Claim, info: ValidationInfo) -> Claim:
+    def _of_a_share(cls, promise: Required, info: ValidationInfo) -> Required:
         if promise != "sentence" and info.data.get("max_false") is None and "max_false" in info.data:
             raise ValueError("it says what max_false promises: give max_false too, such as 0.1")
         return promise

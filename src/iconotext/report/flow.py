@@ -71,7 +71,7 @@ def placed(document_blocks: Iterable[Block], strongest: dict[int, Link]) -> dict
 def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
     """Why an image without links has none, for people."""
     promised = "it is not sure enough for the promise, or nothing can be promised of it"
-    return image.problem or (promised if linked.promises else "no sentence fits it well enough")
+    return image.problem or (promised if any(p.decides for p in linked.promises) else "no sentence fits it well enough")
 
 
 def title(document: Document) -> str:

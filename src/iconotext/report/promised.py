@@ -20,12 +20,20 @@ def promise_lines(promises: Iterable[Promise]) -> list[str]:
     return [_line(promise) for promise in promises]
 
 
+def strongest_promise(promises: Iterable[Promise]) -> str | None:
+    """In short, the strongest claim that some picture passed; None where there is none."""
+    kept = [promise for promise in promises if promise.kept]
+    return _said(kept[-1]) if kept else None
+
+
 def _line(promise: Promise) -> str:
-    thing, wrong = _WRONG[promise.claim]
-    head = f"Right {promise.claim}: "
     if not promise.tested:
-        return f"{head}no promise, {promise.refused or 'there are no pictures'}"
-    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} of this run"
-    share = f"at most {percent(promise.max_false)} of them {wrong}" if promise.kept else "none is sure enough"
+        return f"Right {promise.claim}: no promise, {promise.refused or 'there are no pictures'}"
     left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
-    return f"{head}{kept}, {share} (promise from {counted(promise.calibration, thing)}){left}"
+    return f"{_said(promise)} (promise from {counted(promise.calibration, _WRONG[promise.claim][0])}){left}"
+
+
+def _said(promise: Promise) -> str:
+    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} of this run"
+    wrong = f"at most {percent(promise.max_false)} of them {_WRONG[promise.claim][1]}"
+    return f"Right {promise.claim}: {kept}, {wrong if promise.kept else 'none is sure enough'}"

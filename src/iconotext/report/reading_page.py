@@ -19,7 +19,7 @@ from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import PACKAGE, filled, sealed
-from iconotext.report.promised import promise_lines
+from iconotext.report.promised import promise_lines, strongest_promise
 from iconotext.report.shown_relations import relation_data
 from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
@@ -119,6 +119,7 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         sentences=len(document.sentences),
         pictures=len(document.images),
         links=len(linked.links),
+        promise=strongest_promise(linked.promises) if not any(p.decides for p in linked.promises) else None,
         promises=[(readable(line), p.decides) for p in linked.promises for line in promise_lines([p])],
         model=readable(linked.model),
         index=index,
