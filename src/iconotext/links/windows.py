@@ -170,7 +170,7 @@ def _ahead(
         except IconotextError as error:
             if len(good) > 1:
                 return [one for each in window for one in done([each])]
-            found = iter([failure_of(_document(each), error) for each in good])  # type: ignore[misc]
+            found = iter([failure_of(_document(each), error) for each in good])  # type: ignore[misc]  # R may be a Failure, which a type variable cannot say
         return [each if isinstance(each, Failure) else next(found) for each in window]
 
     with closing(in_threads(done, _windows(documents), threads=1, ahead=2)) as windows:
