@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image as Pillow
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RUN = {
@@ -16,6 +17,7 @@ RUN = {
     "link_folder": (["docs"], ""),
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
     "own_scores": (["corpus.jsonl"], "'auc': "),
+    "pictures_in_docling": (["paper.json", "linked.json"], "['Here is number 1, a dog."),
     "pictures_in_langchain": (["docs"], "['img11.png']"),
     "pictures_in_llama_index": (["docs/0.md"], "ImageNode img0.png: 'Number 0"),
     "search_library": (["docs", "a dog"], "12 added"),
@@ -43,7 +45,18 @@ def inputs(tmp_path, monkeypatch, picture):
                 "links": [[0, 0]],
             }
         )
+    write_docling(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_docling(folder):
+    """A document of docling as JSON."""
+    from docling_core.types.doc import DocItemLabel, DoclingDocument, ImageRef
+
+    made = DoclingDocument(name="paper")
+    made.add_text(DocItemLabel.TEXT, "Here is number 1, a dog. Nothing else is to be seen.")
+    made.add_picture(image=ImageRef.from_pil(Pillow.open(folder / "docs/img1.png"), dpi=72))
+    made.save_as_json(folder / "paper.json")
 
 
 def test_every_example_is_run():

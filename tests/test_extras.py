@@ -22,6 +22,8 @@ from tests.read.pdf_writer import Sheet, jpeg, write_pdf
 from tests.train.synthetic import write_synthetic
 
 DISTRIBUTIONS = {
+    "docling_core": "docling-core",
+    "haystack": "haystack-ai",
     "skimage": "scikit-image",
     "lap": "lapx",
     "langchain_core": "langchain-core",
@@ -29,6 +31,9 @@ DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "sentence_transformers": "sentence-transformers",
 }
+OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "timm"}
+"""Extras that are no part of ``all``."""
+
 DIVIDED_TEXT = "# A heading\n\nA sentence about a dog.\n\n![A dog](docs/a.png)\n\nAnother sentence.\n"
 
 
@@ -42,7 +47,7 @@ def bare(monkeypatch):
 def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
     extras = dict(project["optional-dependencies"])
-    assert extras.pop("all") == [f"iconotext[{','.join(sorted(EXTRAS.keys() - {'langchain', 'llama-index', 'timm'}))}]"]
+    assert extras.pop("all") == [f"iconotext[{','.join(sorted(EXTRAS.keys() - OWN_PROGRAMS))}]"]
     assert "iconotext[all]" in extras.pop("dev")
     named = {
         name: {each.partition(">")[0] for each in packages if not each.startswith("iconotext[")}
@@ -194,12 +199,13 @@ def write_inputs(folder):
     (folder / "reddit/RS_2013-01.zst").write_bytes(b"\x28\xb5\x2f\xfd")
 
 
-@pytest.mark.parametrize("adapter", ["langchain", "llama_index"])
+@pytest.mark.parametrize("adapter", ["docling", "langchain", "llama_index"])
 def test_adapters_say_what_to_install(bare, monkeypatch, adapter):
     monkeypatch.delitem(sys.modules, f"iconotext.adapters.{adapter}", raising=False)
-    for loaded in [name for name in sys.modules if name.startswith(("langchain_core.", "llama_index."))]:
-        monkeypatch.setitem(sys.modules, loaded, None)
     extra = adapter.replace("_", "-")
+    (brought,) = EXTRAS[extra]
+    for loaded in [name for name in sys.modules if name.startswith(f"{brought}.")]:
+        monkeypatch.setitem(sys.modules, loaded, None)
     with pytest.raises(MissingPackageError, match=rf'pip install "iconotext\[{extra}\]"$'):
         import_module(f"iconotext.adapters.{adapter}")
 

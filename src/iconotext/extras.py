@@ -8,9 +8,12 @@ from iconotext.errors import MissingPackageError
 
 EXTRAS = {
     "demo": ("skimage",),
+    "docling": ("docling_core",),
+    "haystack": ("haystack",),
     "langchain": ("langchain_core",),
     "library": ("lancedb",),
     "llama-index": ("llama_index",),
+    "mcp": ("mcp",),
     "parquet": ("pyarrow",),
     "train": ("torch", "scipy", "lap", "lightning_fabric", "tensorboard"),
     "models": ("torch", "transformers", "sentence_transformers"),

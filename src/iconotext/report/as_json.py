@@ -32,7 +32,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         "sentences": [_sentence(sentence) for sentence in document.sentences],
         "images": [_image(image) for image in document.images],
         "links": [_link(link) for link in linked.links],
-        "similarity": [[_number(cell) for cell in row] for row in linked.similarity.tolist()],
+        "similarity": [[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
     }
     return found | ({"promises": list(map(_promise, linked.promises))} if linked.promises else {})
 
@@ -92,19 +92,19 @@ def _link(link: Link) -> dict[str, Any]:
     found: dict[str, Any] = {
         "sentence": int(link.sentence),
         "image": int(link.image),
-        "score": _number(link.score),
-        "confidence": _number(link.confidence),
-        "evidence": {kind: _number(weight) for kind, weight in link.evidence.items()},
+        "score": plain_number(link.score),
+        "confidence": plain_number(link.confidence),
+        "evidence": {kind: plain_number(weight) for kind, weight in link.evidence.items()},
     }
     if link.paragraph is not None:
-        found["paragraph"] = _number(link.paragraph)
+        found["paragraph"] = plain_number(link.paragraph)
     if link.explanation is not None:
         found["explanation"] = {
-            "words": [[begin, end, _number(weight)] for begin, end, weight in link.explanation.words],
-            "regions": [[_number(value) for value in region] for region in link.explanation.regions],
+            "words": [[begin, end, plain_number(weight)] for begin, end, weight in link.explanation.words],
+            "regions": [[plain_number(value) for value in region] for region in link.explanation.regions],
         }
     if link.relations is not None:
-        found["relations"] = {name: _number(probability) for name, probability in link.relations.items()}
+        found["relations"] = {name: plain_number(probability) for name, probability in link.relations.items()}
     return found
 
 
@@ -113,5 +113,6 @@ def _promise(promise: Promise) -> dict[str, Any]:
     return said | {"pictures": sorted(said.pop("images"))}
 
 
-def _number(value: float) -> float | None:
+def plain_number(value: float) -> float | None:
+    """A number with six significant digits; None for one that is not finite."""
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,0 +1,278 @@
+"""docling: a ``DoclingDocument`` is linked, and what was found is written into it; ``iconotext[docling]``."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from pydantic import AnyUrl
+
+from iconotext.errors import DocumentError, ImageError
+from iconotext.extras import require
+from iconotext.images import decode
+from iconotext.read import ReadSettings
+from iconotext.read.address import Addresses
+from iconotext.read.assemble import assemble
+from iconotext.read.blocks import Block, Flow, FlowImage
+from iconotext.report.as_json import plain_number
+from iconotext.report.flow import links_by_image
+from iconotext.types import Document, Kind, LinkedDocument
+
+try:
+    from docling_core.types.doc import (
+        CodeItem,
+        DocItemLabel,
+        DoclingDocument,
+        FormulaItem,
+        ImageRef,
+        InlineGroup,
+        ListItem,
+        NodeItem,
+        PictureItem,
+        PictureMeta,
+        RefItem,
+        SectionHeaderItem,
+        TableItem,
+        TextItem,
+        TitleItem,
+    )
+except ModuleNotFoundError:
+    require("docling", purpose="iconotext.adapters.docling")
+    raise
+
+OURS = "iconotext__links"
+"""The field of ``picture.meta`` that holds the links."""
+
+LOWEST = 6
+"""Level of the lowest heading."""
+
+Box = tuple[float, float, float, float]
+
+
+def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | None = None) -> Document:
+    """A document of docling as one that can be linked: its running text, headings, lists, tables and pictures.
+
+    Formulas, code, and headers and footers of pages are left out. A picture comes from its ``image``; where it has
+    none, it is cut out of the image of its page.
+
+    Args:
+        given: The document. It is not changed.
+        path: Its JSON file: pictures that it names by a path start there, and may not leave its folder.
+        settings: How it is read.
+
+    Returns:
+        The document; its ``meta["docling"]`` says which items of docling its sentences and pictures are.
+
+    Raises:
+        DocumentError: Its references lead nowhere, or in a circle.
+    """
+    settings, path = settings or ReadSettings(), Path(path)
+    within = settings.root or path.parent
+    try:
+        walk = _Walk(given, Addresses(path, within, settings), path.parent)
+        flow = Flow(walk.blocks, walk.title)
+    except (AttributeError, IndexError, RecursionError, RuntimeError, ValueError) as error:
+        raise DocumentError(f"{path}: its references lead nowhere, or in a circle: {error}") from error
+    made = assemble(flow, path=path, identifier=given.name or path.stem, within=within, settings=settings)
+    refs = {
+        "sentences": [list(sentence.targets) for sentence in made.sentences],
+        "pictures": [list(image.anchors) for image in made.images],
+    }
+    # The references went along as targets and anchors, which are no evidence of a link.
+    return replace(
+        made,
+        sentences=tuple(replace(sentence, targets=()) for sentence in made.sentences),
+        images=tuple(replace(image, anchors=()) for image in made.images),
+        meta={**made.meta, "docling": refs},
+    )
+
+
+class _Walk:
+    """The blocks of a document of docling in reading order; each has the references of its items as targets."""
+
+    def __init__(self, given: DoclingDocument, addresses: Addresses, folder: Path) -> None:
+        self._given, self._addresses, self._folder = given, addresses, folder
+        self._pages: dict[int, Any] = {}
+        self.blocks: list[Block] = []
+        self.title: str | None = None
+        of_tables = {ref.cref for table in given.tables for ref in table.captions}
+        known = of_tables | {ref.cref for picture in given.pictures for ref in picture.captions}
+        inline: dict[str, Block] = {}  # the block of a group whose parts stand on one line
+        for item, _ in given.iterate_items(with_groups=True):
+            parent = item.parent.cref if item.parent else ""
+            if isinstance(item, InlineGroup):
+                above = item.parent.resolve(given) if item.parent else None
+                inline[item.self_ref] = Block(kind="item" if isinstance(above, ListItem) else "paragraph")
+                self.blocks.append(inline[item.self_ref])
+            elif isinstance(item, PictureItem):
+                self.blocks.append(Block(images=[(0, self._picture(item))]))
+            elif isinstance(item, TableItem):
+                self.blocks += [_block(cell.text, "cell", item.self_ref) for cell in item.data.table_cells]
+            elif isinstance(item, TextItem) and not isinstance(item, CodeItem | FormulaItem):
+                if item.self_ref in known:
+                    if item.self_ref in of_tables:
+                        self.blocks.append(_block(item.text, "paragraph", item.self_ref))
+                elif parent in inline:
+                    _extend(inline[parent], item.text, item.self_ref)
+                else:
+                    self._text(item)
+
+    def _text(self, item: TextItem) -> None:
+        block = _block(item.text, _kind(item), item.self_ref)
+        if isinstance(item, TitleItem):
+            self.title = self.title or block.text or None
+            block.level = 1
+        elif isinstance(item, SectionHeaderItem):
+            block.level = min(item.level + 1, LOWEST)  # below the title
+        block.anchors = (item.self_ref,)  # which becomes one of its picture's, if this turns out to be a caption
+        self.blocks.append(block)
+
+    def _picture(self, item: PictureItem) -> FlowImage:
+        page, box = self._place(item)
+        file, problem = None, None
+        try:
+            if item.image is not None:
+                file = self._open(item.image)
+            elif page is not None and box is not None:
+                file = self._cut_out(page, box)
+        except ImageError as error:
+            problem = str(error)
+        if file is None and problem is None:
+            problem = "the document names no image for it, and no image of its page"
+        caption = " ".join(item.caption_text(self._given).split()) or None
+        return FlowImage(
+            (item.self_ref,), caption=caption, anchors=(item.self_ref,), file=file, page=page, box=box, problem=problem
+        )
+
+    def _open(self, image: ImageRef) -> Path | bytes:
+        """An image that is in the document, or at a path, which may be absolute, but not lead out of its folder."""
+        address = str(image.uri)
+        path = (
+            unquote(image.uri.path or "") if isinstance(image.uri, AnyUrl) and image.uri.scheme == "file" else address
+        )
+        if os.path.isabs(path):
+            address = quote(Path(os.path.relpath(path, self._folder)).as_posix())
+        return self._addresses.open(address)
+
+    def _place(self, item: PictureItem) -> tuple[int | None, Box | None]:
+        """The page of a picture, and where on it, as shares of width and height."""
+        if not item.prov:
+            return None, None
+        number = item.prov[0].page_no
+        page = self._given.pages.get(number)
+        if page is None or page.size.width <= 0 or page.size.height <= 0:
+            return number, None
+        box = item.prov[0].bbox.to_top_left_origin(page.size.height)
+        shares = (
+            box.l / page.size.width,
+            box.t / page.size.height,
+            box.r / page.size.width,
+            box.b / page.size.height,
+        )
+        left, top, right, bottom = (min(max(share, 0.0), 1.0) for share in shares)
+        return number, (left, top, right, bottom)
+
+    def _cut_out(self, number: int, box: Box) -> bytes | None:
+        """The part of a page's image that shows a picture, as PNG."""
+        image = self._given.pages[number].image
+        if image is None:
+            return None
+        if number not in self._pages:
+            self._pages = {number: decode(self._open(image))}  # one at a time: they are large
+        page = self._pages[number]
+        left, top, right, bottom = box
+        edges = [
+            round(left * page.width),
+            round(top * page.height),
+            round(right * page.width),
+            round(bottom * page.height),
+        ]
+        if edges[0] >= edges[2] or edges[1] >= edges[3]:
+            raise ImageError("its box on the page is empty")
+        file = io.BytesIO()
+        page.crop(tuple(edges)).save(file, "PNG")
+        return file.getvalue()
+
+
+def _kind(item: TextItem) -> Kind:
+    if isinstance(item, TitleItem | SectionHeaderItem):
+        return "heading"
+    if isinstance(item, ListItem):
+        return "item"
+    return "caption" if item.label == DocItemLabel.CAPTION else "paragraph"
+
+
+def _block(text: str, kind: Kind, ref: str) -> Block:
+    block = Block(kind=kind)
+    _extend(block, text, ref)
+    return block
+
+
+def _extend(block: Block, text: str, ref: str) -> None:
+    """Put a text behind what is in a block."""
+    text = " ".join(text.split())
+    if text:
+        block.text += " " if block.text else ""
+        block.targets.append((len(block.text), len(block.text) + len(text), ref))
+        block.text += text
+
+
+def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
+    """Write into a document of docling what was found of its pictures. What an earlier call wrote is replaced.
+
+    - ``references`` of a picture: the texts with its sentences, the surest first, behind those that are there;
+    - ``captions``, where it has none: the text that turned out to be its caption, which gets that label;
+    - ``meta``: the links themselves in ``iconotext__links``, each with ``text``, ``refs``, ``confidence`` and
+      ``relations``.
+
+    Args:
+        given: The document, which is changed.
+        linked: What was made of it by ``document`` and a linker.
+
+    Raises:
+        DocumentError: ``linked`` was made of another document.
+    """
+    refs = linked.document.meta.get("docling")
+    by_ref = {picture.self_ref: picture for picture in given.pictures}
+    if not isinstance(refs, Mapping) or any(of[0] not in by_ref for of in refs["pictures"]):
+        raise DocumentError(f"{linked.document.id}: not made of this document of docling")
+    by_image = links_by_image(linked)
+    for number, (ref, *captions) in enumerate(refs["pictures"]):
+        picture = by_ref[ref]
+        found = sorted(by_image.get(number, ()), key=lambda link: (-link.confidence, link.sentence))
+        said = [
+            {
+                "text": linked.document.sentences[link.sentence].text,
+                "refs": refs["sentences"][link.sentence],
+                "confidence": plain_number(link.confidence),
+                "relations": None if link.relations is None else dict(link.relations),
+            }
+            for link in found
+        ]
+        _write(picture, said)
+        if captions and not picture.captions:
+            picture.captions = [RefItem(cref=caption) for caption in captions]
+            for caption in picture.captions:
+                _label(caption.resolve(given))
+
+
+def _write(picture: PictureItem, said: list[dict[str, Any]]) -> None:
+    meta = picture.meta or PictureMeta()
+    before = {ref for each in meta.get_custom_part().get(OURS, ()) for ref in each["refs"]}
+    kept = [ref for ref in picture.references if ref.cref not in before]
+    known = {ref.cref for ref in kept}
+    new = dict.fromkeys(ref for each in said for ref in each["refs"] if ref not in known)
+    picture.references = [*kept, *(RefItem(cref=ref) for ref in new)]
+    if said or before:
+        meta.set_custom_field(namespace="iconotext", name="links", value=said)
+        picture.meta = meta
+
+
+def _label(item: NodeItem) -> None:
+    if type(item) is TextItem:  # those of lists and headings have labels of their own
+        item.label = DocItemLabel.CAPTION
