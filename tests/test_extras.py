@@ -82,6 +82,7 @@ def test_a_missing_import_deep_inside_is_one_line(monkeypatch, capsys):
 
 NEEDY = {
     "demo": "demo",
+    "link a.rst": "formats",
     "library add lib docs": "library",
     "library add lib docs --evidence text": "library",
     "train default -c corpus.jsonl -o model": "train",
@@ -167,6 +168,7 @@ def write_inputs(folder):
         pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(path)
     (folder / "a.md").write_text(DIVIDED_TEXT)
+    (folder / "a.rst").write_text("A sentence about a dog.\n\n.. image:: docs/a.png\n")
     (folder / "clip").mkdir()
     (folder / "clip" / "config.json").write_text('{"model_type": "clip"}')
     for name in ("html", "docx", "epub"):

@@ -25,8 +25,13 @@ HEAVY = (
 
 TO_PANDAS = "import iconotext; print(iconotext.to_pandas(iconotext.Linker.load().link('demo/article.md')))"
 
+FORMATS = (
+    "import pathlib, iconotext; pathlib.Path('a.rst').write_text('A tram.'); print(iconotext.read('a.rst').sentences)"
+)
+
 RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
+    "formats": [["-c", FORMATS]],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],

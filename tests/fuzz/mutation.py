@@ -14,6 +14,11 @@ MAX_BYTES = 300_000
 TOKENS = {
     "markdown": "---\n|+++\n|![|](|[[|]]|![[|{{<|>}}|{%|%}|{{|}}|`|```|~~|**|_|<|>|<!--|-->|<?|&|&#|[^1]:|:   |!!! |> |- |1. |#|\\|\t|\n\n"
     "|: |&a |*a|<<: |!!int |0x|0b_|-|? |[|{|'|\"|\x00|\ufeff|“|।".split("|"),
+    "rst": ".. |::|:|`|``|*|**|_|__|.. _a:|:ref:`|<a>`|.. figure:: |.. image:: |.. |x| replace:: |.. include:: |.. only:: |.. list-table::|.. csv-table::|.. role:: a"
+    "|.. default-role:: |.. class:: |.. raw:: html|.. math::|.. code::|.. unicode:: 0x|.. date::|.. contents::|.. sectnum::|.. target-notes::|.. parsed-literal::"
+    "|.. header::|.. meta::|=====|-----|+---+|===  ===|[1]_|[#]_|[*]_|\\|\t|\n\n|   |- |1. |#. |(a) |>>> |:: |--|:name: a|:file: a".split(
+        "|"
+    ),
     "html": "<|>|</|<!--|-->|<p>|<div>|</div>|<table>|<img src=a.png>|<a href=#x>|<figure>|<figcaption>|<picture>|<source srcset='|<svg>|<nav>"
     "|<main>|<header>|<noscript>|<base>|<body>|<html>|<br>| id=x| class=| hidden| srcset=|charset=hex|charset=utf-7|charset=idna|charset=punycode"
     "|charset=undefined|charset=utf-16|&#0;|&#x110000;|&lt|\x00|\ufffe|<![CDATA[|<?xml encoding='zip'?>|<!DOCTYPE|“|।".split(

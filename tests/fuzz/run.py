@@ -33,7 +33,13 @@ from iconotext.worker import LimitError
 from tests.fuzz.mutation import mutant
 from tests.fuzz.seeds import real_seeds, seeds
 
-SUFFIXES = {"markdown": (".md", ".qmd", ".rmd"), "html": (".html", ".htm"), "docx": (".docx",), "epub": (".epub",)}
+SUFFIXES = {
+    "markdown": (".md", ".qmd", ".rmd"),
+    "rst": (".rst",),
+    "html": (".html", ".htm"),
+    "docx": (".docx",),
+    "epub": (".epub",),
+}
 
 
 def here(function: Callable[..., Any], _memory: int, _seconds: float, /, *arguments: Any) -> Any:

@@ -58,6 +58,73 @@ code here
 
 [pic]: img/b.png 'Title'
 """
+RST = """.. _one:
+
+Heading *one*
+=============
+
+:author: nobody
+
+First *sentence*, |pic|, `link <https://example.org>`_, :ref:`one` and :numref:`Figure %s <fig-a>`. ``code`` Second one! H\\ :sub:`2`\\ O
+
+.. figure:: img/a.png
+   :name: fig-a
+   :alt: A tram
+   :figwidth: 50%
+
+   The *old* tram [1]_.
+
+   It ran.
+
+.. |pic| image:: img/b.*
+.. [1] A footnote.
+.. only:: html or not latex
+
+   Shown.
+
+- item one
+
+  1. within
+
+Term : class
+   Meaning.
+
++---+---+
+| a | b |
++===+===+
+| c | d |
++---+---+
+
+.. list-table:: Prices
+   :header-rows: 1
+
+   * - a
+     - b
+   * - c
+     - d
+
+.. note:: Take care.
+.. include:: other.txt
+   :start-after: x
+.. graphviz::
+   :caption: Graph
+
+   a -> b
+.. raw:: html
+
+   <p>HTML <img src="c.png"></p>
+.. math:: a
+
+   Quoted.
+
+   -- Somebody
+
+| line
+| block
+
+>>> code()
+1
+"""
 HTML = """<!DOCTYPE html><html lang="de-AT"><head><meta charset="utf-8"><title>Bread &amp; butter</title></head><body>
 <nav class="menu"><ul><li><a href="/">Home</a></li><li><a href="/b">About</a></li></ul></nav>
 <div class="cookie-banner" hidden>We use cookies.</div><header role="banner"><h1>Bread</h1></header>
@@ -93,6 +160,8 @@ def seeds(format_: str) -> list[bytes]:
             return [MARKDOWN.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
         case "html":
             return [HTML.encode(), HTML.replace("utf-8", "iso-8859-1").encode("latin-1", "replace")]
+        case "rst":
+            return [RST.encode(), RST.encode("utf-16")]
         case "docx":
             return [_docx()]
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ __all__ = [
     "read_found",
     "unique_names",
 ]
+
+logger = logging.getLogger(__name__)
 
 MAX_MEMORY = 2 * 2**30
 """Bytes that reading one document may take, in a process of its own."""
@@ -136,12 +139,15 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     within = settings.root or within or path.parent
     format_, size = file_format(path, settings)
     seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
-    with _errors_of(path, seconds):
-        flows = run_isolated(read_flows, MAX_MEMORY, seconds, format_, path, settings)
     origin = settings.origins.get(path)
     if origin is not None:  # nothing of this machine is in it
         settings = settings.model_copy(update={"allow_outside": False})
+    with _errors_of(path, seconds):
+        within_root = settings.model_copy(update={"root": within})  # what a file takes in comes from there, too
+        flows = run_isolated(read_flows, MAX_MEMORY, seconds, format_, path, within_root)
     for flow in flows:
+        for line in flow.unread:
+            logger.warning("%s: %s", path, line)
         found = flow if origin is None else from_the_web(flow, origin)
         with _errors_of(path):
             document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)

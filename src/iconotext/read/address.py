@@ -21,6 +21,9 @@ DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 SERVED = ("", "static", "assets", "public")
 """Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
 
+MADE_BY_CODE = "code"
+"""``code:NAME`` is the address that readers give to a picture that code makes when a document is rendered."""
+
 MAX_LENGTH = 4_096
 """Characters of an address that is looked up, as many as a path has on Linux: resolving takes quadratic time."""
 
@@ -93,7 +96,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         if path[:1] in ("/", "\\"):
             found = _on_site(path, folder, settings)
         else:
-            found = _inside(folder / path, within, settings) or _beside_content(path, document, settings)
+            found = inside(folder / path, within, settings) or _beside_content(path, document, settings)
         if found is not None:
             return found
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
@@ -118,13 +121,13 @@ def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> 
 def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
     path = path.lstrip("/\\")
     if settings.root is not None:
-        return next(filter(None, (_inside(settings.root / p / path, settings.root, settings) for p in SERVED)), None)
+        return next(filter(None, (inside(settings.root / p / path, settings.root, settings) for p in SERVED)), None)
     for parent in (folder.absolute(), *folder.absolute().parents):
         if parent == Path(parent.anchor):
             return None
         for place in SERVED:
             if os.path.isfile(os.path.join(parent, place, path)):  # pathlib takes several times as long
-                return _inside(parent / place / path, parent, settings)
+                return inside(parent / place / path, parent, settings)
     return None
 
 
@@ -143,17 +146,21 @@ def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path |
     for wanted in (posixpath.normpath(shown), posixpath.normpath("/" + path)):  # ".." ends at the site's root
         for place in SERVED[1:]:
             if os.path.isfile(site / place / wanted.lstrip("/")):
-                return _inside(site / place / wanted.lstrip("/"), settings.root or site, settings)
+                return inside(site / place / wanted.lstrip("/"), settings.root or site, settings)
     return None
 
 
-def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """``path`` if it is a file and, links resolved, within ``allowed``; None if it is no file."""
+def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
+    """``path`` if it is a file and, links resolved, within ``allowed``; None if it is no file.
+
+    Raises:
+        ImageError: It leads out of the folder, or cannot be looked up.
+    """
     try:
         resolved = path.resolve()
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
             raise OutsideError(
-                f"outside the folder {allowed.name or allowed}/ that pictures may come from: name a wider one "
+                f"outside the folder {allowed.name or allowed}/ that files may come from: name a wider one "
                 "with root=... or allow all with allow_outside=True"
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
@@ -164,6 +171,8 @@ def _inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
 def _absolute(address: str, settings: ReadSettings) -> Path:
     scheme = SCHEME.match(address)
     name = scheme[1].lower() if scheme and not DRIVE.match(address) else "file"
+    if name == MADE_BY_CODE:
+        raise ImageError("made by code when the document is rendered: there is no file of it; link the rendered page")
     if name != "file":
         raise ImageError(f"an address of kind {name}: cannot be read")
     if not settings.allow_outside:

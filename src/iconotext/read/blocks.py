@@ -71,12 +71,14 @@ class Flow:
         title: What the document calls itself, or None.
         language: The language it declares, a lower-case ISO 639 code, or None.
         name: What to add to the document's id where one file holds several (chapters); "" else.
+        unread: What the file names as part of its text and could not be read, and why, a line each.
     """
 
     blocks: list[Block]
     title: str | None = None
     language: str | None = None
     name: str = ""
+    unread: tuple[str, ...] = ()
 
 
 class BlockWriter:

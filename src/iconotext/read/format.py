@@ -22,6 +22,7 @@ SUFFIXES = {
     ".mkd": "markdown",
     ".qmd": "markdown",
     ".rmd": "markdown",
+    ".rst": "rst",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
@@ -81,6 +82,8 @@ def reader_of(format_: str) -> Reader:
             from iconotext.read.markdown import read_markdown as reader
         case "html":
             from iconotext.read.html import read_html as reader
+        case "rst":
+            from iconotext.read.rst import read_rst as reader
         case "docx":
             from iconotext.read.docx.document import read_docx as reader
         case "epub":

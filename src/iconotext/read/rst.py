@@ -1,0 +1,158 @@
+"""reStructuredText → blocks, by docutils; what Sphinx adds to it is in ``sphinx.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.extras import require
+from iconotext.read.blocks import Flow
+from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
+from iconotext.read.include import Includes
+from iconotext.read.picture_names import candidates
+from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import decode_text
+
+if TYPE_CHECKING:
+    from docutils import nodes
+
+TAGS = {
+    "paragraph": "p", "line": "p", "attribution": "p", "rubric": "p", "field_name": "dt", "field_body": "dd",
+    "subtitle": "p", "list_item": "li", "term": "dt", "definition": "dd", "block_quote": "blockquote", "entry": "td",
+    "row": "tr", "figure": "figure", "caption": "figcaption", "legend": "div", "emphasis": "em", "strong": "strong",
+    "literal": "code", "literal_block": "pre", "doctest_block": "pre", "reference": "a", "image": "img",
+    "table": "table", "math": "span",
+}  # fmt: skip
+"""What an element of docutils is in HTML; any other is a ``span`` within a text, else a ``div``."""
+
+SKIPPED = frozenset(
+    "comment system_message math_block substitution_definition docinfo label footnote_reference pending meta "
+    "decoration generated colspec".split()
+)
+
+
+def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A reStructuredText file, with what Sphinx knows beside it, as one flow.
+
+    Raises:
+        MissingPackageError: docutils is not installed.
+        HostileDocumentError: A line is longer than any real one.
+    """
+    require("formats", "docutils", purpose="reStructuredText")
+    from docutils.core import publish_doctree
+
+    from iconotext.read.sphinx import MAX_LINE, check_lines, register_names, resolve_references
+
+    text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
+    includes = Includes(path, settings)
+    check_lines(text)
+    register_names(text)
+    document = publish_doctree(
+        text,
+        source_path=str(path),
+        settings_overrides={
+            "_disable_config": True,  # no file of the user's or of the folder says how to read
+            "file_insertion_enabled": False,  # docutils' own way to take in any file of the machine
+            "doctitle_xform": False,
+            "halt_level": 6,
+            "report_level": 6,
+            "warning_stream": False,
+            "line_length_limit": MAX_LINE,
+            "smart_quotes": False,
+            "iconotext_includes": includes,
+        },
+    )
+    resolve_references(document)
+    root = etree.Element("article")
+    _append(document, root, 0)
+    return [Flow(html_blocks(root), unread=tuple(includes.unread))]
+
+
+def _append(node: nodes.Node, parent: Any, depth: int) -> None:
+    """Put a node and what is in it at the end of an HTML element; ``depth`` counts the sections around it."""
+    from docutils import nodes
+
+    if isinstance(node, nodes.Text):
+        _text(parent, node.astext())
+        return
+    if not isinstance(node, nodes.Element) or node.tagname in SKIPPED:
+        return
+    if node.tagname == "raw":
+        _raw(node, parent)
+        return
+    within_text = isinstance(node.parent, nodes.TextElement | nodes.figure | nodes.reference)
+    if node.tagname == "image" and not within_text:
+        parent = etree.SubElement(parent, "p")
+    element = etree.SubElement(parent, _tag(node, depth))
+    _identify(node, element, parent)
+    if node.tagname == "image":
+        for name, value in picture(node["uri"], node.get("alt")).items():
+            element.set(name, value)
+    elif node.tagname == "reference":
+        element.set("href", f"#{node['refid']}" if "refid" in node else node.get("refuri", ""))
+    elif node.tagname == "math":
+        element.text = f"${node.astext()}$"
+        return
+    for child in node.children:
+        _append(child, element, depth + (node.tagname == "section"))
+
+
+def _tag(node: nodes.Element, depth: int) -> str:
+    from docutils import nodes
+
+    if node.tagname == "title":
+        if isinstance(node.parent, nodes.section):
+            return f"h{min(max(depth, 1), 6)}"
+        return "caption" if isinstance(node.parent, nodes.table) else "p"
+    return TAGS.get(node.tagname) or ("span" if isinstance(node.parent, nodes.TextElement) else "div")
+
+
+def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
+    """Give an element its names; those of a picture beyond the first are empty marks right before it."""
+    from docutils import nodes
+
+    if isinstance(node, nodes.section):  # it holds all its pictures, so its name is none of theirs
+        return
+    names: list[str] = node.get("ids", [])
+    if names:
+        element.set("id", names[0])
+    for name in names[1:]:
+        mark = etree.Element("span", id=name)
+        if node.tagname == "figure":
+            element.append(mark)
+        else:
+            parent.insert(parent.index(element), mark)
+
+
+def picture(address: str, alt: str | None) -> dict[str, str]:
+    """Attributes of an ``<img>``. Sphinx takes of ``a.*`` the file that is there."""
+    found = candidates(address)
+    shown = {"srcset": found} if found else {"src": address}
+    return shown | ({"alt": alt} if alt else {})
+
+
+def _text(parent: Any, text: str) -> None:
+    """Add text at the end of an element."""
+    text = REMOVED_CHARACTERS.sub("", text)
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+
+
+def _raw(node: nodes.Element, parent: Any) -> None:
+    """HTML that the author wrote is read as such; raw text of other kinds is not shown on a page."""
+    if "html" not in node.get("format", "").split():
+        return
+    try:
+        body = parse_html(node.astext()).find("body")
+    except DocumentError as error:
+        if isinstance(error, HostileDocumentError):
+            raise
+        return  # no element in it
+    if body is not None:
+        body.tag = "div"
+        parent.append(body)

@@ -1,0 +1,284 @@
+"""What Sphinx adds to reStructuredText: its roles, its directives, and references to figures by their labels.
+
+docutils knows its own names alone and leaves out what it does not know. So each name that a text uses and docutils does
+not know is registered as what it most probably is: text for a role; for a directive a frame around text, unless the
+name is known to hold no text. Registering is global to the process, which is one for reading files.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst.languages import en
+from docutils.parsers.rst.states import Inliner
+
+from iconotext.errors import HostileDocumentError
+from iconotext.read.address import MADE_BY_CODE
+from iconotext.read.include import Includes
+
+MAX_LINE = 100_000
+"""Characters of a line; docutils looks at each of its marks in a way that long lines make slow."""
+
+ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
+DIRECTIVE = re.compile(
+    r"^[ \t]*+(?:- |\* )?\.\. (?:\|[^|\n]{1,200}\| )?+([A-Za-z][\w:.+-]{0,80}?)::(?=\s|$)", re.MULTILINE
+)
+TITLED = re.compile(r"\s*+([^<]*?)\s*+<([^<>]{1,500})>\s*+", re.DOTALL)
+
+REFERENCES = frozenset("ref numref any".split())
+DRAWN = frozenset(
+    "plot graphviz digraph graph mermaid uml plantuml tikz blockdiag seqdiag nwdiag actdiag chart inheritance-diagram "
+    "drawio-figure drawio-image bokeh-plot altair-plot pyvista-plot".split()
+)
+"""Directives out of which a picture is made when the document is rendered."""
+
+NO_TEXT = frozenset(
+    "toctree code-block sourcecode literalinclude highlight index tabularcolumns default-domain currentmodule module "
+    "automodule autoclass autofunction automethod autosummary autodata autoattribute autoexception program "
+    "testcode testsetup testcleanup testoutput doctest jupyter-execute jupyter-kernel ipython exec-code execute_code "
+    "youtube vimeo video raw-html sectionauthor codeauthor productionlist prompt parsed-literal bibliography "
+    "contents meta csv-table-file ifconfig only-latex sidebar-links tags".split()
+)
+"""Directives that hold no prose."""
+
+TEXT_IN_ARGUMENT = frozenset(
+    "versionadded versionchanged deprecated seealso tab-item tab card grid-item-card dropdown details tip-box "
+    "exercise theorem proof definition example solution centered hint".split()
+)
+"""Directives whose argument is text or a title that readers see."""
+
+
+class _Options(dict[str, Any]):
+    """Takes any option as it is written: a picture with a width that docutils cannot read is still a picture."""
+
+    def __missing__(self, name: str) -> Callable[[Any], Any]:
+        return directives.unchanged
+
+
+class _Lenient(Directive):
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
+
+    def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
+        """What is in the directive, in a frame that has its name."""
+        frame = nodes.container("", *first)
+        self.add_name(frame)
+        self.state.nested_parse(self.content, self.content_offset, frame)
+        return [frame]
+
+
+class _Nothing(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        return []
+
+
+class _Frame(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        if not self.arguments or self.name.lower() not in TEXT_IN_ARGUMENT:
+            return self.frame()
+        text, messages = self.state.inline_text(self.arguments[0], self.lineno)
+        return self.frame([nodes.paragraph(self.arguments[0], "", *text, *messages)])
+
+
+class _Picture(_Lenient):
+    required_arguments = 1
+    optional_arguments = 0
+
+    def run(self) -> list[nodes.Node]:
+        image = nodes.image("", uri="".join(self.arguments[0].split()), alt=self.options.get("alt") or "")
+        self.add_name(image)
+        return [image]
+
+
+class _Figure(_Lenient):
+    address: str
+
+    def run(self) -> list[nodes.Node]:
+        address = "".join(self.arguments[0].split()) if self.arguments else ""
+        return self.figure(address, self.content) if address else self.frame()
+
+    def figure(self, address: str, content: Any) -> list[nodes.Node]:
+        """A figure whose first paragraph is the caption; whatever follows comes after it, as on a page."""
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        self.add_name(figure)
+        rest = nodes.container()
+        self.state.nested_parse(content, self.content_offset, rest)
+        if rest.children and isinstance(rest[0], nodes.paragraph):
+            figure += nodes.caption("", "", *rest.pop(0).children)
+        elif rest.children and isinstance(rest[0], nodes.comment):  # ".." says that there is no caption
+            rest.pop(0)
+        return [figure, *([rest] if rest.children else [])]
+
+
+class _Drawn(_Figure):
+    """A picture that code makes: its code is no text, its caption is the option of that name."""
+
+    def run(self) -> list[nodes.Node]:
+        name = self.options.get("name") or self.name
+        address = f"{MADE_BY_CODE}:{'-'.join(name.split())}"
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        self.add_name(figure)
+        caption = self.options.get("caption")
+        if caption:
+            text, messages = self.state.inline_text(caption, self.lineno)
+            figure += nodes.caption(caption, "", *text, *messages)
+        return [figure]
+
+
+class _Only(_Lenient):
+    """What is for a page stays; what is for print alone goes."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.frame() if on_a_page(" ".join(self.arguments)) else []
+
+
+class _Include(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        includes: Includes = self.state.document.settings.iconotext_includes
+        if not self.arguments or "code" in self.options or "literal" in self.options:
+            return []
+        name = self.arguments[0].strip()
+        lines: Any = self.state_machine.input_lines
+        source = lines.source(self.lineno - self.state_machine.input_offset - 1)
+        found = includes.text(name.strip("<>"), Path(source or self.state.document.settings._source))
+        if found is None:
+            return []
+        path, text = found
+        part = part_of(text, self.options).expandtabs(8)
+        check_lines(part)
+        register_names(part)
+        self.state_machine.insert_input(part.splitlines(), str(path))
+        return []
+
+
+KNOWN: dict[str, type[Directive]] = {
+    "figure": _Figure,
+    "image": _Picture,
+    "only": _Only,
+    "include": _Include,
+    **dict.fromkeys(NO_TEXT, _Nothing),
+    **dict.fromkeys(DRAWN, _Drawn),
+}
+
+
+def on_a_page(expression: str) -> bool:
+    """Whether ``.. only:: EXPRESSION`` holds for a page; an expression that cannot be read holds."""
+    try:
+        tree = ast.parse(expression.strip()[:1_000], mode="eval").body
+        return _holds(tree)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return True
+
+
+def _holds(tree: ast.expr) -> bool:
+    if isinstance(tree, ast.Name):
+        return tree.id in ("html", "builder_html", "format_html")
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return not _holds(tree.operand)
+    if isinstance(tree, ast.BoolOp):
+        return (any if isinstance(tree.op, ast.Or) else all)(map(_holds, tree.values))
+    raise ValueError
+
+
+def part_of(text: str, options: dict[str, Any]) -> str:
+    """The part of an included text that the options of the directive choose."""
+    lines = text.splitlines()
+    try:
+        start = int(options.get("start-line") or 0)
+        end = int(options["end-line"]) if options.get("end-line") else None
+    except ValueError:
+        start, end = 0, None
+    text = "\n".join(lines[start:end])
+    if options.get("start-after"):
+        text = text.partition(options["start-after"])[2]
+    if options.get("end-before"):
+        text = text.partition(options["end-before"])[0]
+    return text
+
+
+def check_lines(text: str) -> None:
+    """Refuse a text with an endless line.
+
+    Raises:
+        HostileDocumentError: It has one.
+    """
+    if max(map(len, text.splitlines()), default=0) > MAX_LINE:
+        raise HostileDocumentError(f"a line of it has more than {MAX_LINE:,} characters: break it")
+
+
+def register_names(text: str) -> None:
+    """Teach docutils the roles and directives that a text uses and docutils does not know."""
+    for name, directive in KNOWN.items():
+        directives.register_directive(name, directive)
+    for name in {found.lower() for found in DIRECTIVE.findall(text)} - KNOWN.keys() - en.directives.keys():
+        directives.register_directive(name, _Frame)
+    for name in {found.lower() for found in ROLE.findall(text)} - en.roles.keys():
+        roles.register_local_role(name, _role)
+
+
+def _role(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = ()
+) -> tuple[list[Any], list[Any]]:
+    """Text for any role; a reference, yet without its text, for those that name a label."""
+    del lineno, inliner, options, content
+    text = nodes.unescape(text)
+    titled = TITLED.fullmatch(text)
+    title, label = (titled[1], titled[2]) if titled else ("", text)
+    if name.lower() in REFERENCES:
+        return [nodes.reference(rawtext, title, label=label, role=name.lower())], []
+    if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
+        return [nodes.inline(rawtext, title or label)], []
+    shown = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
+    return [nodes.literal(rawtext, shown)], []
+
+
+def resolve_references(document: nodes.document) -> None:
+    """Point references by label at what has the label, and give them the text that Sphinx shows.
+
+    ``:ref:`` shows the caption or the title of what it names, ``:numref:`` its number, counted in this file. A label of
+    another file is shown as it is.
+    """
+    numbers = _numbers(document)
+    for reference in list(document.findall(nodes.reference)):
+        label = reference.get("label")
+        if label is None:
+            continue
+        known = document.nameids.get(nodes.fully_normalize_name(label))
+        found = document.ids.get(known) if known else None
+        reference["refid"] = known or nodes.make_id(label)
+        title = reference.astext()
+        if reference["role"] == "numref" and found is not None and id(found) in numbers:
+            kind, number = numbers[id(found)]
+            shown = title or f"{kind} %s"
+            shown = shown.replace("%s", str(number), 1).replace("{number}", str(number)).replace("{name}", _name(found))
+        else:
+            shown = title or _name(found) or label
+        reference.children = []
+        reference += nodes.Text(shown)
+
+
+def _numbers(document: nodes.document) -> dict[int, tuple[str, int]]:
+    """What numbered references call each figure and table that has a caption."""
+    found: dict[int, tuple[str, int]] = {}
+    for kind, of in (("Fig.", nodes.figure), ("Table", nodes.table)):
+        with_caption = (
+            node
+            for node in document.findall(of)
+            if any(isinstance(c, nodes.caption | nodes.title) for c in node.children)
+        )
+        found |= {id(node): (kind, number) for number, node in enumerate(with_caption, 1)}
+    return found
+
+
+def _name(node: nodes.Element | None) -> str:
+    """The caption or title of what a label names."""
+    parts = node.children if node is not None else ()
+    return next((part.astext() for part in parts if isinstance(part, nodes.caption | nodes.title)), "")
