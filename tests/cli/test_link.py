@@ -194,14 +194,14 @@ def test_problems_are_listed(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_files_that_are_not_read_are_counted(article, tmp_path):
-    for name in ("a.rst", "b.rst", "c.ipynb", "d.css", "e\x1b[31m.js", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
+    for name in ("a.txt", "b.txt", "c.pages", "d.css", "e\x1b[31m.js", "drafts/e.md", "_layouts/f.html", ".git/g.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "t.html").write_text("{% extends 'base' %}")
     command = ["link", str(tmp_path), "-o", str(tmp_path / "pages"), "--exclude", "drafts/"]
     (told,) = (line for line in CliRunner().invoke(app, command).stderr.splitlines() if line.startswith("Not read"))
     assert set(told.removeprefix("Not read: ").split(", ")) == {
-        "2 .rst", "1 .ipynb", "drafts/", "_layouts/", "1 HTML template",
+        "2 .txt", "1 .pages", "drafts/", "_layouts/", "1 HTML template",
     }  # fmt: skip
     verbose = subprocess.run([sys.executable, "-m", "iconotext", *command, "-v"], capture_output=True, text=True).stderr
     assert "1 .css" in verbose

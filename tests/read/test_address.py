@@ -124,13 +124,13 @@ def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
 @pytest.mark.slow
 def test_an_address_is_looked_up_once_in_a_document(site, monkeypatch):
     looked_up: list[str] = []
-    inside = looking_up._inside
+    inside = looking_up.inside
 
     def recording(path: Path, *given: object) -> Path | None:
         looked_up.append(path.name)
         return inside(path, *given)
 
-    monkeypatch.setattr(looking_up, "_inside", recording)
+    monkeypatch.setattr(looking_up, "inside", recording)
     page = site.with_suffix(".html")
     page.write_text("<p>Text.</p><img src=gone.png><p>Text.</p><img src=local.png>" * 5)
     assert [i.problem for i in read(page).images][:2] == ["not found beside the document", None]

@@ -79,12 +79,12 @@ def test_templates_and_own_pages_are_no_documents(site, html, reason):
 
 
 def test_what_is_not_read_is_counted_and_logged(site, caplog):
-    folder = site("a.md", "b.rst", "c.rst", "d.ipynb", "e.md")
+    folder = site("a.md", "b.txt", "c.txt", "d.wpd", "e.md")
     skipped: Counter[str] = Counter()
     with caplog.at_level(logging.INFO, "iconotext"):
         assert found(folder, skipped, exclude=["e.md"]) == ["a.md"]
-    assert skipped == {".rst": 2, ".ipynb": 1, EXCLUDED: 1}
-    assert f"{folder / 'd.ipynb'}: not read (.ipynb)" in caplog.messages
+    assert skipped == {".txt": 2, ".wpd": 1, EXCLUDED: 1}
+    assert f"{folder / 'd.wpd'}: not read (.wpd)" in caplog.messages
 
 
 def test_a_folder_that_cannot_be_listed_is_a_problem(site, monkeypatch):

@@ -28,8 +28,7 @@ SHOWN_HABITS = 5
 """Habits of collections that are told on the terminal; the pages have each."""
 
 TEXTS = frozenset(
-    ".adoc .asciidoc .doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .odt .org .pages .ppt .pptx .rst .rtf .tex .textile"
-    " .txt .wiki".split()
+    ".doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .odt .org .pages .ppt .pptx .rtf .tex .textile .txt .wiki".split()
 )
 """Kinds of files whose reader would expect them to be linked; others (pictures, scripts, styles) are no documents."""
 

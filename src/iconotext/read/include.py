@@ -35,7 +35,7 @@ class Includes:
         self.unread: list[str] = []
 
     def text(self, name: str, including: Path) -> tuple[Path, str] | None:
-        """The file of a name and its text; None where it is not taken in, which ``unread`` explains unless it was before.
+        """The file of a name and its text; None where it is there already, or cannot be read, as ``unread`` then says.
 
         Args:
             name: As the document writes it, relative to the folder of the file that names it; one that begins with

@@ -9,7 +9,7 @@ ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 
 
 def candidates(address: str) -> str | None:
-    """The names that ``plan.*`` may stand for, as a ``srcset`` with the preferred one first; None for any other name."""
+    """The names that ``plan.*`` may stand for, as a ``srcset``, the preferred one first; None for any other name."""
     if not address.endswith(".*"):
         return None
     stem = quote(address[:-2], safe="/:.%")
