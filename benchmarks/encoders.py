@@ -1,6 +1,7 @@
 """Makes the two encoders that ship, in 8 bits, from their originals; says how near they are to them.
 
     python benchmarks/encoders.py make text|images [--minutes 8] [--out FOLDER]
+    python benchmarks/encoders.py make graphs|classes [--out FOLDER]
     python benchmarks/encoders.py report
 
 Needs the packages of the originals (the extra ``dev``) and $ICONOTEXT_DATA. The student begins as the original, with
@@ -39,6 +40,8 @@ from iconotext.features.bert import Bert
 from iconotext.features.efficientnet import SIDE, prepare
 from iconotext.features.efficientnet_network import EfficientNetLite0, Rounding, SameConv, network_of
 from iconotext.features.eight_bits import load_weights, rounded
+from iconotext.features.imagenet import imagenet_classes
+from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
 
 DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -326,8 +329,6 @@ def sentences(name: str) -> list[str]:
 
 def token_batches(texts: Sequence[str], tokens: int = 1536) -> list[tuple[Tensor, Tensor]]:
     """Texts of similar length as (n, t) tokens and which of them are real."""
-    from iconotext.features.minilm import load_tokenizer
-
     read = sorted((each.ids for each in load_tokenizer().encode_batch(list(texts))), key=len, reverse=True)
     batches = []
     while read:
@@ -405,6 +406,11 @@ def write_text_graph(out: Path) -> None:
     bert_graph(out / "weights.safetensors", out / "network.onnx", layers=LAYERS, heads=HEADS, epsilon=EPSILON)
 
 
+def write_class_vectors(path: Path) -> None:
+    """The names of the classes as texts, which every picture is compared by: a second that no user waits for."""
+    np.save(path, MiniLM().encode(imagenet_classes()))
+
+
 def near_texts(original: Weights, student: Weights, batches: Sequence[tuple[Tensor, Tensor]]) -> str:
     with torch.no_grad():
         pairs = [(layers_of(original, each), layers_of(student, each)) for each in batches]
@@ -455,7 +461,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("make")
-    make.add_argument("which", choices=("text", "images", "graphs"))
+    make.add_argument("which", choices=("text", "images", "graphs", "classes"))
     make.add_argument("--minutes", type=float, default=8.0, help="of processor time for training; 0 for none")
     make.add_argument("--out", type=Path, help="folder, by default that of the model that ships")
     commands.add_parser("report")
@@ -467,6 +473,8 @@ def main() -> int:
         make_text(arguments.minutes, 3e-5, arguments.out or MODELS / "minilm")
     elif arguments.which == "images":
         make_images(arguments.minutes, 1e-4, arguments.out or MODELS / "efficientnet-lite0")
+    elif arguments.which == "classes":
+        write_class_vectors(arguments.out / CLASS_VECTORS.name if arguments.out else CLASS_VECTORS)
     else:
         write_text_graph(arguments.out or MODELS / "minilm")
         write_images_graphs(arguments.out or MODELS / "efficientnet-lite0")

@@ -1,4 +1,4 @@
-"""The program ``iconotext`` from its first moment, before the package, which takes a fifth of a second, is there."""
+"""The program ``iconotext`` from its first moment, before the package is there."""
 
 import gc
 import os
@@ -17,4 +17,7 @@ def main() -> None:
     from iconotext.cli.app import main as run
 
     signal.signal(signal.SIGINT, before)
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # else Python looks for garbage in all of it once more before it ends

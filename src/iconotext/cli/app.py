@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -12,12 +13,13 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.config import configured
 from iconotext.cli.lazy_group import HELP, LazyCommand, lazy_group
 from iconotext.cli.output import say
+from iconotext.worker import start_worker
 
 COMMANDS = {
-    "link": LazyCommand("link:link", "Find which sentences each picture belongs to."),
-    "context": LazyCommand("context:context", "Give for each picture the sentences that talk about it."),
-    "chunks": LazyCommand("chunks:chunks", "Cut documents into chunks for retrieval, with their pictures."),
-    "demo": LazyCommand("demo:demo", "Write an example article with photographs and link it."),
+    "link": LazyCommand("link:link", "Find which sentences each picture belongs to.", reads=True),
+    "context": LazyCommand("context:context", "Give for each picture the sentences that talk about it.", reads=True),
+    "chunks": LazyCommand("chunks:chunks", "Cut documents into chunks for retrieval, with their pictures.", reads=True),
+    "demo": LazyCommand("demo:demo", "Write an example article with photographs and link it.", reads=True),
     "search": LazyCommand(
         "search:search",
         "Find pictures by what they show, by what is said of them, and by how they stand to a sentence.",
@@ -72,4 +74,8 @@ def options(
 def main() -> None:
     """Run the program."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # not even with --download
+    command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 2 else None
+    if command and command.reads and not set(HELP) & set(sys.argv):
+        with known_errors():
+            start_worker("iconotext.read.markdown")  # it gets ready while the rest is imported
     app(prog_name="iconotext")  # also where it is `python -m iconotext`

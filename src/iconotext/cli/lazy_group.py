@@ -50,11 +50,13 @@ class LazyCommand:
         place: Its module in ``iconotext.cli`` and the name of the function, or of the ``Typer`` of a group of commands.
         help: What the list of commands says of it.
         panel: The heading that it stands under in that list; None: "Commands".
+        reads: Whether it reads documents.
     """
 
     place: str
     help: str
     panel: str | None = None
+    reads: bool = False
 
     def command(self, name: str) -> Any:
         """The function of the command, or the ``Typer`` of a group of commands."""

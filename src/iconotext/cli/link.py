@@ -99,9 +99,6 @@ def link(
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
-        from iconotext.worker import start_worker
-
-        start_worker()  # it gets ready while the rest is imported
         from iconotext.features.cache_place import cache_folder
         from iconotext.read import fetch_pages
 

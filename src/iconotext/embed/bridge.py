@@ -11,6 +11,8 @@ import numpy as np
 
 from iconotext.embed.space import unit_rows
 from iconotext.errors import FeatureError, SettingError, ShapeError
+from iconotext.features import minilm
+from iconotext.features.imagenet import imagenet_classes
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import ImageFeatures, TextBackbone
@@ -44,7 +46,10 @@ class ConceptBridge:
 
     @cached_property
     def class_vectors(self) -> FloatMatrix:
-        """(C, dim) the class names as text."""
+        """(C, dim) the class names as text; those of the encoders that ship lie beside their weights."""
+        if self.text.name == minilm.NAME and self.classes == imagenet_classes():
+            vectors: FloatMatrix = np.load(minilm.CLASS_VECTORS, allow_pickle=False)
+            return vectors
         return self.text.encode(self.classes)
 
     def sentences(

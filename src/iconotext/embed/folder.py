@@ -78,10 +78,15 @@ class StoredModel:
 
     def projection(self, side: str) -> dict[str, NDArray[Any]]:
         """The weights of a side that is a projection, ``text`` or ``image``."""
-        found = {
-            name.removeprefix(f"{side}."): each for name, each in self.arrays.items() if name.startswith(f"{side}.")
-        }
-        return {name: np.asarray(each, np.float32) for name, each in found.items()}
+        return {name: np.asarray(each, np.float32) for name, each in self._of(side).items()}
+
+    def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
+        """The shapes of the weights of a side."""
+        return {name: each.shape for name, each in self._of(side).items()}
+
+    def _of(self, side: str) -> dict[str, NDArray[Any]]:
+        start = f"{side}."
+        return {name.removeprefix(start): each for name, each in self.arrays.items() if name.startswith(start)}
 
 
 def shipped_folder(name: str = "default") -> Path:
@@ -192,7 +197,7 @@ def _in_torch(stored: StoredModel, side: str) -> bool:
         shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
     else:
         return True
-    found = {name: array.shape for name, array in stored.projection(side).items()}
+    found = stored.shapes(side)
     if found != shapes:
         raise ValueError(f"{side} has weights {found}, the recipe says {shapes}")
     return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.features.cores import on_cores
-from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph, weights_name
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     Network = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]]
 
 FOLDER = encoder_folder("minilm")
+NAME = "minilm-6dbf529c"
+"""With the beginning of a digest of the weights: equal names, equal features, whatever computes them."""
+
+CLASS_VECTORS = FOLDER / "imagenet_classes.npy"
+"""(1000, dim) the names of ``imagenet_classes`` as these weights encode them."""
+
 DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
 LONGEST = 256
 """Tokens of a text that are read."""
@@ -42,10 +48,8 @@ class MiniLM:
     pays for them.
     """
 
+    name = NAME
     dim = DIM
-
-    def __init__(self) -> None:
-        self.name = weights_name(FOLDER)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 from importlib.util import find_spec
@@ -50,13 +49,6 @@ def _has_gpu() -> bool:
 def encoder_folder(name: str) -> Path:
     """The folder of an encoder that ships."""
     return Path(__file__).parents[1] / "models" / name
-
-
-@cache
-def weights_name(folder: Path) -> str:
-    """The folder's name and a digest of the weights: equal names, equal features, whatever computes them."""
-    with (folder / WEIGHTS).open("rb") as file:
-        return f"{folder.name}-{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
 
 def open_graph(path: Path) -> Callable[..., NDArray[Any]]:

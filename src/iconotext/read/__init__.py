@@ -8,18 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import find_documents, unique_names
 from iconotext.read.format import SUFFIXES, file_format, reader_of
-from iconotext.read.settings import ReadSettings
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.worker import LimitError, run_isolated
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
+    from iconotext.read.settings import ReadSettings
     from iconotext.types import Document
 
 __all__ = [
@@ -36,6 +35,15 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ReadSettings":  # needs pydantic, a tenth of a second that not all who import this wait for
+        from iconotext.read.settings import ReadSettings
+
+        return ReadSettings
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 MAX_MEMORY = 2 * 2**30
 """Bytes that reading one document may take, in a process of its own."""
@@ -71,6 +79,10 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     Example:
         >>> document = read("article.md")  # doctest: +SKIP
     """
+    from tempfile import TemporaryDirectory
+
+    from iconotext.read.settings import ReadSettings
+
     settings = settings or ReadSettings()
     book = settings.model_copy(update={"epub": "book"})
     if isinstance(path, str) and is_address(path):
@@ -111,6 +123,8 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
 
     Ids are made unique within the run: the file's name, with as many of its folders as it takes.
     """
+    from iconotext.read.settings import ReadSettings
+
     settings = settings or ReadSettings()
     return read_found(list(find_documents(paths, settings)), settings)
 

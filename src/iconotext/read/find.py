@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read.format import SUFFIXES
-from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+    from iconotext.read.settings import ReadSettings
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +76,8 @@ def find_documents(
     Raises:
         SettingError: ``include`` or ``exclude`` has something that is no pattern.
     """
+    from iconotext.read.settings import ReadSettings
+
     settings = settings or ReadSettings()
     skipped = Counter() if skipped is None else skipped
     seen: set[bytes] = set()  # digests, since there may be millions

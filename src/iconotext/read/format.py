@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
-from iconotext.read.settings import ReadSettings
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
+    from iconotext.read.settings import ReadSettings
 
     Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 

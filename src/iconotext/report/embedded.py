@@ -88,7 +88,7 @@ def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
 
 def _smallest(image: Pixels) -> tuple[bytes, str]:
     """The encoded image and its type."""
-    photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True, progressive=True)
+    photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True)
     colours = image.getcolors(FLAT_COLOURS)
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:
         return photograph, "jpeg"

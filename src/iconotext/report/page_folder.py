@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from itertools import count as count_from
@@ -22,7 +23,7 @@ from iconotext.report.origin import Origin, Places, origin_of
 from iconotext.report.page import filled, is_untouched, sealed
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
-from iconotext.report.reading_page import reading_page
+from iconotext.report.reading_page import reading_page, shown_images
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
 
@@ -108,13 +109,17 @@ class PageFolder:
                     continue
             page = self._new_name(document.id, file, part) if old is None else old.page
             link = linker()
-            try:
-                self._check_page(self.folder / page)
-                linked = link(document)
-            except IconotextError as error:
-                yield Failure(file, error)
-                continue
-            yield self._write(linked, page, origin), linked
+            with ThreadPoolExecutor(1) as beside:
+                pictures = beside.submit(embed, document.images, shown_images(document))
+                try:
+                    self._check_page(self.folder / page)
+                    linked = link(document)
+                except IconotextError as error:
+                    yield Failure(file, error)
+                    continue
+                card = beside.submit(card_image, linked)
+                html = reading_page(linked, index=INDEX, embedded=pictures.result())
+            yield self._write(linked, html, page, origin, card.result()), linked
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
         """Remove the pages of documents that are gone, and write the index and the list of problems; how many went.
@@ -194,9 +199,9 @@ class PageFolder:
             raise OutputError(f"cannot write {page}: it is not a file")
         check_overwrite(page, force=True)
 
-    def _write(self, linked: LinkedDocument, page: str, origin: Origin) -> Record:
-        self._put(self.folder / page, sealed(reading_page(linked, index=INDEX)))
-        record = Record(page, origin, count(linked), linked.document.language, card_image(linked))
+    def _write(self, linked: LinkedDocument, html: str, page: str, origin: Origin, card: Embedded | None) -> Record:
+        self._put(self.folder / page, sealed(html))
+        record = Record(page, origin, count(linked), linked.document.language, card)
         self._manifest.add(record)
         self._current.add(page)
         return record

@@ -7,7 +7,7 @@ we wrote; text of the document comes in through Jinja's escaping alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -21,7 +21,7 @@ from iconotext.report.flow import Block, blocks, links_by_image, placed, space_a
 from iconotext.report.page import PACKAGE, filled, sealed
 from iconotext.report.promised import promise_lines, strongest_promise
 from iconotext.report.shown_relations import relation_data
-from iconotext.types import EVIDENCE, Evidence, Image, Kind, Link, LinkedDocument
+from iconotext.types import EVIDENCE, Document, Evidence, Image, Kind, Link, LinkedDocument
 from iconotext.write import write_text
 
 HUES = 6
@@ -72,17 +72,20 @@ class _Passage:
     figures: tuple[_Figure, ...]
 
 
-def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
+def reading_page(
+    linked: LinkedDocument, *, index: str | None = None, embedded: Mapping[int, Embedded] | None = None
+) -> str:
     """The reading view of one document, a whole HTML page.
 
     Args:
         linked: The document; the files of its images are read. In place of one that cannot be read the page says why.
         index: Address of the page that lists this one among others, or None.
+        embedded: ``shown_images`` where they were embedded before; None embeds them now.
     """
     document = linked.document
     by_image = links_by_image(linked)
-    shown = [i for i, image in enumerate(document.images) if i in by_image or image.problem is None]
-    embedded = embed(document.images, shown)
+    if embedded is None:
+        embedded = embed(document.images, shown_images(document))
     figures = _figures(linked, by_image, embedded)
     flow = blocks(document.sentences)
     after = placed(flow, {image: links[0] for image, links in by_image.items()})
@@ -126,6 +129,11 @@ def reading_page(linked: LinkedDocument, *, index: str | None = None) -> str:
         data=_data(linked, explained),
         explained=bool(explained),
     )
+
+
+def shown_images(document: Document) -> list[int]:
+    """Numbers of the images that the page of a document shows, linked or not."""
+    return [i for i, image in enumerate(document.images) if image.problem is None]
 
 
 def notebook_frame(linked: LinkedDocument) -> str:
@@ -180,7 +188,9 @@ def _last_word(text: str) -> int:
     return start if len(text) - start <= LONGEST_WORD else len(text) - 1
 
 
-def _figures(linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: dict[int, Embedded]) -> list[_Figure]:
+def _figures(
+    linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: Mapping[int, Embedded]
+) -> list[_Figure]:
     first: dict[str, int] = {}
     figures = []
     for number, image in enumerate(linked.document.images):
