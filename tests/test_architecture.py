@@ -40,6 +40,7 @@ LAYERS = [
     "corpus",
     "objectives",
     "library",
+    "mcp_server",
     "evaluate",
     "demo",
     "train",

@@ -84,6 +84,7 @@ NEEDY = {
     "demo": "demo",
     "link a.rst": "formats",
     "library add lib docs": "library",
+    "mcp docs": "mcp",
     "library add lib docs --evidence text": "library",
     "train default -c corpus.jsonl -o model": "train",
     "train relations -c corpus.jsonl -o model": "train",

@@ -33,6 +33,7 @@ RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
     "formats": [["-c", FORMATS]],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
+    "mcp": [["-c", "from iconotext.mcp_server import Served, server; server(Served('demo'))"]],
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],

@@ -37,6 +37,7 @@ COMMANDS = {
         "Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
         "the negatives of training too easy, how are hard queries refined, what do people prefer.",
     ),
+    "mcp": LazyCommand("mcp:mcp", "Answer a language model's questions about the documents of a folder (MCP)."),
     "cache": LazyCommand("cache:cache", "Say where the cache is, how large, and what is in it."),
 }
 

@@ -1,0 +1,218 @@
+"""A server of the Model Context Protocol over stdio: a language model asks about the documents of one folder.
+
+Its tools are ``link``, ``context`` and ``search``. They read what lies in that folder, and nothing else: no path may be
+absolute, go up (``..``) or through a link, and pictures and models are bound to the folder as well. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property, wraps
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from threading import Lock
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from iconotext import __version__
+from iconotext.errors import IconotextError, OutsideError, SettingError
+from iconotext.excerpts import CONTEXT_WORDS
+from iconotext.extras import require
+from iconotext.features.model_folder import SHIPPED
+from iconotext.library.search import Query, find_images
+from iconotext.library.settings import is_library, read_settings
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
+from iconotext.read import ReadSettings, find_documents, read
+from iconotext.report.as_excerpts import row
+from iconotext.report.as_json import plain_number
+from iconotext.report.flow import links_by_image
+from iconotext.report.shown_relations import shown_relations
+from iconotext.types import LinkedDocument
+
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+except ModuleNotFoundError:
+    require("mcp", purpose="iconotext mcp")
+    raise
+
+LISTED = 50
+"""Documents of a folder that an error names."""
+
+MOST = 50
+"""Pictures that one search gives."""
+
+INSTRUCTIONS = (
+    "Tells which sentences of a document its pictures belong to (link), what the text says about each picture "
+    "(context), and finds pictures in a library (search). Paths are relative to the folder that is served."
+)
+
+DocumentPath = Annotated[str, Field(description="A Markdown, HTML, DOCX, EPUB or PDF file, relative to the folder.")]
+Words = Annotated[int, Field(ge=1, le=5000, description="Most words of the sentences of a picture.")]
+Number = Annotated[int | None, Field(ge=0, description="Number of one picture, from 0; all without it.")]
+LibraryPath = Annotated[str, Field(description="Folder of the library, relative to the folder that is served.")]
+Text = Annotated[str, Field(min_length=1, max_length=2000, description="What the picture should fit, in a sentence.")]
+Relation = Annotated[
+    str | None, Field(description="How picture and sentence should stand: visible, story, result, ...; or any.")
+]
+Top = Annotated[int, Field(ge=1, le=MOST, description="How many pictures at most.")]
+
+
+class Served:
+    """The folder that is served, and what answers questions about it.
+
+    Args:
+        root: The folder.
+        model: Name or folder of a model.
+        linking: How documents are linked.
+
+    Raises:
+        SettingError: There is no such folder.
+    """
+
+    def __init__(self, root: Path, model: str = "default", linking: LinkSettings | None = None) -> None:
+        if not root.is_dir():
+            raise SettingError(f"{root}: no such folder; name the one whose documents may be read")
+        self.root, self._model, self._linking = root.resolve(), model, linking
+        self._lock = Lock()  # models answer one question at a time
+
+    @cached_property
+    def linker(self) -> Linker:
+        """What links; loaded when first used."""
+        return Linker.load(self._model, self._linking)
+
+    def inside(self, path: str) -> Path:
+        """The file or folder that a path means, if it lies in the folder.
+
+        Raises:
+            OutsideError: It is absolute, goes up, or through a link.
+        """
+        parts = PurePosixPath(path).parts
+        if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or "\x00" in path:
+            raise OutsideError(f"{path!r}: give a path relative to the folder that is served")
+        if ".." in parts or ".." in PureWindowsPath(path).parts:
+            raise OutsideError(f"{path!r}: a path with '..' may lead out of the folder that is served")
+        found = self.root
+        for part in parts:
+            found /= part
+            if found.is_symlink():
+                raise OutsideError(f"{path!r}: goes through a link, which may lead out of the folder that is served")
+        return found
+
+    def linked(self, path: str) -> LinkedDocument:
+        """A document with its links.
+
+        Raises:
+            IconotextError: It may not be read, or cannot be.
+        """
+        file = self.inside(path)
+        settings = ReadSettings(root=self.root)
+        if file.is_dir():
+            names = [self.name(found) for found, _ in find_documents([file], settings) if not found.is_symlink()]
+            more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+            raise SettingError(f"{path!r} is a folder; its documents are: {', '.join(names[:LISTED]) or 'none'}{more}")
+        with self._lock:
+            return self.linker.link(read(file, settings))
+
+    def search(self, library: str, query: Query) -> dict[str, Any]:
+        """The answer of a library.
+
+        Raises:
+            IconotextError: It may not be read, has none such, or a model of it lies outside.
+        """
+        folder = self.inside(library)
+        if is_library(folder):
+            for top, folders, files in os.walk(folder):
+                for name in (*folders, *files):
+                    self.inside(self.name(Path(top, name)))
+            settings = read_settings(folder)
+            self._check_model(settings.model, SHIPPED)
+            self._check_model(settings.relations_from, ("default", "none"))
+        with self._lock:
+            answer = find_images(folder, query)
+        results = [result.as_json() for result in answer.results]
+        for result in results:
+            for name in ("image", "document"):
+                result[name] = result[name] and self.name(Path(result[name]))
+        return {"results": results, "note": answer.note}
+
+    def _check_model(self, name: str, shipped: Iterable[str]) -> None:
+        if name not in shipped and not Path(name).resolve().is_relative_to(self.root):
+            raise OutsideError(
+                f"the library was made with the model {name}, which is outside the folder that is served"
+            )
+
+    def name(self, path: Path) -> str:
+        """How a file of the folder is named in answers."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+
+def server(served: Served) -> MCPServer[Any]:
+    """The server with its tools; ``run("stdio")`` lets it answer."""
+    made: MCPServer[Any] = MCPServer(
+        "iconotext", version=__version__, instructions=INSTRUCTIONS, subscriptions=False, log_level="ERROR"
+    )
+
+    def tool(function: Callable[..., Any]) -> None:
+        """Offer a function; what we raise on purpose is told to the model, in names of the folder."""
+
+        @wraps(function)
+        def answer(*args: Any, **given: Any) -> Any:
+            try:
+                return function(*args, **given)
+            except IconotextError as error:
+                raise ToolError(str(error).replace(f"{served.root}{os.sep}", "")) from error
+
+        made.add_tool(answer)
+
+    @tool
+    def link(path: DocumentPath) -> dict[str, Any]:
+        """Find which sentences of a document each of its pictures belongs to, with the confidence of each link."""
+        linked = served.linked(path)
+        return {"document": path, "pictures": _pictures(served, linked)}
+
+    @tool
+    def context(path: DocumentPath, words: Words = CONTEXT_WORDS, picture: Number = None) -> dict[str, Any]:
+        """Say what a document tells about each of its pictures: headings, caption, and the sentences about it."""
+        linked = served.linked(path)
+        numbers = range(len(linked.document.images)) if picture is None else [picture]
+        found = [row(linked.context(number, words)) for number in numbers]
+        for each in found:
+            each["file"] = each["file"] and served.name(Path(each["file"]))
+            each["document"] = path
+        return {"document": path, "contexts": found}
+
+    @tool
+    def search(library: LibraryPath, sentence: Text, relation: Relation = None, top: Top = 10) -> dict[str, Any]:
+        """Find pictures of a library by what they show and by what is said of them; the best first."""
+        return served.search(library, Query(sentence, relation=relation, top=top))
+
+    return made
+
+
+def _pictures(served: Served, linked: LinkedDocument) -> list[dict[str, Any]]:
+    by_image, relations = links_by_image(linked), shown_relations(linked.links)
+    found = []
+    for number, image in enumerate(linked.document.images):
+        sentences = [
+            {
+                "text": linked.document.sentences[link.sentence].text,
+                "confidence": plain_number(link.confidence),
+                "relations": [relation.name for relation, _ in relations[link.sentence, number]],
+            }
+            for link in by_image.get(number, ())
+        ]
+        found.append(
+            {
+                "picture": number,
+                "source": image.source,
+                "file": served.name(image.file) if isinstance(image.file, Path) else None,
+                "caption": image.caption,
+                "alt": image.alt,
+                "problem": image.problem,
+                "sentences": sentences,
+            }
+        )
+    return found
