@@ -159,10 +159,13 @@ def test_paths_inside(root):
 def test_a_fault_of_ours_is_told_without_its_details(root, monkeypatch):
     monkeypatch.setattr(Served, "linked", lambda self, path: 1 / 0)
 
-    async def main() -> Any:
-        async with Client(server(Served(root))) as client:
-            return await client.call_tool("link", {"path": "article.md"})
+    answers: list[Any] = []
 
-    answer = anyio.run(main)
+    async def main() -> None:
+        async with Client(server(Served(root))) as client:
+            answers.append(await client.call_tool("link", {"path": "article.md"}))
+
+    anyio.run(main)
+    (answer,) = answers
     assert answer.is_error
     assert answer.content[0].text == "Error executing tool link"

@@ -61,7 +61,10 @@ def check_suffix(path: Path) -> None:
         OutputError: It does not.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise OutputError(f"cannot tell from {path} what to write: name a file that ends in {' or '.join(SUFFIXES)}")
+        raise OutputError(
+            f"cannot tell from {path} what to write: name a file that ends in {' or '.join(SUFFIXES)}, "
+            "or a folder, for a data set"
+        )
 
 
 def write_excerpts(
@@ -87,20 +90,20 @@ def write_excerpts(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(_struct(kind))
+    schema = pa.schema(columns(kind))
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         rows = map(row, found)
         while some := list(islice(rows, ROWS_AT_ONCE)):
             writer.write_table(pa.Table.from_pylist(some, schema=schema))
 
 
-def _struct(kind: type) -> pa.StructType:
+def columns(kind: type) -> pa.StructType:
     """The columns that the fields of a class become."""
     import pyarrow as pa
 
     def type_of(name: str) -> pa.DataType:
         if name in _OTHERS:
-            return pa.list_(_struct(_OTHERS[name]))
+            return pa.list_(columns(_OTHERS[name]))
         if name in _NUMBERS:
             return pa.int64()
         if name in _SHARES:
