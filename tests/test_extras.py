@@ -26,6 +26,7 @@ DISTRIBUTIONS = {
     "haystack": "haystack-ai",
     "skimage": "scikit-image",
     "lap": "lapx",
+    "pypandoc": "pypandoc_binary",
     "langchain_core": "langchain-core",
     "lightning_fabric": "lightning-fabric",
     "llama_index": "llama-index-core",
@@ -90,6 +91,7 @@ NEEDY = {
     "train relations -c corpus.jsonl -o model": "train",
     "link a.md --model clip": "models",
     "link a.md --text clip": "models",
+    "link a.org --to json": "formats",
     "link a.md --to parquet --output links.parquet": "parquet",
     "chunks a.md --output chunks.parquet": "parquet",
     "evaluate default corpus.jsonl --results scores.parquet": "parquet",
@@ -170,6 +172,7 @@ def write_inputs(folder):
         Image.fromarray(pixels).save(path)
     (folder / "a.md").write_text(DIVIDED_TEXT)
     (folder / "a.rst").write_text("A sentence about a dog.\n\n.. image:: docs/a.png\n")
+    (folder / "a.org").write_text("A sentence.\n\n[[file:docs/a.png]]\n")
     (folder / "clip").mkdir()
     (folder / "clip" / "config.json").write_text('{"model_type": "clip"}')
     for name in ("html", "docx", "epub"):

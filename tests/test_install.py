@@ -31,7 +31,7 @@ FORMATS = (
 
 RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
-    "formats": [["-c", FORMATS]],
+    "formats": [["-c", FORMATS], "-m iconotext link article.org --to json"],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
     "mcp": [["-c", "from iconotext.mcp_server import Served, server; server(Served('demo'))"]],
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
@@ -56,6 +56,7 @@ def place():
         write_synthetic(folder, 10)
         (folder / "small.toml").write_text(dump_recipe(small_recipe()))
         write_clip(folder / "clip")
+        (folder / "article.org").write_text("A cat sits.\n\n[[file:demo/pictures/cat.jpg]]\n")
         yield folder
 
 

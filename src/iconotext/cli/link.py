@@ -49,7 +49,7 @@ def link(
         list[str],
         argument(
             metavar="PATH",
-            help="Markdown, HTML, DOCX, EPUB or PDF files, folders of them, or addresses of pages (with --fetch).",
+            help="Documents (Markdown, HTML, DOCX, EPUB, PDF, LaTeX, ...), folders, or web pages (with --fetch).",
         ),
     ],
     reading: Reading,

@@ -27,9 +27,7 @@ SHOWN = 20
 SHOWN_HABITS = 5
 """Habits of collections that are told on the terminal; the pages have each."""
 
-TEXTS = frozenset(
-    ".doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .odt .org .pages .ppt .pptx .rtf .tex .textile .txt .wiki".split()
-)
+TEXTS = frozenset(".doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .pages .ppt .pptx .textile .txt".split())
 """Kinds of files whose reader would expect them to be linked; others (pictures, scripts, styles) are no documents."""
 
 Item = TypeVar("Item")
@@ -175,11 +173,16 @@ class Run:
     def _tell_unread(self) -> None:
         """Say which files of the folders were skipped: those that people may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
+        from iconotext.read.format import lacks_extra
 
         def matters(kind: str) -> bool:
             folder = kind.endswith("/") and not kind.startswith(".")
             return (
-                folder or kind in TEXTS or kind in (EXCLUDED, OWN_PAGE, TEMPLATE) or logger.isEnabledFor(logging.INFO)
+                folder
+                or kind in TEXTS
+                or lacks_extra(kind)
+                or kind in (EXCLUDED, OWN_PAGE, TEMPLATE)
+                or logger.isEnabledFor(logging.INFO)
             )
 
         skipped = [
@@ -189,6 +192,8 @@ class Run:
         ]
         if skipped and not self._quiet:
             say(f"Not read: {', '.join(skipped)}", err=True)
+        if any(map(lacks_extra, self._skipped)) and not self._quiet:
+            say('Some of these are read after: pip install "iconotext[formats]"', err=True)
 
 
 def _without_path(failure: Failure) -> str:

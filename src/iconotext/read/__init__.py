@@ -64,7 +64,7 @@ class Failure:
 
 
 def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
-    """Read one document: Markdown, HTML, DOCX, EPUB or PDF. An EPUB comes as one document, all its chapters in order.
+    """Read one document, of any format in ``SUFFIXES``. An EPUB comes as one document, all its chapters in order.
 
     Args:
         path: The file. Its suffix tells the format, for an unknown suffix its first bytes. Or, if ``settings.fetch``,
@@ -165,6 +165,8 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         found = flow if origin is None else from_the_web(flow, origin)
         with _errors_of(path):
             document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+        for line in flow.unread:
+            logger.warning("%s: %s", path, line)
         yield document if origin is None else replace(document, meta={"address": origin.address})
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
-from iconotext.read.format import SUFFIXES
+from iconotext.read.format import FORMATS, SUFFIXES, lacks_extra
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -97,7 +97,7 @@ def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: C
     if given and (skipped[EXCLUDED] or folders):
         left_out = " and ".join(f"{name}=..." for name in given)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
-    return DocumentError(f"no documents in {names}: Markdown, HTML, DOCX, EPUB and PDF are read")
+    return DocumentError(f"no documents in {names}: read are {FORMATS}")
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
@@ -133,7 +133,7 @@ def _inside(
         folders.sort()
         for name in sorted(files):
             path, suffix = folder / name, os.path.splitext(name)[1].lower()
-            if suffix not in suffixes:
+            if suffix not in suffixes or lacks_extra(suffix):
                 skip(path, suffix)
             elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
                 skip(path, EXCLUDED)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
+from iconotext.extras import has
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
@@ -29,8 +32,36 @@ SUFFIXES = {
     ".docx": "docx",
     ".epub": "epub",
     ".pdf": "pdf",
+    ".tex": "latex",
+    ".ltx": "latex",
+    ".org": "org",
+    ".odt": "odt",
+    ".rtf": "rtf",
+    ".dbk": "docbook",
+    ".docbook": "docbook",
+    ".jats": "jats",
+    ".nxml": "jats",
+    ".wiki": "mediawiki",
+    ".mediawiki": "mediawiki",
+    ".typ": "typst",
 }
 """The formats and how their files end."""
+
+XML_KIND = re.compile(
+    rb"(http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)|-//NLM//DTD|<article[^>]{0,400} dtd-version="
+)
+
+FORMATS = (
+    "Markdown, HTML, DOCX, EPUB, PDF, or with iconotext[formats] LaTeX, reStructuredText, Org, ODT, RTF and others"
+)
+"""The formats in words."""
+
+
+def lacks_extra(suffix: str) -> bool:
+    """Whether files that end so would be read if the extra ``formats`` were installed."""
+    from iconotext.read.pandoc.convert import NAMES
+
+    return SUFFIXES.get(suffix) in NAMES and not has("formats")
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
@@ -60,9 +91,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
         )
     format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
     if format_ is None:
-        raise UnknownFormatError(
-            f"{path}: not a format iconotext reads; give Markdown, HTML, DOCX, EPUB or PDF ({' '.join(SUFFIXES)})"
-        )
+        raise UnknownFormatError(f"{path}: not a format iconotext reads; give {FORMATS} ({' '.join(SUFFIXES)})")
     return format_, size
 
 
@@ -70,7 +99,13 @@ def _format_of_bytes(head: bytes) -> str | None:
     if head.startswith(b"%PDF-"):
         return "pdf"
     if head.startswith(b"PK"):
-        return "epub" if b"application/epub+zip" in head[:128] else "docx" if b"word/" in head else None
+        zipped = {b"application/epub+zip": "epub", b"application/vnd.oasis.opendocument.text": "odt"}
+        kind = next((format_ for name, format_ in zipped.items() if name in head[:128]), None)
+        return kind or ("docx" if b"word/" in head else None)
+    if head.startswith(b"{\\rtf"):
+        return "rtf"
+    if head.lstrip(b"\xef\xbb\xbf").startswith(b"<?xml") and (kind := XML_KIND.search(head)):
+        return "docbook" if kind[1] else "jats"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
     return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
 
@@ -88,6 +123,10 @@ def reader_of(format_: str) -> Reader:
             from iconotext.read.docx.document import read_docx as reader
         case "epub":
             from iconotext.read.epub import read_epub as reader
-        case _:
+        case "pdf":
             from iconotext.read.pdf.document import read_document as reader
+        case _:
+            from iconotext.read.pandoc.document import read_pandoc
+
+            reader = partial(read_pandoc, format_)
     return reader

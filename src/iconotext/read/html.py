@@ -44,7 +44,7 @@ KINDS: dict[str, Kind] = {
     "caption": "caption",
 }
 ONE_IMAGE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
-"""Elements whose id names the image, where they hold only one."""
+"""Elements whose id names the image, where they hold only one; that of a figure names all of its images."""
 CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
@@ -216,7 +216,7 @@ class _Walk:
                 self.finish_figure()
 
     def finish_figure(self) -> None:
-        """All images of a figure share its caption, wherever in it the caption stands."""
+        """All images of a figure share its caption, wherever in it that stands, beside those of figures in it."""
         _, first = self.figures.pop()
         blocks = self.writer.blocks[first:]
         captions = [block for block in blocks if block.kind == "caption" and not block.images]
@@ -225,7 +225,7 @@ class _Walk:
             return
         caption = " ".join(block.text for block in captions)
         for block in images:
-            block.images = [(o, replace(p, caption=caption)) for o, p in block.images]
+            block.images = [(o, replace(p, caption=f"{caption} {p.caption or ''}".rstrip())) for o, p in block.images]
             if block.kind == "caption":  # an image inside <figcaption>
                 block.kind = "paragraph"
         self.writer.blocks[first:] = [block for block in blocks if block.kind != "caption"]
@@ -250,7 +250,7 @@ class _Walk:
         found, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
-            if node is not element and self.holds_more(node):
+            if node is not element and node.tag != "figure" and self.holds_more(node):
                 break
             if node.get("id"):
                 found.append(node.get("id"))

@@ -1,0 +1,151 @@
+"""The text of a document as pandoc is given it: what pandoc does not know of a format is put in words that it knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from iconotext.read.archive import parse_xml
+
+MAX_INCLUDES = 500
+"""Files that one document may take in."""
+
+INCLUDES = {
+    "latex": re.compile(r"\\(?:input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}"),
+    "org": re.compile(r"^[ \t]*#\+include:[ \t]+\"([^\"\n]{1,400})\"", re.MULTILINE | re.IGNORECASE),
+    "typst": re.compile(r"#?\b(?:include|import)[ \t]+\"([^\"\n@]{1,400})\""),
+}
+"""How a format names the files that it takes in."""
+
+LATEX_WORDS = "".join(
+    rf"\newenvironment{{{name}}}{arguments}{{\begin{{figure}}}}{{\end{{figure}}}}"
+    for name, arguments in {
+        "wrapfigure": "[3][]",
+        "SCfigure": "[1][]",
+        "sidewaysfigure": "[1][]",
+        "marginfigure": "[1][]",
+        "floatingfigure": "[2][]",
+    }.items()
+) + "".join(
+    rf"\newcommand{{\{name}}}[{count}]{rest}"
+    for name, count, rest in (
+        *((name, 1, r"{\ref{#1}}") for name in ("figref", "Figref", "fref", "Fref", "subref", "fullref")),
+        ("includesvg", 2, r"[]{\includegraphics{#2}}"),
+        ("subfloat", 2, r"[]{\begin{subfigure}{1cm}#2\caption{#1}\end{subfigure}}"),
+    )
+)
+"""Environments and commands of common packages that pandoc would leave out, made of those that it knows."""
+
+ORG_REFERENCE = re.compile(
+    r"\\(?:auto|name|page|c|C|v)?ref\{([^{}\n]{1,200})\}|(?<![\w\[])(?:auto|c|C)?ref:([\w:.-]{1,200}\w)"
+)
+GALLERY_LINE = re.compile(r"[ \t]*(?:(?:file|image):)?([^|\[\]<>]{1,300})(?:\|(.*))?$", re.IGNORECASE)
+XML_DECLARATION = re.compile(r"\A\s*<\?xml[^<>]{0,200}\?>")
+HREF = "{http://www.w3.org/1999/xlink}href"
+SHOWN = re.compile(r"\.(?:png|jpe?g|svg|gif|webp)$", re.IGNORECASE)
+GRAPHICS_PATH = re.compile(r"\\graphicspath\s{0,9}\{((?:\s{0,9}\{[^{}]{0,400}\}){1,20})")
+
+
+def prepared(text: str, format_: str) -> str:
+    """A text in the words of its format that pandoc knows. Lines may get other numbers."""
+    change = CHANGES.get(format_)
+    return text if change is None else change(text)
+
+
+def _org(text: str) -> str:
+    """References of LaTeX and of org-ref, which pandoc drops or leaves as text, become links of Org."""
+    return ORG_REFERENCE.sub(lambda found: f"[[{found[1] or found[2]}]]", text)
+
+
+def _mediawiki(text: str) -> str:
+    """A gallery, which pandoc takes for a link, becomes its pictures."""
+    lines, gallery = [], False
+    for line in text.split("\n"):
+        if "gallery" in line and ("<gallery" in line or "</gallery" in line):
+            gallery, line = "</gallery" not in line, ""
+        elif gallery and (picture := GALLERY_LINE.match(line)) and picture[1].strip():
+            line = f"\n[[File:{picture[1].strip()}|thumb|{(picture[2] or '').strip()}]]\n"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _jats(text: str) -> str:
+    """Labels go into their captions, alternative texts to their pictures; of alternative pictures one stays.
+
+    Raises:
+        HostileDocumentError: It declares entities.
+        DocumentError: It is not well-formed.
+    """
+    root = parse_xml(XML_DECLARATION.sub("", text).encode(), "the text")
+    for figure in root.iter("{*}fig"):
+        pictures = list(figure.iter("{*}graphic"))
+        for alt in figure.findall("{*}alt-text"):
+            figure.remove(alt)
+            if pictures and pictures[0].find("{*}alt-text") is None:
+                pictures[0].append(alt)
+        label, first = figure.find("{*}label"), next(figure.iter("{*}title", "{*}p"), None)
+        if label is not None and first is not None:
+            first.text = f"{label.text or ''} {first.text or ''}"
+    for choice in root.iter("{*}alternatives"):
+        pictures = choice.findall("{*}graphic")
+        best = next((p for p in pictures if SHOWN.search(p.get(HREF) or "")), pictures[0] if pictures else None)
+        for picture in pictures:
+            if picture is not best:
+                choice.remove(picture)
+    return etree.tostring(root, encoding="unicode")
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "latex": lambda text: LATEX_WORDS + text,
+    "jats": _jats,
+    "org": _org,
+    "mediawiki": _mediawiki,
+}
+
+
+def graphics_folders(text: str) -> tuple[str, ...]:
+    r"""The folders in which ``\includegraphics`` looks, each ending in ``/``; the document's own is not among them."""
+    found = GRAPHICS_PATH.search(text)
+    folders = re.findall(r"\{([^{}]*)\}", found[1]) if found else []
+    return tuple(folder.strip().rstrip("/") + "/" for folder in folders if folder.strip().strip("./"))
+
+
+def included_files(text: str, format_: str, folder: Path, max_bytes: int) -> list[str]:
+    """Names of the files that a document takes in and those that they take in: text files in or below its folder.
+
+    Args:
+        max_bytes: What they may have together; those beyond it are left out.
+    """
+    names = INCLUDES.get(format_)
+    found: dict[str, None] = {}
+    waiting = [text]
+    inside = folder.resolve()
+    while names is not None and waiting:
+        for name in _names(waiting.pop(), names, format_):
+            path = folder / name
+            if name in found or len(found) >= MAX_INCLUDES or ".." in Path(name).parts or Path(name).is_absolute():
+                continue
+            try:
+                resolved = path.resolve()
+                if not resolved.is_relative_to(inside) or not resolved.is_file():
+                    continue
+                max_bytes -= resolved.stat().st_size
+                if max_bytes < 0:
+                    return list(found)
+                included = resolved.read_bytes().decode("utf-8")
+            except (OSError, ValueError, RuntimeError):  # no such name, a loop of links, no text
+                continue
+            found[name] = None
+            waiting.append(included)
+    return list(found)
+
+
+def _names(text: str, names: re.Pattern[str], format_: str) -> Iterator[str]:
+    for match in names.finditer(text):
+        name = match[1].strip()
+        yield name
+        if format_ == "latex" and not name.endswith(".tex"):
+            yield f"{name}.tex"

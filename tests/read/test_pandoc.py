@@ -1,0 +1,413 @@
+"""The formats that pandoc reads: each with a small document of its own."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from iconotext import extras, read
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, MissingPackageError
+from iconotext.links.reference import reference_evidence
+from iconotext.read import find_documents
+from iconotext.read.pandoc import convert
+from iconotext.read.pandoc.source import included_files
+
+LATEX = r"""
+\documentclass{article}
+\graphicspath{{img/}}
+\title{Trams}
+\begin{document}
+\maketitle
+\section{The start}
+The first sentence. Figure~\ref{fig:a} and \cref{fig:b} show it.
+\begin{figure}
+\includegraphics[width=3cm]{a}
+\caption{The old tram.}\label{fig:a}
+\end{figure}
+\begin{wrapfigure}{r}{5cm}
+\includegraphics{img/b.png}
+\caption{The new tram.}\label{fig:b}
+\end{wrapfigure}
+Look at Figure \subref{fig:left}.
+\begin{figure}
+\begin{subfigure}{3cm}\includegraphics{img/c}\caption{Left.}\label{fig:left}\end{subfigure}
+\caption{Two depots.}\label{fig:c}
+\end{figure}
+Last words.
+\end{document}
+"""
+ORG = """
+#+TITLE: Trams
+* The start
+The first sentence. Figure [[fig:a]] and [[fig-b][the new one]] show it.
+
+#+CAPTION: The old tram.
+#+NAME: fig:a
+[[file:img/a.png]]
+
+#+CAPTION: The new tram.
+#+NAME: fig-b
+[[file:img/b.png]]
+
+Look at Figure \\ref{fig-c}.
+
+#+CAPTION: A depot.
+#+NAME: fig-c
+#+ATTR_HTML: :alt A depot
+[[file:img/c.png]]
+
+Last words.
+"""
+DOCBOOK = """<?xml version="1.0"?>
+<article xmlns="http://docbook.org/ns/docbook" version="5.0" xml:lang="en"><title>Trams</title>
+<section><title>The start</title>
+<para>The first sentence. See <xref linkend="fig-a"/> and <link linkend="fig-b">the new one</link>.</para>
+<figure xml:id="fig-a"><title>The old tram.</title><mediaobject><imageobject><imagedata fileref="img/a.png"/></imageobject>
+<textobject><phrase>A red tram</phrase></textobject></mediaobject></figure>
+<figure xml:id="fig-b"><title>The new tram.</title><mediaobject><imageobject><imagedata fileref="img/b.png"/></imageobject>
+</mediaobject></figure>
+<para>Look at <xref linkend="fig-c"/>.</para>
+<figure xml:id="fig-c"><title>A depot.</title><mediaobject><imageobject><imagedata fileref="img/c.png"/></imageobject>
+</mediaobject></figure>
+<para>Last words.</para></section></article>
+"""
+JATS = """<?xml version="1.0"?>
+<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Journal Archiving DTD v1.2//EN" "JATS-archivearticle1.dtd">
+<article xmlns:xlink="http://www.w3.org/1999/xlink" xml:lang="en">
+<front><article-meta><title-group><article-title>Trams</article-title></title-group></article-meta></front>
+<body><sec><title>The start</title>
+<p>The first sentence. See <xref ref-type="fig" rid="F1 F2">Figures 1 and 2</xref>.</p>
+<fig id="F1"><label>Figure 1.</label><caption><p>The old tram.</p></caption><alt-text>A red tram</alt-text>
+<graphic xlink:href="img/a"/></fig>
+<fig id="F2"><label>Figure 2.</label><caption><p>The new tram.</p></caption>
+<alternatives><graphic xlink:href="img/b.tif"/><graphic xlink:href="img/b.png"/></alternatives></fig>
+<p>Look at <xref ref-type="fig" rid="F3">the third</xref>.</p>
+<fig id="F3"><caption><p>A depot.</p></caption><graphic xlink:href="img/c.png"/></fig>
+<p>Last words.</p></sec></body></article>
+"""
+MEDIAWIKI = """
+== The start ==
+The first sentence. See [[#fig-a|the old one]] below.
+
+<div id="fig-a">[[File:img/a.png|thumb|The old tram.]]</div>
+
+<gallery>
+File:img/b.png|The new tram.
+File:img/c.png|A depot.
+</gallery>
+
+Last words.
+"""
+TYPST = """
+#set document(title: "Trams")
+= The start
+The first sentence. @fig-a and #ref(<fig-b>) show it.
+
+#figure(image("img/a.png", alt: "A red tram"), caption: [The old tram.]) <fig-a>
+
+#figure(image("img/b.png"), caption: [The new tram.]) <fig-b>
+
+Look at #link(<fig-c>)[the depot].
+
+#figure(image("img/c.png"), caption: [A depot.]) <fig-c>
+
+Last words.
+"""
+
+READ = {
+    "tex": (
+        LATEX,
+        [
+            "Trams",
+            "The start",
+            "The first sentence.",
+            "Figure 1 and Figure 2 show it.",
+            "Look at Figure 3a.",
+            "Last words.",
+        ],
+        ["The old tram.", "The new tram.", "Two depots. Left."],
+        {3: [0, 1], 4: [2]},
+    ),
+    "org": (
+        ORG,
+        [
+            "Trams",
+            "The start",
+            "The first sentence.",
+            "Figure 1 and the new one show it.",
+            "Look at Figure 3.",
+            "Last words.",
+        ],
+        ["The old tram.", "The new tram.", "A depot."],
+        {3: [0, 1], 4: [2]},
+    ),
+    "dbk": (
+        DOCBOOK,
+        [
+            "Trams",
+            "The start",
+            "The first sentence.",
+            "See Figure 1 and the new one.",
+            "Look at Figure 3.",
+            "Last words.",
+        ],
+        ["The old tram.", "The new tram.", "A depot."],
+        {3: [0, 1], 4: [2]},
+    ),
+    "jats": (
+        JATS,
+        ["Trams", "The start", "The first sentence.", "See Figures 1 and 2.", "Look at the third.", "Last words."],
+        ["Figure 1. The old tram.", "Figure 2. The new tram.", "A depot."],
+        {3: [0, 1], 4: [2]},
+    ),
+    "mediawiki": (
+        MEDIAWIKI,
+        ["The start", "The first sentence.", "See the old one below.", "Last words."],
+        ["The old tram.", "The new tram.", "A depot."],
+        {2: [0]},
+    ),
+    "typ": (
+        TYPST,
+        [
+            "Trams",
+            "The start",
+            "The first sentence.",
+            "Figure 1 and Figure 2 show it.",
+            "Look at the depot.",
+            "Last words.",
+        ],
+        ["The old tram.", "The new tram.", "A depot."],
+        {3: [0, 1], 4: [2]},
+    ),
+}
+"""Of each format a document, its sentences, the captions of its pictures, and what its sentences point at."""
+
+ALTS = {"dbk": "A red tram", "jats": "A red tram", "typ": "A red tram"}
+
+
+@pytest.fixture
+def document(tmp_path, picture):
+    for number, name in enumerate("abc"):
+        picture(f"img/{name}.png", seed=number)
+
+    def make(text: str | bytes, name: str):
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return read(path)
+
+    return make
+
+
+def pandoc(text: str, to: str, folder: Path) -> bytes:
+    """What pandoc itself makes of Markdown: the documents that cannot be written by hand."""
+    made = folder / "made"
+    command = [str(convert._program("odt")), "--from=markdown", f"--to={to}", "--standalone", f"--output={made}"]
+    subprocess.run(command, input=text.encode(), cwd=folder, check=True, capture_output=True)
+    return made.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_a_document_with_figures_and_references(document, tmp_path, suffix):
+    text, sentences, captions, points = READ[suffix]
+    found = document(text, f"a.{suffix}")
+    assert [s.text for s in found.sentences] == sentences
+    assert found.title == (sentences[0])
+    assert found.sentences[0].kind == "heading"
+    assert [image.problem for image in found.images] == [None] * 3
+    assert [Path(image.file).name for image in found.images] == ["a.png", "b.png", "c.png"]
+    assert [image.caption for image in found.images] == captions
+    evidence = reference_evidence(found)
+    pointed = {i: [j for j in range(3) if evidence[i, j] == 1] for i in range(len(sentences))}
+    assert {i: images for i, images in pointed.items() if images} == points
+    assert found.images[0].alt == ALTS.get(suffix)
+    assert found.images[0].position == max(min(points), 2) + 1
+
+
+@pytest.mark.parametrize("kind", ["odt", "rtf"])
+def test_pictures_inside_the_file(document, tmp_path, kind):
+    text = "# Trams\n\nThe first sentence.\n\n![](img/a.png)\n\nBetween, see [there](#x).\n\n![](img/b.png)\n\nLast words.\n"
+    found = document(pandoc(text, kind, tmp_path), f"a.{kind}")
+    assert [s.text for s in found.sentences] == [
+        "Trams", "The first sentence.", "Between, see there.", "Last words.",
+    ]  # fmt: skip
+    assert [(i.file, i.alt, i.problem) for i in found.images] == [
+        ((tmp_path / f"img/{name}.png").read_bytes(), None, None) for name in "ab"
+    ]
+    assert [i.position for i in found.images] == [2, 3]
+
+
+def test_formats_are_told_by_their_first_bytes(document, tmp_path):
+    odt = pandoc("Words.", "odt", tmp_path)
+    for data in (DOCBOOK, JATS, pandoc("Words.", "rtf", tmp_path), odt):
+        assert document(data, "file.xml").sentences
+
+
+def test_files_that_a_document_takes_in(document, tmp_path, caplog):
+    outside = tmp_path.parent / "outside.tex"
+    outside.write_text("Secret words.")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/one.tex").write_text(r"From a part. \input{parts/two}")
+    (tmp_path / "parts/two.tex").write_text("From a part of it.")
+    (tmp_path / "parts/link.tex").symlink_to(outside)
+    text = r"\input{parts/one}\input{parts/link} \input{../outside} \input{/etc/passwd} \include{gone}"
+    found = document(f"\\begin{{document}}{text}\\end{{document}}", "a.tex")
+    assert [s.text for s in found.sentences] == ["From a part.", "From a part of it."]
+    for name in ("parts/link.tex", "../outside.tex", "/etc/passwd.tex", "gone.tex"):
+        assert f"{name} is not read (line 1 column" in caplog.text
+    assert caplog.text.count("a.tex: ") == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.org", 'Words.\n\n#+INCLUDE: "/etc/passwd"\n\n#+INCLUDE: "part.txt"\n'),
+        ("a.typ", 'Words.\n\n#include "part.txt"\n'),
+    ],
+)
+def test_other_formats_take_in_files_too(document, tmp_path, caplog, name, text):
+    (tmp_path / "part.txt").write_text("From a part.\n")
+    found = document(text, name)
+    assert [s.text for s in found.sentences] == ["Words.", "From a part."]
+    assert ("/etc/passwd is not read" in caplog.text) == ("passwd" in text)
+
+
+def test_what_pandoc_cannot_draw_is_told(document, caplog):
+    document(r"\begin{document}Words.\begin{tikzpicture}\draw (0,0);\end{tikzpicture}\end{document}", "a.tex")
+    assert r"a.tex: \begin{tikzpicture} is not read at line 1" in caplog.text
+
+
+def test_of_many_parts_that_are_not_read_some_are_named(document, caplog):
+    document("".join(f"\\input{{gone{n}}}\n" for n in range(30)), "a.tex")
+    assert len(caplog.records) == convert.MAX_TOLD + 1
+    assert "25 more parts are not read" in caplog.text
+
+
+def test_includes_have_a_limit(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.tex").write_text("x" * 100)
+    text = r"\input{a}\input{b}\input{c}"
+    assert included_files(text, "latex", tmp_path, 1000) == ["a.tex", "b.tex", "c.tex"]
+    assert included_files(text, "latex", tmp_path, 250) == ["a.tex", "b.tex"]
+    (tmp_path / "a.tex").write_text(r"\input{a}\input{b}")  # a circle
+    assert included_files(r"\input{a}", "latex", tmp_path, 1000) == ["a.tex", "b.tex"]
+
+
+def test_pictures_keep_to_the_rules_of_addresses(document):
+    found = document(
+        "Words.\n\n[[https://x.example/a.png]]\n\n[[file:../../secret.png]]\n\n[[file:/etc/passwd.png]]\n",
+        "a.org",
+    )
+    assert found.images[0].problem == "a picture on the web: fetch=True fetches it"
+    assert all(image.problem and image.file is None for image in found.images)
+
+
+def test_raw_html_is_not_run_and_code_is_no_text(document):
+    found = document(
+        "Words.\n\n#+HTML: <script>bad()</script><img src='img/a.png' alt='A tram'>\n\n#+BEGIN_SRC python\nx = 1\n#+END_SRC\n",
+        "a.org",
+    )
+    assert [s.text for s in found.sentences] == ["Words."]
+    assert [i.alt for i in found.images] == ["A tram"]
+
+
+def test_footnotes_stand_at_the_end_and_leave_no_number(document):
+    found = document("Some words[fn:1] here.\n\nMore.\n\n[fn:1] The note.\n", "a.org")
+    assert [s.text for s in found.sentences] == ["Some words here.", "More.", "The note."]
+
+
+def test_without_the_extra_one_line_says_what_to_install(document, monkeypatch, tmp_path):
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
+    real = find_spec
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "pypandoc" else real(name))
+    with pytest.raises(MissingPackageError, match=r'a.org: reading Org needs pypandoc, .*formats\]"$'):
+        document("Words.", "a.org")
+    (tmp_path / "b.md").write_text("Words.")
+    skipped = Counter()
+    assert [path.name for path, _ in find_documents([tmp_path], skipped=skipped)] == ["b.md"]
+    assert skipped[".org"] == 1
+
+
+HOSTILE = {
+    "macros.tex": "".join(
+        f"\\newcommand{{\\{a}}}{{{(chr(92) + b) * 10}}}" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+    )
+    + r"\newcommand{\j}{words words words}\a\a",
+    "circle.tex": r"\newcommand{\a}{x\a}\a",
+    "circle.typ": "#let f(x) = f(x)\n#f(1)\n",
+    "endless.typ": "#for i in range(1000000000) [x ]\n",
+    "tables.wiki": "{|" * 20_000,
+    "quotes.wiki": "''" * 50_000 + "\n" + "[[" * 50_000,
+    "laughs.dbk": '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True))
+    + "]><article><para>&j;</para></article>",
+    "laughs.jats": '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">]><article><body><p>&a;</p></body></article>',
+    "entity.dbk": '<!DOCTYPE a [<!ENTITY a SYSTEM "/etc/passwd">]><article><para>Words &a;</para></article>',
+    "braces.tex": "{" * 50_000 + "a" + "}" * 50_000,
+    "groups.rtf": "{\\rtf1" + "{" * 50_000 + "a" + "}" * 50_000 + "}",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_bombs_end_in_one_line(tmp_path, monkeypatch, name):
+    """Within the bounds, here of five seconds, there is a document or one of our errors, and nothing of passwords."""
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
+    monkeypatch.setattr(convert, "MAX_SECONDS", 5)
+    (tmp_path / name).write_text(HOSTILE[name])
+    begin = time.monotonic()
+    try:
+        found = read(tmp_path / name)
+    except IconotextError as error:
+        assert str(error).count("\n") == 0
+        assert name in str(error)
+    else:
+        assert "root:" not in " ".join(s.text for s in found.sentences)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_zip_bomb_is_refused_before_pandoc_sees_it(tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        file.writestr("content.xml", b"\0" * 50_000_000)
+    (tmp_path / "a.odt").write_bytes(packed.getvalue())
+    with pytest.raises(HostileDocumentError, match=r"content\.xml in it unpacks to more than 200 times its size"):
+        read(tmp_path / "a.odt")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.odt", b"no zip at all", "cut off or damaged"),
+        ("a.dbk", b"<article><para>", "pandoc cannot read it as DocBook"),
+        ("a.jats", b"<article><body>", "not well-formed XML"),
+        ("a.typ", b"#let x = (\n", "pandoc cannot read it as Typst"),
+    ],
+)
+def test_broken_documents(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DocumentError, match=message) as error:
+        read(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the processes in /proc")
+def test_pandoc_ends_with_whom_it_works_for(tmp_path):
+    """Killed while it waits, the reader leaves a pandoc that the system ends after its time of work."""
+    limits = subprocess.run(
+        [sys.executable, "-c", "import resource; print(resource.getrlimit(resource.RLIMIT_CPU)[0])"],
+        preexec_fn=convert._end_with_time,
+        capture_output=True,
+        text=True,
+    )
+    assert limits.stdout.strip() == str(convert.MAX_SECONDS)
