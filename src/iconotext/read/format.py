@@ -104,8 +104,8 @@ def _format_of_bytes(head: bytes) -> str | None:
         return kind or ("docx" if b"word/" in head else None)
     if head.startswith(b"{\\rtf"):
         return "rtf"
-    if head.lstrip(b"\xef\xbb\xbf").startswith(b"<?xml") and (kind := XML_KIND.search(head)):
-        return "docbook" if kind[1] else "jats"
+    if head.lstrip(b"\xef\xbb\xbf").startswith(b"<?xml") and (found := XML_KIND.search(head)):
+        return "docbook" if found[1] else "jats"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
     return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
 
