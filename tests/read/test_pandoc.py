@@ -17,7 +17,7 @@ import pytest
 from iconotext import extras, read
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, MissingPackageError
 from iconotext.links.reference import reference_evidence
-from iconotext.read import find_documents
+from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.source import included_files
 
@@ -291,14 +291,13 @@ def test_of_many_parts_that_are_not_read_some_are_named(document, caplog):
     assert "25 more parts are not read" in caplog.text
 
 
-def test_includes_have_a_limit(tmp_path):
+def test_each_file_is_taken_in_once(tmp_path):
     for name in "abc":
         (tmp_path / f"{name}.tex").write_text("x" * 100)
-    text = r"\input{a}\input{b}\input{c}"
-    assert included_files(text, "latex", tmp_path, 1000) == ["a.tex", "b.tex", "c.tex"]
-    assert included_files(text, "latex", tmp_path, 250) == ["a.tex", "b.tex"]
-    (tmp_path / "a.tex").write_text(r"\input{a}\input{b}")  # a circle
-    assert included_files(r"\input{a}", "latex", tmp_path, 1000) == ["a.tex", "b.tex"]
+    main = tmp_path / "main.tex"
+    assert included_files(r"\input{a}\input{b}\input{c}", "latex", main, ReadSettings()) == ["a.tex", "b.tex", "c.tex"]
+    (tmp_path / "a.tex").write_text(r"\input{a}\input{b}\input{main}")  # a circle
+    assert included_files(r"\input{a}", "latex", main, ReadSettings(allow_outside=True)) == ["a.tex", "b.tex"]
 
 
 def test_pictures_keep_to_the_rules_of_addresses(document):

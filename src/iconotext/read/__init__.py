@@ -165,8 +165,6 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         found = flow if origin is None else from_the_web(flow, origin)
         with _errors_of(path):
             document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
-        for line in flow.unread:
-            logger.warning("%s: %s", path, line)
         yield document if origin is None else replace(document, meta={"address": origin.address})
 
 

@@ -61,7 +61,7 @@ def lacks_extra(suffix: str) -> bool:
     """Whether files that end so would be read if the extra ``formats`` were installed."""
     from iconotext.read.pandoc.convert import NAMES
 
-    return SUFFIXES.get(suffix) in NAMES and not has("formats")
+    return SUFFIXES.get(suffix) in {"rst", *NAMES} and not has("formats")
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:

@@ -49,7 +49,7 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
         else:
             text = decode_text(path, html=True)
             if path not in settings.origins:  # what comes from the web takes in nothing of this machine
-                includes = included_files(text, format_, path.parent, settings.max_bytes)
+                includes = included_files(text, format_, path, settings)
             folders = graphics_folders(text) if format_ == "latex" else ()
             changed = prepared(text, format_)
             moved = changed.count("\n") != text.count("\n")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from lxml import etree
 
 from iconotext.read.archive import parse_xml
-
-MAX_INCLUDES = 500
-"""Files that one document may take in."""
+from iconotext.read.include import Includes
+from iconotext.read.settings import ReadSettings
 
 INCLUDES = {
     "latex": re.compile(r"\\(?:input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}"),
@@ -113,39 +112,23 @@ def graphics_folders(text: str) -> tuple[str, ...]:
     return tuple(folder.strip().rstrip("/") + "/" for folder in folders if folder.strip().strip("./"))
 
 
-def included_files(text: str, format_: str, folder: Path, max_bytes: int) -> list[str]:
-    """Names of the files that a document takes in and those that they take in: text files in or below its folder.
+def included_files(text: str, format_: str, document: Path, settings: ReadSettings) -> list[str]:
+    """Names of the files that a document takes in and those that they take in, relative to its folder.
 
-    Args:
-        max_bytes: What they may have together; those beyond it are left out.
+    They lie in that folder or below: pandoc's sandbox knows no others.
     """
     names = INCLUDES.get(format_)
-    found: dict[str, None] = {}
-    waiting = [text]
-    inside = folder.resolve()
+    includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
+    found: list[str] = []
+    waiting = [(document, text)]
     while names is not None and waiting:
-        for name in _names(waiting.pop(), names, format_):
-            path = folder / name
-            if name in found or len(found) >= MAX_INCLUDES or ".." in Path(name).parts or Path(name).is_absolute():
-                continue
-            try:
-                resolved = path.resolve()
-                if not resolved.is_relative_to(inside) or not resolved.is_file():
-                    continue
-                max_bytes -= resolved.stat().st_size
-                if max_bytes < 0:
-                    return list(found)
-                included = resolved.read_bytes().decode("utf-8")
-            except (OSError, ValueError, RuntimeError):  # no such name, a loop of links, no text
-                continue
-            found[name] = None
-            waiting.append(included)
-    return list(found)
-
-
-def _names(text: str, names: re.Pattern[str], format_: str) -> Iterator[str]:
-    for match in names.finditer(text):
-        name = match[1].strip()
-        yield name
-        if format_ == "latex" and not name.endswith(".tex"):
-            yield f"{name}.tex"
+        including, text = waiting.pop()
+        for match in names.finditer(text):
+            name = match[1].strip()
+            for each in (name, f"{name}.tex") if format_ == "latex" and not name.endswith(".tex") else (name,):
+                # LaTeX names every file from where the first one lies
+                taken = includes.text(each, document if format_ == "latex" else including)
+                if taken is not None and ".." not in each and not each.startswith("/"):
+                    found.append(taken[0].relative_to(document.parent).as_posix())
+                    waiting.append(taken)
+    return found
