@@ -31,13 +31,41 @@ TOKENS = {
     '|%|<!-- -->|<?x?>|&x;|&#0;|<!DOCTYPE a [<!ENTITY b "c">]>|\x00|<html>|</body>|<title>|<navPoint>|full-path=""|<![CDATA[|]]>'.split(
         "|"
     ),
+    "pptx": '<p:sp>|</p:sp>|<p:pic>|<p:grpSp>|<p:ph type="title"/>|<a:p>|<a:r>|<a:t>|<a:br/>|<a:tbl/>|<a:tc>|<mc:AlternateContent/>| show="0"'
+    '|<a:fld type="slidenum"/>| r:embed="x"| r:id=""| descr="a"|&x;|&#0;|<!-- x -->|<!DOCTYPE a [<!ENTITY b "c">]>|<![CDATA[|\x00'.split(
+        "|"
+    ),
+    "notebook": '{|}|[|]|,|:|"|null|true|1e999|-1|"cells"|"source"|"outputs"|"data"|"image/png"|"text/html"|"text/markdown"|"attachments"|"metadata"'
+    '|"tags"|"worksheets"|\\u0000|\\ud800|\\n|attachment:|<img src=|label: '.split("|"),
+    "latex": r"\begin{figure}|\end{figure}|\begin{|\end{|\includegraphics{|\caption{|\label{|\ref{|\cref{a,b}|\input{/etc/passwd}|\newcommand{\a}{\a}|\a|#1"
+    r"|\def\b#1{|{|}|[|]|$|$$|\[|%|\\|&|~|^|_|\verb+|\begin{tabular}{ll}|\item |\footnote{|\subfloat[|\graphicspath{{|\catcode`|\let\b\a|\if|\fi".split(
+        "|"
+    ),
+    "org": "* |** |#+CAPTION: |#+NAME: a|#+BEGIN_SRC|#+END_SRC|#+INCLUDE: a|#+HTML: <p>|[[|]]|][|[fn:1]|:|:PROPERTIES:|:END:|#+TITLE: |- |1. |*|/|=|~|_"
+    "|+|ref:a|<2026-11-22>|#+BEGIN_QUOTE|\\ref{a}|\t|\n\n".split("|"),
+    "odt": '<text:p>|</text:p>|<text:h text:outline-level="1">|<draw:frame>|<draw:image xlink:href="a"/>|<text:list>|<text:a xlink:href="#x">|<text:note>'
+    '|<table:table>|<text:s text:c="999999999"/>| table:number-columns-repeated="99999999"|&x;|&#0;|<!DOCTYPE a [<!ENTITY b "c">]>|\x00'.split(
+        "|"
+    ),
+    "rtf": r"{|}|\par |\pard |\b |\i0 |\pict |\pngblip |\bin999999999 |\'e4|\u8364?|\uc99|\trowd |\cell |\row |\field|\*|\ansicpg65001|\fonttbl |\s1|\*\fldinst ".split(
+        "|"
+    ),
+    "docbook": '<para>|</para>|<figure>|</figure>|<xref linkend="a"/>|<section>|<imagedata fileref="a.png"/>|<table>|<entry>|<programlisting>|&a;|&#0;|<!--'
+    '|<!DOCTYPE a [<!ENTITY a SYSTEM "/etc/passwd">]>|<xi:include href="/etc/passwd"/>|<![CDATA[|]]>|<?a?>'.split("|"),
+    "jats": '<p>|</p>|<fig>|</fig>|<label>|<caption>|<graphic xlink:href="a"/>|<alternatives>|<xref rid="a b">|<sec>|<alt-text>|<table-wrap>|&a;|&#0;|<!--'
+    '|<ref-list>|<inline-formula>|<![CDATA[|<!DOCTYPE a [<!ENTITY a "b">]>'.split("|"),
+    "mediawiki": "==\n[[\n]]\n[[File:\n|\n{{\n}}\n{|\n|}\n|-\n!\n''\n'''\n<gallery>\n</gallery>\n<ref>\n</ref>\n<nowiki>\n<math>\n<div id=a>\n* \n# \n----\n<!--\n<pre>".split(
+        "\n"
+    ),
+    "typst": '#|{|}|(|)|[|]|$|"|= |#figure(|image("a.png")|caption: |<a>|@a|#ref(<a>)|#include "/etc/passwd"|#import "@preview/a:1.0.0"|#let f(x) = f(x)|#f(1)'
+    "|#for i in range(99) [x]|#while true {}|#set |#show: |/*|*/|//|`".split("|"),
 }
 
 
 def mutant(format_: str, seeds: list[bytes], chance: random.Random) -> bytes:
     """One mutant of one of the seeds. Of a zip file mostly a member is changed, so that the container still opens."""
     data = chance.choice(seeds)
-    if format_ in ("docx", "epub") and chance.random() < 0.9:
+    if format_ in ("docx", "epub", "odt", "pptx") and chance.random() < 0.9:
         return _mutated_zip(data, format_, chance)
     return _mutated(data, seeds, TOKENS[format_], chance)
 
@@ -87,7 +115,11 @@ def _mutated_zip(data: bytes, format_: str, chance: random.Random) -> bytes:
         members = {name: file.read(name) for name in file.namelist()}
     markup = [name for name in members if name.endswith(("ml", ".rels", ".opf", ".ncx"))]
     read = [
-        name for name in markup if re.search(r"document\.xml|styles\.xml|/_rels/document|\.xhtml|\.opf|core\.xml", name)
+        name
+        for name in markup
+        if re.search(
+            r"document\.xml|content\.xml|slide1\.xml|styles\.xml|/_rels/document|\.xhtml|\.opf|core\.xml", name
+        )
     ]
     for _ in range(chance.choice((1, 1, 2))):
         name = chance.choice(read if chance.random() < 0.8 else list(members))

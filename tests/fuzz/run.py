@@ -39,6 +39,16 @@ SUFFIXES = {
     "html": (".html", ".htm"),
     "docx": (".docx",),
     "epub": (".epub",),
+    "pptx": (".pptx",),
+    "notebook": (".ipynb",),
+    "latex": (".tex",),
+    "org": (".org",),
+    "odt": (".odt",),
+    "rtf": (".rtf",),
+    "docbook": (".dbk",),
+    "jats": (".jats",),
+    "mediawiki": (".wiki",),
+    "typst": (".typ",),
 }
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import docx
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from docx.shared import Inches
 from PIL import Image
+
+from tests.read.pandoc_documents import DOCUMENTS, pandoc
+from tests.read.pptx_writer import picture, table, text, write_pptx
 
 MARKDOWN = """---
 title: &name "Trams: old & new"
@@ -125,6 +130,33 @@ Term : class
 >>> code()
 1
 """
+NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "raw", "source": "---\ntitle: Trams\n---\n", "metadata": {}},
+            {
+                "cell_type": "markdown",
+                "source": ["# A heading\n", "Running *text*. ![alt](attachment:a.png)"],
+                "attachments": {"a.png": {"image/png": "iVBORw0KGgo="}},
+                "metadata": {"tags": ["hide-input"]},
+            },
+            {
+                "cell_type": "code",
+                "source": "#| label: fig-a\n#| fig-cap: A caption.\nplot()",
+                "metadata": {"mystnb": {"figure": {"caption": "c", "name": "n"}}},
+                "outputs": [
+                    {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo=", "text/plain": "x"}},
+                    {"output_type": "display_data", "data": {"text/html": ["<img src='a.png'>"], "image/svg+xml": ""}},
+                    {"output_type": "stream", "text": "printed"},
+                ],
+            },
+        ],
+        "metadata": {"title": "Trams"},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    },
+    indent=1,
+)
 HTML = """<!DOCTYPE html><html lang="de-AT"><head><meta charset="utf-8"><title>Bread &amp; butter</title></head><body>
 <nav class="menu"><ul><li><a href="/">Home</a></li><li><a href="/b">About</a></li></ul></nav>
 <div class="cookie-banner" hidden>We use cookies.</div><header role="banner"><h1>Bread</h1></header>
@@ -164,6 +196,17 @@ def seeds(format_: str) -> list[bytes]:
             return [RST.encode(), RST.encode("utf-16")]
         case "docx":
             return [_docx()]
+        case "notebook":
+            return [NOTEBOOK.encode()]
+        case "pptx":
+            shapes = text("Trams", holds="title") + text("They ran.", "They rang.") + picture("a", "A tram")
+            return [write_pptx([shapes, table(("a", "b"))], {"a.png": _png()}, {0: text("Said aloud.")})]
+        case "odt" | "rtf":
+            with TemporaryDirectory() as folder:
+                (Path(folder) / "a.png").write_bytes(_png())
+                return [pandoc(MARKDOWN.replace("img/a.png", "a.png"), format_, Path(folder))]
+        case _ if format_ in DOCUMENTS:
+            return [DOCUMENTS[format_].encode()]
         case _:
             members: dict[str, str | bytes] = {
                 "META-INF/container.xml": CONTAINER, "META-INF/encryption.xml": ENCRYPTION, "OEBPS/content.opf": PACKAGE,

@@ -27,7 +27,7 @@ SHOWN = 20
 SHOWN_HABITS = 5
 """Habits of collections that are told on the terminal; the pages have each."""
 
-TEXTS = frozenset(".doc .djvu .eml .fb2 .ipynb .mdx .mobi .odp .pages .ppt .pptx .textile .txt".split())
+TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
 """Kinds of files whose reader would expect them to be linked; others (pictures, scripts, styles) are no documents."""
 
 Item = TypeVar("Item")

@@ -32,6 +32,8 @@ SUFFIXES = {
     ".docx": "docx",
     ".epub": "epub",
     ".pdf": "pdf",
+    ".pptx": "pptx",
+    ".ipynb": "notebook",
     ".tex": "latex",
     ".ltx": "latex",
     ".org": "org",
@@ -101,7 +103,7 @@ def _format_of_bytes(head: bytes) -> str | None:
     if head.startswith(b"PK"):
         zipped = {b"application/epub+zip": "epub", b"application/vnd.oasis.opendocument.text": "odt"}
         kind = next((format_ for name, format_ in zipped.items() if name in head[:128]), None)
-        return kind or ("docx" if b"word/" in head else None)
+        return kind or ("docx" if b"word/" in head else "pptx" if b"ppt/" in head else None)
     if head.startswith(b"{\\rtf"):
         return "rtf"
     if head.lstrip(b"\xef\xbb\xbf").startswith(b"<?xml") and (found := XML_KIND.search(head)):
@@ -121,6 +123,10 @@ def reader_of(format_: str) -> Reader:
             from iconotext.read.rst import read_rst as reader
         case "docx":
             from iconotext.read.docx.document import read_docx as reader
+        case "pptx":
+            from iconotext.read.pptx import read_pptx as reader
+        case "notebook":
+            from iconotext.read.notebook import read_notebook as reader
         case "epub":
             from iconotext.read.epub import read_epub as reader
         case "pdf":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import HostileDocumentError
-from iconotext.read.blocks import Flow
+from iconotext.read.blocks import Block, Flow
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -28,9 +28,13 @@ def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
     """A Markdown file, as one flow."""
     del settings  # nothing of it concerns Markdown
     text, front = split_front_matter(decode_text(path))
-    tree = parse_html(f"<article>{_parser().render(expand_site_tags(text))}</article>")
     language = next((front[key] for key in ("lang", "language", "locale") if key in front), "")
-    return [Flow(html_blocks(tree), front.get("title"), language_code(language))]
+    return [Flow(markdown_blocks(text), front.get("title"), language_code(language))]
+
+
+def markdown_blocks(text: str) -> list[Block]:
+    """Blocks of a text in Markdown, without front matter."""
+    return html_blocks(parse_html(f"<article>{_parser().render(expand_site_tags(text))}</article>"))
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, open_archive, resolve
 from iconotext.read.blocks import Flow, drop_repeated_title
 from iconotext.read.docx.styles import read_styles
 from iconotext.read.docx.walk import body_blocks
 from iconotext.read.docx.xml import child
+from iconotext.read.office import refuse_ole, relations_of, title_of
 from iconotext.read.settings import ReadSettings
-
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -26,19 +25,17 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
         HostileDocumentError: It passes a limit; see ``open_archive``.
         DocumentError: It is no Word file, damaged, or has a password.
     """
-    with path.open("rb") as file:
-        if file.read(8) == OLE:
-            raise DocumentError(f"{path}: a .doc file or one with a password: save it as .docx without a password")
+    refuse_ole(path, "docx")
     with open_archive(path, settings.max_bytes) as archive:
         main = _main_part(archive)
         body = child(archive.xml(main), "body")
         if body is None:
             raise DocumentError(f"{path}: not a Word document: {main} in it has no body")
-        relations = _relations(archive, main)
+        relations = relations_of(archive, main)
         styles, language = read_styles(archive, relations)
         targets = {key: target for key, (_, target) in relations.items()}
         blocks = body_blocks(body, archive, targets, styles)
-        title = _title(archive)
+        title = title_of(archive)
     return [Flow(drop_repeated_title(blocks), title, language)]
 
 
@@ -53,30 +50,3 @@ def _main_part(archive: Archive) -> str:
     if found is None:
         raise DocumentError("not a Word document: word/document.xml is missing in it")
     return found
-
-
-def _relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
-    """Relations of a part: id → (last word of the type, target; ``:`` before one outside the file)."""
-    folder, _, name = part.rpartition("/")
-    found = archive.find(f"{folder}/_rels/{name}.rels")
-    relations = {}
-    for relation in archive.xml(found) if found else ():
-        target = relation.get("Target") or ""
-        outside = (relation.get("TargetMode") or "").lower() == "external"
-        kind = (relation.get("Type") or "").rpartition("/")[2]
-        relations[relation.get("Id") or ""] = (kind, ":" + target if outside else resolve(part, target))
-    return relations
-
-
-def _title(archive: Archive) -> str | None:
-    found = archive.find("docProps/core.xml")
-    if found is None:
-        return None
-    try:
-        title = child(archive.xml(found), "title")
-    except HostileDocumentError:
-        raise
-    except DocumentError:
-        return None  # broken metadata is no reason to reject the text
-    text = " ".join((title.text or "").split()) if title is not None else ""
-    return text or None

@@ -46,7 +46,7 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
             properties = child(element, "docPr")
             if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
                 return
-            alt, title = _alt(properties) or alt, _title(properties) or title
+            alt, title = alternative_text(properties) or alt, drawing_title(properties) or title
         case "shape" | "rect" | "roundrect" | "oval":  # VML
             alt = attribute(element, "alt") or alt
     for part in alternative(element) if local(element) == "AlternateContent" else element:
@@ -85,15 +85,17 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
 
 def _own_alt(element: Element) -> str | None:
     """The alt text of an image in a group; a single word is no text, since pandoc puts the file's name there."""
-    own = _alt(child(element, "nvPicPr", "cNvPr"))
+    own = alternative_text(child(element, "nvPicPr", "cNvPr"))
     return own if own and " " in own else None
 
 
-def _alt(properties: Element | None) -> str | None:
+def alternative_text(properties: Element | None) -> str | None:
+    """The alternative text in the properties of a drawing, without what the program wrote that made it."""
     if properties is None:
         return None
     return " ".join(WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "").split()) or None
 
 
-def _title(properties: Element | None) -> str | None:
+def drawing_title(properties: Element | None) -> str | None:
+    """The title in the properties of a drawing, which is not its alternative text."""
     return None if properties is None else " ".join((attribute(properties, "title") or "").split()) or None

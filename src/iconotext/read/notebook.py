@@ -1,0 +1,151 @@
+"""Jupyter notebooks → blocks: the text cells as Markdown, the pictures attached to them, and those that code made."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from iconotext.errors import DocumentError
+from iconotext.read.blocks import Block, Flow, FlowImage
+from iconotext.read.html import html_blocks, parse_html
+from iconotext.read.markdown import markdown_blocks, split_front_matter
+from iconotext.read.sentences import language_code
+from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import decode_text
+
+PICTURES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/webp": ".webp",
+    "image/gif": ".gif",
+    "image/svg+xml": ".svg",
+}
+"""Kinds of pictures that an output may hold, the best for us first."""
+
+ATTACHMENT = "attachment:"
+REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell", "remove-output", "remove_output"))
+"""Tags of cells whose outputs Jupyter Book and nbconvert do not show."""
+REMOVED_TEXT = frozenset(("remove-cell", "remove_cell", "hide-cell"))
+OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULTILINE)
+"""``#| fig-cap: The old tram``, as Quarto has it at the beginning of a cell."""
+
+
+def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A notebook, as one flow. Code, and what it printed, is left out; nothing is run.
+
+    Raises:
+        DocumentError: It is no notebook.
+    """
+    del settings  # nothing of it concerns notebooks
+    try:
+        notebook = json.loads(decode_text(path))
+    except ValueError as error:
+        raise DocumentError(f"not a notebook: broken JSON ({error}); save it again") from error
+    blocks: list[Block] = []
+    front: dict[str, str] = {}
+    for number, cell in enumerate(_cells(notebook), 1):
+        source, tags = _text(cell.get("source")), _tags(cell)
+        if number == 1:
+            source, front = split_front_matter(source)
+        if cell.get("cell_type") in ("markdown", "heading") and not tags & REMOVED_TEXT:
+            level = cell.get("level")  # of headings before version 4
+            heading = "#" * level + " " if isinstance(level, int) and 0 < level < 7 else ""
+            blocks += [_with_attachments(block, cell) for block in markdown_blocks(heading + source)]
+        elif cell.get("cell_type") == "code" and not tags & REMOVED:
+            blocks += _outputs(cell, number)
+    title = front.get("title") or _dictionary(notebook.get("metadata")).get("title")
+    return [Flow(blocks, title if isinstance(title, str) else None, language_code(front.get("lang", "")))]
+
+
+def _cells(notebook: Any) -> list[dict[str, Any]]:
+    """The cells, also of version 3, where they stood in a work sheet, and their code in ``input``."""
+    if isinstance(notebook, dict):
+        sheets = notebook.get("worksheets")
+        cells = _dictionary(sheets[0]).get("cells") if isinstance(sheets, list) and sheets else notebook.get("cells")
+        if isinstance(cells, list):
+            return [cell for cell in cells if isinstance(cell, dict)]
+    raise DocumentError("not a notebook: there are no cells in it")
+
+
+def _tags(cell: dict[str, Any]) -> set[str]:
+    tags = _dictionary(cell.get("metadata")).get("tags")
+    return {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
+
+
+def _text(value: Any) -> str:
+    """A text, which may come as a list of its lines."""
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _dictionary(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _with_attachments(block: Block, cell: dict[str, Any]) -> Block:
+    """A block of a text cell with the bytes of the pictures that are attached to the cell."""
+    attachments = _dictionary(cell.get("attachments"))
+    block.images = [
+        (offset, _picture(image, _dictionary(attachments.get(image.sources[0].removeprefix(ATTACHMENT)))))
+        if image.sources[0].startswith(ATTACHMENT)
+        else (offset, image)
+        for offset, image in block.images
+    ]
+    return block
+
+
+def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
+    """The pictures among the outputs of a code cell, and the text that it made as Markdown."""
+    about = _about(cell)
+    outputs = cell.get("outputs")
+    for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
+        found = _dictionary(output)
+        data = _dictionary(found.get("data")) or {  # version 3: in the output itself, by short names
+            kind: found.get({"svg+xml": "svg"}.get(kind.partition("/")[2], kind.partition("/")[2])) for kind in PICTURES
+        }
+        kind = next((kind for kind in PICTURES if data.get(kind)), None)
+        if kind is not None:
+            image = replace(about, sources=(f"cell-{number}-output-{place}{PICTURES[kind]}",))
+            yield Block(images=[(0, _picture(image, data))])
+        elif _text(data.get("text/markdown")):
+            yield from markdown_blocks(_text(data["text/markdown"]))
+        elif "<img" in _text(data.get("text/html")):  # of tables and the like no text: it is data
+            for block in html_blocks(parse_html(f"<article>{_text(data['text/html'])}</article>")):
+                for _, shown in block.images:
+                    yield Block(images=[(0, shown)])
+
+
+def _about(cell: dict[str, Any]) -> FlowImage:
+    """What a code cell says of its pictures: comments as Quarto reads them, metadata as MyST does."""
+    options = {key: value.strip().strip("\"'") for key, value in OPTION.findall(_text(cell.get("source")))}
+    metadata = _dictionary(cell.get("metadata"))
+    shown = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))
+    figure, image = _dictionary(shown.get("figure")), _dictionary(shown.get("image"))
+    label = options.get("label") or _text(figure.get("name"))
+    return FlowImage(
+        (),
+        alt=options.get("fig-alt") or _text(image.get("alt")) or None,
+        caption=options.get("fig-cap") or " ".join(_text(figure.get("caption")).split()) or None,
+        anchors=(label,) if label else (),
+    )
+
+
+def _picture(image: FlowImage, data: dict[str, Any]) -> FlowImage:
+    """An image with its bytes, of the best kind that there is."""
+    kind = next((kind for kind in PICTURES if _text(data.get(kind))), None)
+    if kind is None:
+        return replace(image, problem="the notebook names it and does not hold it")
+    text = _text(data[kind])
+    if kind == "image/svg+xml" and text.lstrip().startswith("<"):
+        return replace(image, file=text.encode("utf-8", errors="replace"))
+    try:
+        return replace(image, file=base64.b64decode(text, validate=False))
+    except (binascii.Error, ValueError):
+        return replace(image, problem="damaged: no picture can be made of what the notebook holds")

@@ -1,0 +1,139 @@
+"""PPTX → blocks: the slides of a presentation in their order, each a section with its pictures, tables and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from iconotext.errors import DocumentError
+from iconotext.read.archive import Archive, Element, open_archive
+from iconotext.read.blocks import BlockWriter, Flow
+from iconotext.read.docx.images import Drawn, alternative_text, drawing_title, image_of
+from iconotext.read.docx.xml import OFF, alternative, attribute, child, local
+from iconotext.read.office import refuse_ole, relations_of, title_of
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Kind
+
+TITLES = {"ctrTitle": 1, "title": 2}
+"""Placeholders that hold the heading of a slide, and its level."""
+FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
+"""Placeholders that are the same on every slide."""
+
+
+def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A presentation, as one flow. Hidden slides, what masters and layouts draw, charts and diagrams are left out.
+
+    Raises:
+        HostileDocumentError: It passes a limit; see ``open_archive``.
+        DocumentError: It is no presentation, damaged, or has a password.
+    """
+    refuse_ole(path, "pptx")
+    with open_archive(path, settings.max_bytes) as archive:
+        main = archive.find("ppt/presentation.xml")
+        slides = child(archive.xml(main), "sldIdLst") if main is not None else None
+        if main is None or slides is None:
+            raise DocumentError("not a presentation: it has no slides")
+        parts = relations_of(archive, main)
+        walk = _Walk(archive)
+        for slide in slides:
+            identifier = next((value for key, value in slide.items() if key.endswith("}id")), "")
+            found = archive.find(parts.get(identifier, ("", ""))[1])
+            if found is not None:
+                walk.slide(found)
+        title = title_of(archive)
+    return [Flow(walk.writer.blocks, None if title == "PowerPoint Presentation" else title)]
+
+
+class _Walk:
+    """One pass over the slides, and the part that is open at the moment."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.writer = BlockWriter()
+        self.relations: dict[str, str] = {}
+
+    def slide(self, part: str) -> None:
+        """A slide: its heading, what stands on it, what the speaker notes to it."""
+        root = self.archive.xml(part)
+        tree = child(root, "cSld", "spTree")
+        if tree is None or (attribute(root, "show") or "1").lower() in OFF:
+            return
+        found = relations_of(self.archive, part)
+        self.relations = {key: target for key, (_, target) in found.items()}
+        shapes = list(_shapes(tree))
+        for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in TITLES):  # stable: else as they stand
+            self.shape(shape)
+        notes = next((self.archive.find(target) for kind, target in found.values() if kind == "notesSlide"), None)
+        said = child(self.archive.xml(notes), "cSld", "spTree") if notes is not None else None
+        for shape in _shapes(said) if said is not None else ():
+            if _placeholder(shape) == "body":
+                self.paragraphs(child(shape, "txBody"), "paragraph", None)
+
+    def shape(self, shape: Element) -> None:
+        """Text, a picture or a table on a slide."""
+        placeholder = _placeholder(shape)
+        if placeholder in FURNITURE:
+            return
+        name = local(shape)
+        if name == "graphicFrame":
+            self.table(shape)
+            return
+        properties = child(shape, "nvPicPr" if name == "pic" else "nvSpPr", "cNvPr")
+        blip = child(shape, "blipFill", "blip") if name == "pic" else child(shape, "spPr", "blipFill", "blip")
+        if blip is not None and (properties is None or (attribute(properties, "hidden") or "0").lower() in OFF):
+            relation = attribute(blip, "embed") or attribute(blip, "link")
+            drawn = Drawn(relation, alternative_text(properties), drawing_title(properties))
+            self.writer.image(image_of(drawn, self.relations, self.archive))
+            self.writer.close()
+        kind: Kind = (
+            "heading" if placeholder in TITLES else "paragraph" if placeholder in (None, "subTitle") else "item"
+        )
+        self.paragraphs(child(shape, "txBody"), kind, TITLES.get(placeholder or ""))
+
+    def table(self, frame: Element) -> None:
+        """The cells of a table; those that others go on into have no text."""
+        table = child(frame, "graphic", "graphicData", "tbl")
+        for row in table if table is not None else ():
+            for cell in row if local(row) == "tr" else ():
+                if local(cell) == "tc":
+                    self.paragraphs(child(cell, "txBody"), "cell", None)
+
+    def paragraphs(self, body: Element | None, kind: Kind, level: int | None) -> None:
+        """The paragraphs of a shape; those of a heading are one."""
+        for paragraph in body if body is not None else ():
+            if local(paragraph) != "p":
+                continue
+            for run in paragraph:
+                text = child(run, "t")
+                if local(run) == "br" or (local(run) == "fld" and attribute(run, "type") == "slidenum"):
+                    self.writer.text(" ", emphasised=True)
+                elif text is not None:
+                    slanted = child(run, "rPr")
+                    italic = slanted is not None and (attribute(slanted, "i") or "0").lower() not in OFF
+                    self.writer.text(text.text or "", emphasised=italic)
+            if kind == "heading":
+                self.writer.text(" ", emphasised=True)
+            else:
+                self.writer.close(kind)
+        self.writer.close(kind, level)
+
+
+def _shapes(tree: Element) -> Iterator[Element]:
+    """Shapes, pictures and tables in reading order, also those in groups."""
+    for part in tree:
+        match local(part):
+            case "sp" | "pic" | "graphicFrame":
+                yield part
+            case "grpSp":
+                yield from _shapes(part)
+            case "AlternateContent":
+                yield from (each for each in alternative(part) if local(each) in ("sp", "pic", "graphicFrame"))
+
+
+def _placeholder(shape: Element) -> str | None:
+    """What a shape holds the place of; None where it holds none."""
+    for part in shape:
+        found = child(part, "nvPr", "ph")
+        if found is not None:
+            return attribute(found, "type") or "obj"
+    return None
