@@ -32,7 +32,7 @@ def test_mutants_are_read_or_refused(tmp_path, format_):
     originals = seeds(format_)
     count = FEW if format_ in NAMES else MUTANTS
     mutants = [make(format_, number, 0, originals) for number in range(count)]
-    assert len({*mutants, *originals}) > 0.9 * count
+    assert len({*mutants, *originals}) > 0.8 * count
     assert mutants[:5] == [make(format_, number, 0, originals) for number in range(5)]
     path = tmp_path / f"a{SUFFIXES[format_][0]}"
     wrong = {}
