@@ -36,6 +36,7 @@ LAYERS = [
     "links",
     "report",
     "pipeline",
+    "alt_text",
     "adapters",
     "corpus",
     "objectives",

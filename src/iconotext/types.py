@@ -92,6 +92,8 @@ class Image:
         box: Place on that page: left, top, right, bottom, as shares of width and height, 0 to 1 from the top left.
         lines: The text that is written in it, in reading order; None where nobody has looked for any.
         problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good image.
+        at: Where its markup begins in a Markdown or HTML file, or in the chapter of an EPUB, in characters; None where
+            nobody knows.
     """
 
     source: str
@@ -105,6 +107,7 @@ class Image:
     box: tuple[float, float, float, float] | None = None
     lines: tuple[TextLine, ...] | None = None
     problem: str | None = None
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import find_documents, unique_names
@@ -31,10 +31,13 @@ __all__ = [
     "read_all",
     "read_documents",
     "read_found",
+    "read_isolated",
     "unique_names",
 ]
 
 logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 
 def __getattr__(name: str) -> Any:
@@ -151,14 +154,10 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent
-    format_, size = file_format(path, settings)
-    seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
+    flows = read_isolated(read_flows, path, settings, within)
     origin = settings.origins.get(path)
     if origin is not None:  # nothing of this machine is in it
         settings = settings.model_copy(update={"allow_outside": False})
-    with _errors_of(path, seconds):
-        within_root = settings.model_copy(update={"root": within})  # what a file takes in comes from there, too
-        flows = run_isolated(read_flows, MAX_MEMORY, seconds, format_, path, within_root)
     for flow in flows:
         for line in flow.unread:
             logger.warning("%s: %s", path, line)
@@ -166,6 +165,24 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         with _errors_of(path):
             document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
         yield document if origin is None else replace(document, meta={"address": origin.address})
+
+
+def read_isolated(
+    reader: Callable[[str, Path, ReadSettings], Found], path: Path, settings: ReadSettings, within: Path
+) -> Found:
+    """What a reader finds in a file, given its format, in a process of its own with limits on memory and time.
+
+    Args:
+        reader: A function of a module; what it returns must pickle.
+        within: The folder that what a file takes in, such as pictures, may come from.
+
+    Raises:
+        DocumentError: The file cannot be read.
+    """
+    format_, size = file_format(path, settings)
+    seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
+    with _errors_of(path, seconds):
+        return run_isolated(reader, MAX_MEMORY, seconds, format_, path, settings.model_copy(update={"root": within}))
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:

@@ -35,7 +35,7 @@ class Archive:
         self._left = max_bytes
         self._max_bytes = max_bytes
         self._read: dict[str, bytes] = {}
-        self._members = {_clean(info.filename): info for info in file.infolist() if not info.is_dir()}
+        self._members = {_clean(info.filename): info for info in file.infolist() if info.filename and not info.is_dir()}
         self._folded = {name.casefold(): name for name in self._members}
 
     def find(self, name: str) -> str | None:

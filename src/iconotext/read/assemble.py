@@ -88,7 +88,7 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
     image = Image(
         source=shown_address(found.sources[0]),
         file=found.file,
-        alt=found.alt,
+        alt=found.alt or None,
         caption=found.caption or (found.title if found.title != found.alt else None),
         block=block,
         position=position,
@@ -96,6 +96,7 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
         page=found.page,
         box=found.box,
         problem=found.problem,
+        at=found.at,
     )
     if image.file is not None or image.problem is not None:
         return image

@@ -18,7 +18,7 @@ class FlowImage:
 
     Attributes:
         sources: Its addresses, the preferred one first (``srcset`` gives several).
-        alt: Alternative text, None where there is none.
+        alt: Alternative text, "" where it is empty, None where the source says nothing.
         caption: Caption, None where there is none.
         title: Title, which serves as caption where there is no other (Markdown has no place for one).
         anchors: Identifiers by which the document may point at it.
@@ -26,6 +26,11 @@ class FlowImage:
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
         problem: Why it cannot be used, where the reader already knows.
+        at: Where its markup begins, in characters of the decoded file, or of the part; None where nobody knows.
+        part: The file within a DOCX or EPUB that names it.
+        decorative: Whether the source says that it is for the eye alone.
+        linked: Whether it is all that a link holds.
+        sides: Width and height that the source gives it, in pixels.
     """
 
     sources: tuple[str, ...]
@@ -37,6 +42,11 @@ class FlowImage:
     page: int | None = None
     box: tuple[float, float, float, float] | None = None
     problem: str | None = None
+    at: int | None = None
+    part: str | None = None
+    decorative: bool = False
+    linked: bool = False
+    sides: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -195,7 +205,7 @@ def _is_caption(block: Block, above: FlowImage) -> bool:
         return True
     if block.kind != "paragraph" or len(block.text.split()) > MAX_CAPTION_WORDS:
         return False
-    repeats = above.alt is not None and block.text.strip(" .:").casefold() == above.alt.strip(" .:").casefold()
+    repeats = bool(above.alt) and block.text.strip(" .:").casefold() == (above.alt or "").strip(" .:").casefold()
     return block.emphasised or repeats or _has_label(block)
 
 

@@ -16,6 +16,7 @@ from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.main_text import remove
+from iconotext.read.marks import MARK, mark_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_bytes
@@ -163,7 +164,7 @@ def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
 def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     """One chapter, named by its file; None where there is neither text nor an image in it."""
     try:
-        tree = parse_html(decode_bytes(archive.read(name), name, html=True))
+        tree = parse_html(mark_html(decode_bytes(archive.read(name), name, html=True)))
     except DocumentError as error:
         if str(error) == "no text in it":
             return None
@@ -173,7 +174,9 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     _unwrap_drawings(tree)
     blocks = html_blocks(tree, to_target=lambda href: _target(archive, name, href), anchor_prefix=f"{name}#")
     for block in blocks:
-        block.images = [(offset, _image(archive, package, name, image)) for offset, image in block.images]
+        block.images = [
+            (offset, replace(_image(archive, package, name, image), part=name)) for offset, image in block.images
+        ]
     if not blocks:
         return None
     heading = next((block.text for block in blocks if block.kind == "heading" and block.text), None)
@@ -210,7 +213,7 @@ def _unwrap_drawings(tree: Element) -> None:
         title = svg.findtext(".//title") or svg.findtext(".//desc") or svg.get("aria-label")
         if title:
             image.set("alt", title)
-        for attribute in ("id", "class"):
+        for attribute in ("id", "class", "role", "aria-hidden", MARK):
             if svg.get(attribute):
                 image.set(attribute, svg.get(attribute))
         image.tail = svg.tail

@@ -15,6 +15,7 @@ from lxml import html as lxml_html
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage
 from iconotext.read.main_text import keep_main_text
+from iconotext.read.marks import MARK, mark_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
@@ -53,6 +54,7 @@ LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actuals
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
+_PIXELS = re.compile(r"[0-9]{1,6}")
 MAX_CANDIDATES = 100
 """Addresses of one image, and elements of its ``<picture>``, that are read; pages name some twenty sizes."""
 TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
@@ -114,10 +116,19 @@ def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix
 def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
     """The main text of an HTML file, as one flow."""
     del settings  # nothing of it concerns HTML
-    tree = parse_html(decode_text(path, html=True))
+    return [_page(path, keep_main_text)]
+
+
+def read_whole_page(path: Path) -> Flow:
+    """All of an HTML file, menus and footers too."""
+    return _page(path, lambda tree: tree)
+
+
+def _page(path: Path, wanted: Callable[[Element], Element]) -> Flow:
+    tree = parse_html(mark_html(decode_text(path, html=True)))
     title = tree.findtext(".//title")
     language = language_code(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
-    return [Flow(html_blocks(keep_main_text(tree)), title.strip() if title else None, language)]
+    return Flow(html_blocks(wanted(tree)), title.strip() if title else None, language)
 
 
 class _Walk:
@@ -235,15 +246,28 @@ class _Walk:
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
-            self.writer.image(FlowImage(("inline.svg",), title, anchors=self.anchors(element), problem=problem))
+            anchors, at, hidden = self.anchors(element), _place(element), is_decorative(element)
+            image = FlowImage(("inline.svg",), title, anchors=anchors, problem=problem, at=at, decorative=hidden)
+            self.writer.image(image)
 
     def image(self, element: Element) -> None:
         sources = image_sources(element)
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt, title = (SPACE.sub(" ", element.get(name) or "").strip() or None for name in ("alt", "title"))
-        self.writer.image(FlowImage(sources, alt, title=title, anchors=self.anchors(element)))
+        alt, title = (_collapsed(element.get(name)) for name in ("alt", "title"))
+        self.writer.image(
+            FlowImage(
+                sources,
+                alt,
+                title=title or None,
+                anchors=self.anchors(element),
+                at=_place(element),
+                decorative=is_decorative(element),
+                linked=is_whole_link(element),
+                sides=_sides(element),
+            )
+        )
 
     def anchors(self, element: Element) -> tuple[str, ...]:
         """Identifiers of an image: its own, those right before it, those of elements that hold only this one."""
@@ -262,6 +286,35 @@ class _Walk:
         if element not in self.crowded:
             self.crowded[element] = any(True for _ in islice(element.iter("img"), 1, None))
         return self.crowded[element]
+
+
+def is_decorative(element: Element) -> bool:
+    """Whether the markup says that a picture is for the eye alone."""
+    role = (element.get("role") or "").lower().split()
+    return bool({"presentation", "none"} & {*role[:1]}) or (element.get("aria-hidden") or "").lower() == "true"
+
+
+def is_whole_link(element: Element) -> bool:
+    """Whether a picture is all that a link holds, so that its alternative text says where the link leads."""
+    link = next(element.iterancestors("a"), None)
+    if link is None or not link.get("href") or link.get("aria-label"):
+        return False
+    return next((False for text in link.itertext() if text.strip()), True)
+
+
+def _place(element: Element) -> int | None:
+    mark = element.get(MARK) or ""
+    return int(mark) if mark.isascii() and mark.isdigit() else None
+
+
+def _sides(element: Element) -> tuple[int, int] | None:
+    """Width and height that a picture is given, in pixels."""
+    width, height = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
+    return (int(width), int(height)) if _PIXELS.fullmatch(width) and _PIXELS.fullmatch(height) else None
+
+
+def _collapsed(text: str | None) -> str | None:
+    return None if text is None else SPACE.sub(" ", text).strip()
 
 
 def image_sources(element: Element) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from iconotext.errors import HostileDocumentError
 from iconotext.read.blocks import Block, Flow
 from iconotext.read.html import html_blocks, parse_html
+from iconotext.read.marks import mark_pictures
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.site_tags import expand_site_tags
@@ -27,14 +28,21 @@ MAX_FRONT_MATTER = 64 * 2**10
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
     """A Markdown file, as one flow."""
     del settings  # nothing of it concerns Markdown
-    text, front = split_front_matter(decode_text(path))
+    whole = decode_text(path)
+    text, front = split_front_matter(whole)
     language = next((front[key] for key in ("lang", "language", "locale") if key in front), "")
-    return [Flow(markdown_blocks(text), front.get("title"), language_code(language))]
+    return [Flow(markdown_blocks(text, offset=len(whole) - len(text)), front.get("title"), language_code(language))]
 
 
-def markdown_blocks(text: str) -> list[Block]:
-    """Blocks of a text in Markdown, without front matter."""
-    return html_blocks(parse_html(f"<article>{_parser().render(expand_site_tags(text))}</article>"))
+def markdown_blocks(text: str, offset: int = 0) -> list[Block]:
+    """Blocks of a text in Markdown, without front matter.
+
+    Args:
+        offset: Where in its file the text begins, in characters.
+    """
+    edited = expand_site_tags(text)
+    env = {"text": edited.text, "original": lambda place: offset + edited.original(place)}
+    return html_blocks(parse_html(f"<article>{_parser().render(edited.text, env)}</article>"))
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
@@ -94,4 +102,6 @@ def _parser() -> MarkdownIt:
     # HTML is read by us and by nobody else.
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]  # addresses stay as written
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # we judge them ourselves
-    return parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    mark_pictures(parser)
+    return parser

@@ -7,7 +7,10 @@ backtrack (``*+``).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import escape
+
+from iconotext.read.edited_text import EditedText
 
 NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
 IMAGE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
@@ -36,7 +39,7 @@ ANCHOR = re.compile(r"#([\w:.-]+)")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
 
-def expand_site_tags(text: str) -> str:
+def expand_site_tags(text: str) -> EditedText:
     """Replace the tags of site generators: image tags by HTML figures, addresses by plain ones, the rest by nothing.
 
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
@@ -45,33 +48,30 @@ def expand_site_tags(text: str) -> str:
     MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
     CommonMark forbids, is taken as meant.
     """
+    edited = EditedText(text)
     if "{" in text:
-        text = _without_code(text)
-        text = IMAGE_ANCHOR.sub(_anchored, text)
-        text = LIQUID_VALUE.sub(_value, text)
-        text = SHORTCODE.sub(lambda m: "" if m[1] else _figure(m[3].rstrip("/>% \n"), name=m[2]), text)
-        text = LIQUID_TAG.sub(_tag, text)
-        text = ATTRIBUTE_LIST.sub("", text)
-    text = ICON.sub("", text)
-    text = SPACED_IMAGE.sub(lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0], text)
+        edited.replace([(start, end, "") for start, end in _code(text)])
+        edited.sub(IMAGE_ANCHOR, _anchored)
+        edited.sub(LIQUID_VALUE, _value)
+        edited.sub(SHORTCODE, lambda m: "" if m[1] else _figure(m[3].rstrip("/>% \n"), name=m[2]))
+        edited.sub(LIQUID_TAG, _tag)
+        edited.sub(ATTRIBUTE_LIST, "")
+    edited.sub(ICON, "")
+    edited.sub(SPACED_IMAGE, lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0])
     if "![[" in text:
-        text = WIKI_IMAGE.sub(lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">', text)
-    return text
+        edited.sub(WIKI_IMAGE, lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">')
+    return edited
 
 
-def _without_code(text: str) -> str:
-    """The text without what stands between ``{% highlight %}`` or ``{% comment %}`` and its end."""
-    kept: list[str] = []
-    position = 0
+def _code(text: str) -> Iterator[tuple[int, int]]:
+    """What stands between ``{% highlight %}`` or ``{% comment %}`` and its end, the tags included."""
     opened: dict[str, int] = {}  # where the first tag of each kind that is still open begins
     for tag in CODE_TAG.finditer(text):
         if not tag[1]:
             opened.setdefault(tag[2], tag.start())
         elif tag[2] in opened:
-            kept.append(text[position : opened[tag[2]]])
-            position = tag.end()
+            yield opened[tag[2]], tag.end()
             opened.clear()
-    return "".join(kept) + text[position:]
 
 
 def _anchored(match: re.Match[str]) -> str:
@@ -115,8 +115,9 @@ def _figure(arguments: str, *, name: str) -> str:
     if name in ("figure", "include"):
         titles = [v for v in titles if v != name and " " in v]
     caption = named.get("caption") or named.get("description") or named.get("title") or ""
-    alt = named.get("alt") or (" ".join(titles) if name != "img" else "")
+    alt = named.get("alt", " ".join(titles) if titles and name != "img" else None)
     identifier = named.get("id") or named.get("name") or ""
     figure = f'<figure id="{escape(identifier)}">' if identifier else "<figure>"
     caption = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'\n\n{figure}<img src="{escape(source)}" alt="{escape(alt)}">{caption}</figure>\n\n'
+    said = "" if alt is None else f' alt="{escape(alt)}"'
+    return f'\n\n{figure}<img src="{escape(source)}"{said}>{caption}</figure>\n\n'

@@ -1,0 +1,32 @@
+"""Findings for people: by document, a line each, as editors and terminals know to follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from iconotext.alt_text.finding import Finding
+from iconotext.plain_text import readable
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """The lines, documents with an empty line between; each says where in the document, what kind and what is wrong."""
+    for number, (path, group) in enumerate(groupby(findings, key=lambda finding: finding.place.path)):
+        if number:
+            yield ""
+        yield readable(path)
+        yield from _aligned([(_where(each), each.severity, each.rule, readable(each.message)) for each in group])
+
+
+def _where(finding: Finding) -> str:
+    """``12:3``, or for a document without lines its part and the picture."""
+    place = finding.place
+    if place.line is not None:
+        return f"{place.line}:{place.column}"
+    return readable(" ".join(filter(None, [place.part, finding.source])))
+
+
+def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for where, severity, rule, message in rows:
+        yield f"  {where:>{widths[0]}}  {severity:<{widths[1]}}  {rule:<{widths[2]}}  {message}"

@@ -1,0 +1,148 @@
+"""Check the alternative texts of documents."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from iconotext.alt_text.finding import Finding, fingerprinted
+from iconotext.alt_text.picture import Picture, pictures_of
+from iconotext.alt_text.repository import repository_root
+from iconotext.alt_text.rules import RULES, Gallery, broken_rules
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import DocumentError, IconotextError, ImageError
+from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
+from iconotext.read.address import Addresses
+from iconotext.read.find import no_documents
+from iconotext.read.format import SUFFIXES
+from iconotext.read.html import read_whole_page
+from iconotext.read.text_file import decode_text
+from iconotext.worker import start_worker
+
+FORMATS = ("markdown", "html", "docx", "epub")
+"""Those whose alternative texts are checked: readers of others do not tell whether one is empty or missing."""
+
+_SUFFIXES = frozenset(suffix for suffix, format_ in SUFFIXES.items() if format_ in FORMATS)
+
+_MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
+"""What a Markdown or HTML file has that names a picture; a zero byte where a character takes two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a check.
+
+    Attributes:
+        findings: What is wrong, by document and place.
+        failures: Documents that could not be read.
+        documents: How many could be.
+        pictures: How many pictures these have.
+    """
+
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...]
+    documents: int
+    pictures: int
+
+
+def check(
+    paths: Iterable[Path | str], settings: AltTextSettings | None = None, reading: ReadSettings | None = None
+) -> Checked:
+    """Check the alternative texts of documents, also those in folders.
+
+    Those in ``FORMATS``. Of a web page all is checked, menus too.
+
+    Raises:
+        DocumentError: There are no documents.
+    """
+    settings, reading = settings or AltTextSettings(), reading or ReadSettings()
+    paths, skipped = list(paths), Counter[str]()
+    found = list(find_documents(paths, reading, suffixes=_SUFFIXES, skipped=skipped))
+    if not found:
+        raise no_documents(paths, reading, skipped)
+    findings: list[Finding] = []
+    failures: list[Failure] = []
+    pictures = 0
+    start_worker()
+    for path, folder in found:
+        try:
+            number, new = check_document(path, settings, reading, within=folder)
+        except IconotextError as error:
+            failures.append(Failure(path, error))
+            continue
+        pictures += number
+        findings += new
+    numbered = tuple(fingerprinted(findings, repository_root()))
+    return Checked(numbered, tuple(failures), documents=len(found) - len(failures), pictures=pictures)
+
+
+def check_document(
+    path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
+) -> tuple[int, list[Finding]]:
+    """How many pictures a document has, and what is wrong with their alternative texts.
+
+    Args:
+        within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
+
+    Raises:
+        DocumentError: The file cannot be read.
+    """
+    if not _may_hold_pictures(path, reading):
+        return 0, []
+    within = reading.root or within or path.parent
+    found = read_isolated(read_pictures, path, reading, within)
+    gallery = Gallery(found, _Sizes(path, within, reading, settings.large).is_large)
+    return len(found), [
+        Finding(name, RULES[name].severity, said, picture.place, picture.source, picture.alt)
+        for picture, name, said in broken_rules(gallery, settings)
+    ]
+
+
+def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Picture]:
+    """The pictures of a document, of a web page those of its menus too; here nothing limits memory and time."""
+    if format_ not in FORMATS:
+        raise DocumentError("no format whose alternative texts are checked: give Markdown, HTML, DOCX or EPUB")
+    flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
+    text = decode_text(path, html=format_ == "html") if format_ in ("markdown", "html") else None
+    found: list[Picture] = []
+    for flow in flows:
+        found += pictures_of(flow, path.as_posix(), text, first=len(found))
+    return found
+
+
+def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
+    """Whether it is worth reading; of a file that cannot be read or is too large, the reader says why."""
+    if SUFFIXES.get(path.suffix.lower()) not in ("markdown", "html"):
+        return True
+    try:
+        return path.stat().st_size > reading.max_bytes or bool(_MAY_HOLD_PICTURES.search(path.read_bytes()))
+    except OSError:
+        return True
+
+
+class _Sizes:
+    """Tells whether the files of a document's pictures are large, as far as the beginning of each tells."""
+
+    def __init__(self, path: Path, within: Path, reading: ReadSettings, least: int) -> None:
+        self._addresses = Addresses(path, within, reading)
+        self._least = least
+
+    def is_large(self, picture: Picture) -> bool:
+        """False where a picture cannot be had, or is a drawing that has no pixels."""
+        import imagesize
+
+        for source in picture.sources:
+            if source.lower().endswith((".svg", ".svgz")):
+                continue
+            try:
+                file = self._addresses.open(source)
+                sides: tuple[float, float] = imagesize.get(BytesIO(file) if isinstance(file, bytes) else file)
+            except (ImageError, OSError, ValueError, struct.error):
+                continue
+            return min(sides) >= self._least
+        return False

@@ -1,0 +1,94 @@
+"""In which language a short text is, told only where its commonest words leave no doubt."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from iconotext.alt_text.words import words
+
+LEAST = 3
+"""Words of one language alone that a text must have, and of the other none."""
+
+_COMMON = {
+    "en": "the of and is are with from that which this their his her it was were has have been by an at on into who",
+    "de": "der die das und ist sind mit von dem den des ein eine einem einen einer auf im zu für nicht auch aus bei "
+    "wird an was so in am as is er es",
+    "fr": "le les une est sont avec dans du des et sur qui pour par au aux ce cette il elle dont sous",
+    "es": "el los las una es son con del y en que por para su sus al como está están sobre este esta se",
+    "it": "il lo gli una è sono con del della dei delle e di che per nel nella da si su un sul alla questo questa",
+    "pt": "o os uma é são com do da dos das e em que por para no na nos nas um ao à seu sua não",
+    "nl": "de het een is zijn met van en op in dat voor aan uit door naar bij niet ook wordt deze",
+    "sv": "och är en ett med på av som den det för till från har inte vid under",
+    "da": "og er en et med på af som den det for til fra har ikke ved under",
+    "pl": "i jest są z na w do że się nie dla przez oraz od przy jak który która",
+    "cs": "a je jsou s na v do že se pro od při jak který která není nebo",
+    "fi": "ja on ovat se joka jossa kanssa mutta sekä ei että",
+    "hu": "a az és egy van vannak hogy nem amely aki",
+    "tr": "ve bir bu ile için olan olarak de da gibi",
+}
+"""The commonest words of some languages, those that other languages write alike included."""
+
+_WORDS = {language: frozenset(common.split()) for language, common in _COMMON.items()}
+_ALONE = {
+    language: own - frozenset(word for other, common in _WORDS.items() if other != language for word in common)
+    for language, own in _WORDS.items()
+}
+
+_SCRIPTS = {
+    "LATIN": "af ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv ms mt nb nl nn no pl pt ro sk sl sq sv "
+    "sw tr vi",
+    "CYRILLIC": "be bg kk ky mk mn ru sr tg tt uk",
+    "GREEK": "el",
+    "HEBREW": "he yi",
+    "ARABIC": "ar fa ps ur ug",
+    "HANGUL": "ko",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "CJK": "ja zh ko",
+    "DEVANAGARI": "hi mr ne sa",
+    "THAI": "th",
+}
+_OF_SCRIPT = {script: frozenset(languages.split()) for script, languages in _SCRIPTS.items()}
+_KNOWN = frozenset[str]().union(*_OF_SCRIPT.values())
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def other_language(text: str, language: str) -> str | None:
+    """What a text is in, where it is surely not in ``language``: an ISO 639-1 code, or the name of a script.
+
+    A script that the language has no letter of is sure, if nearly all letters are of it and there are some. In the same
+    script ``LEAST`` different words must be those of one other language alone, and none one of ``language`` alone.
+    """
+    found = words(text)
+    script = _script(text)
+    if script is not None and language not in _OF_SCRIPT[script] and language in _KNOWN:
+        return script.capitalize() if len(_LETTER.findall(text)) >= 2 * LEAST else None
+    if language not in _WORDS or _ALONE[language].intersection(found):
+        return None
+    counts = {other: len(own.intersection(found)) for other, own in _ALONE.items() if other != language}
+    best = max(counts, key=lambda other: counts[other])
+    return best if counts[best] >= LEAST else None
+
+
+def told_language(texts: Sequence[str]) -> str | None:
+    """The language of a document, by the commonest words of some; None where none stands out."""
+    found = [word for text in texts for word in words(text[:2_000])][:2_000]
+    if len(found) < 20:
+        return None
+    counts = {language: sum(word in own for word in found) for language, own in _WORDS.items()}
+    best, second = sorted(counts, key=lambda language: -counts[language])[:2]
+    return best if counts[best] >= 0.15 * len(found) and counts[best] >= 1.5 * counts[second] else None
+
+
+def _script(text: str) -> str | None:
+    """The script of nearly all letters of a text."""
+    letters = _LETTER.findall(text)[:500]
+    names = [_name(letter) for letter in letters]
+    best = max(set(names), key=names.count, default="")
+    return best if best in _OF_SCRIPT and names.count(best) >= 0.9 * len(names) else None
+
+
+def _name(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]

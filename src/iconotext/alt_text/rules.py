@@ -1,0 +1,250 @@
+"""What can be wrong with an alternative text, as far as it shows without looking at the picture: a function a rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from iconotext.alt_text.language import other_language, told_language
+from iconotext.alt_text.phrases import IMAGE_OF, PLACEHOLDER
+from iconotext.alt_text.picture import Picture
+from iconotext.alt_text.settings import AltTextSettings, RuleName
+from iconotext.alt_text.words import FEW, same, sentences, without_label, words
+from iconotext.plain_text import shortened
+
+Severity = Literal["error", "warning"]
+
+SHOWN = 60
+"""Characters of a text that a message quotes."""
+
+_SUFFIX = r"\.(?:jpe?g|jpe|png|gif|webp|avif|heic|tiff?|bmp|svg|eps|pdf)"
+_FILE_NAME = re.compile(rf"\S(?:.{{0,250}}\S)?{_SUFFIX}", re.IGNORECASE | re.DOTALL)
+_ENDING = re.compile(_SUFFIX + "$", re.IGNORECASE)
+_CAMERA = re.compile(
+    r"(?:img|dscn?f?|pict?|pxl|dji|gopr|mvi|image|photo|screen[ _-]?shot|bildschirmfoto|whatsapp image)"
+    r"[ _-]?\d[\d\W_a-z]{2,40}"
+    r"|(?=\S*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,})*",
+    re.IGNORECASE,
+)
+"""Names that cameras, telephones and programs give."""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The pictures of a document, and what a rule needs to know of all of them.
+
+    Attributes:
+        pictures: In reading order.
+        large: Says of a picture without given sides whether its file is large.
+    """
+
+    pictures: Sequence[Picture]
+    large: Callable[[Picture], bool]
+
+    @cached_property
+    def language(self) -> str | None:
+        """The language of the text beside the pictures, else the declared one; None where nobody knows."""
+        declared = next((picture.language for picture in self.pictures if picture.language), None)
+        return told_language(list({text: None for picture in self.pictures for text in picture.beside})) or declared
+
+    @cached_property
+    def first_with(self) -> dict[tuple[str, ...], Picture]:
+        """For each alternative text, as words, the first picture that has it."""
+        found: dict[tuple[str, ...], Picture] = {}
+        for picture in self.pictures:
+            if picture.alt:
+                found.setdefault(tuple(words(picture.alt)), picture)
+        return found
+
+
+Check = Callable[[Picture, Gallery, AltTextSettings], str | None]
+"""What is wrong with a picture's alternative text and what to do, or None."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule.
+
+    Attributes:
+        check: Finds what is wrong.
+        about: What it is about, in one sentence.
+        severity: How bad it is.
+        alone: Whether nothing else is said of a picture that breaks it, since there is no text to judge.
+    """
+
+    check: Check
+    about: str
+    severity: Severity = "warning"
+    alone: bool = False
+
+
+def missing(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """There is no alternative text, and nothing says that none is needed."""
+    if picture.alt is not None or picture.decorative:
+        return None
+    if picture.linked:
+        return "no alternative text, and the picture is all that its link holds: say where the link leads"
+    return 'no alternative text: say what the picture shows, or give it an empty text (alt="") if it is decoration'
+
+
+def link(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is empty though the picture is all that a link holds, so that the link has no name."""
+    if picture.linked and picture.alt == "":
+        return "an empty alternative text, and the picture is all that its link holds: say where the link leads"
+    return None
+
+
+def empty(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is empty, which means decoration, though the picture is content."""
+    if picture.alt != "" or picture.decorative or picture.linked or settings.empty == "never":
+        return None
+    if picture.caption:
+        why = "the picture has a caption"
+    elif picture.cited:
+        why = "the text points at the picture"
+    elif settings.empty == "always":
+        why = "nothing else marks the picture as decoration"
+    elif _is_large(picture, gallery, settings):
+        why = "the picture is large"
+    else:
+        return None
+    return f"an empty alternative text means decoration, but {why}: say what it shows, or mark it as decoration"
+
+
+def decorative(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """The picture is marked as decoration and has a text all the same."""
+    if picture.decorative and picture.alt:
+        return f"marked as decoration, but its alternative text says {_quoted(picture.alt)}: take one of the two away"
+    return None
+
+
+def file_name(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is the name of a file."""
+    alt = picture.alt or ""
+    if _FILE_NAME.fullmatch(alt) or _CAMERA.fullmatch(alt) or (_looks_named(alt) and alt in _stems(picture)):
+        return f"the alternative text {_quoted(alt)} is the name of a file: say what the picture shows"
+    return None
+
+
+def placeholder(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It says nothing: "image", "TODO", a number, a sign."""
+    alt = (picture.alt or "").strip()
+    if alt and (PLACEHOLDER.fullmatch(alt.strip(" .:;!?-–—_*#()[]{}<>\"'…")) or not any(map(str.isalpha, alt))):
+        return f"the alternative text {_quoted(alt)} says nothing of the picture: say what it shows"
+    return None
+
+
+def duplicate(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """Another picture of the document has the same text."""
+    first = gallery.first_with.get(tuple(words(picture.alt or "")))
+    if not picture.alt or first is None or not words(picture.alt) or set(first.sources) & set(picture.sources):
+        return None
+    where = f"line {first.place.line}" if first.place.line is not None else f"picture {first.index + 1}"
+    said = _quoted(picture.alt)
+    return f"another picture ({where}) has the same alternative text {said}: say what tells this one from it"
+
+
+def caption(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It says the caption again."""
+    if picture.alt and picture.caption:
+        found = words(picture.alt)
+        if same(found, words(picture.caption)) or same(found, words(without_label(picture.caption))):
+            return "the alternative text says the caption again: say what is to be seen, which the caption does not"
+    return None
+
+
+def text(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It says a sentence beside the picture again."""
+    found = words(picture.alt or "")
+    if len(found) < 2:
+        return None
+    for sentence in sentences(picture.beside):
+        other = words(sentence)
+        if other == found or (len(found) >= FEW and same(found, other)):
+            said = _quoted(sentence)
+            return f"the alternative text says again what stands beside it, {said}: say what is to be seen instead"
+    return None
+
+
+def long(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is longer than people want to hear without a pause."""
+    length = len(picture.alt or "")
+    if length > settings.max_length:
+        return (
+            f"the alternative text has {length:,} characters, more than {settings.max_length:,}: say the essential, "
+            "and the rest in the text or the caption"
+        )
+    return None
+
+
+def image_of(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It begins with "image of", which programs that read aloud say anyway."""
+    found = IMAGE_OF.match(picture.alt or "")
+    if found:
+        said = _quoted(found[0].strip())
+        return f"the alternative text begins with {said}, and reading programs say that it is a picture: leave it out"
+    return None
+
+
+def language(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is in another language than the document."""
+    if picture.alt and gallery.language:
+        other = other_language(picture.alt, gallery.language)
+        if other is not None:
+            said = f"the alternative text is in another language ({other}) than the document ({gallery.language})"
+            return f"{said}: translate it, or mark its language"
+    return None
+
+
+RULES: Mapping[RuleName, Rule] = {
+    "missing": Rule(missing, "A picture has no alternative text.", "error", alone=True),
+    "link": Rule(link, "A picture that is all of a link has an empty alternative text.", "error", alone=True),
+    "empty": Rule(empty, "A picture that is content has an empty alternative text.", "error", alone=True),
+    "decorative": Rule(decorative, "A picture is marked as decoration and has an alternative text."),
+    "file-name": Rule(file_name, "An alternative text is the name of a file.", "error", alone=True),
+    "placeholder": Rule(placeholder, "An alternative text says nothing of its picture.", "error", alone=True),
+    "duplicate": Rule(duplicate, "Different pictures have the same alternative text."),
+    "caption": Rule(caption, "An alternative text repeats the caption."),
+    "text": Rule(text, "An alternative text repeats a sentence beside the picture."),
+    "long": Rule(long, "An alternative text is too long."),
+    "image-of": Rule(image_of, "An alternative text says that the picture is a picture."),
+    "language": Rule(language, "An alternative text is in another language than the document."),
+}
+"""The rules in the order in which they are asked."""
+
+
+def broken_rules(gallery: Gallery, settings: AltTextSettings) -> Iterator[tuple[Picture, RuleName, str]]:
+    """The rules that the pictures of a document break, with what is wrong, in reading order."""
+    asked = {name: rule for name, rule in RULES.items() if name not in settings.skip}
+    asked = {name: rule for name, rule in asked.items() if not settings.rules or name in settings.rules}
+    for picture in gallery.pictures:
+        for name, rule in asked.items():
+            said = rule.check(picture, gallery, settings)
+            if said is not None:
+                yield picture, name, said
+                if rule.alone:
+                    break
+
+
+def _is_large(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> bool:
+    if picture.sides is not None:
+        return min(picture.sides) >= settings.large
+    return gallery.large(picture)
+
+
+def _looks_named(alt: str) -> bool:
+    """Whether a text is one word with signs in it that people put into names of files."""
+    return " " not in alt and any(sign in alt for sign in "_-.0123456789")
+
+
+def _stems(picture: Picture) -> set[str]:
+    """The names of a picture's files without their endings."""
+    names = (re.split(r"[?#]", source, maxsplit=1)[0].rpartition("/")[2] for source in picture.sources)
+    return {_ENDING.sub("", name) for name in names}
+
+
+def _quoted(text: str) -> str:
+    return f'"{shortened(" ".join(text.split()), SHOWN)}"'

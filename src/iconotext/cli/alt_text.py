@@ -1,0 +1,18 @@
+"""``iconotext alt-text``: the alternative texts of documents."""
+
+from __future__ import annotations
+
+import typer
+
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
+
+COMMANDS = {
+    "check": LazyCommand("alt_text_check:check", "Find pictures without a good alternative text."),
+}
+
+alt_text = typer.Typer(
+    cls=lazy_group(COMMANDS),
+    help="Check the alternative texts of documents.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)

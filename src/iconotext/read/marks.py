@@ -1,0 +1,101 @@
+"""Where in its file the markup of each picture begins: a mark in the markup that the parsers carry along."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+MARK = "data-iconotext-at"
+"""The attribute of a picture that says where its markup begins, in characters of the decoded file."""
+
+# What is no element is passed over. Each part ends at the end of the file at the latest, so that what is never closed
+# takes no quadratic time.
+_PICTURE = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)|<(?P<tag>img|svg)(?=[\s/>])",
+    re.DOTALL | re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:img|svg)(?=[\s/>])", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def mark_html(text: str) -> str:
+    """The text with a mark in every picture of it."""
+    return _PICTURE.sub(lambda m: f'{m[0]} {MARK}="{m.start()}"' if m["tag"] else m[0], text)
+
+
+def mark_pictures(parser: MarkdownIt) -> None:
+    """Let a Markdown parser mark the pictures that it finds.
+
+    ``env["original"]`` says for an offset into the text that is parsed where that stands in the file.
+    """
+    from markdown_it.rules_inline import html_inline, image
+
+    parser.inline.ruler.at("image", _remembered(image))
+    parser.inline.ruler.at("html_inline", _remembered(html_inline))
+    parser.core.ruler.push("mark_pictures", _mark_tokens)
+
+
+def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """A rule whose tokens know the text that they are made of."""
+
+    def run(state: StateInline, silent: bool) -> bool:
+        start = state.pos
+        found = rule(state, silent)
+        if found and not silent:
+            state.tokens[-1].meta["written"] = state.src[start : state.pos].split("\n", 1)[0]
+        return found
+
+    return run
+
+
+def _mark_tokens(state: StateCore) -> None:
+    """Look for each picture in the lines of its block, behind the one before it."""
+    if "original" not in state.env:
+        return
+    text, original = state.env["text"], state.env["original"]
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text)]
+    cursor = 0
+    for token, (first, last) in _pieces(state.tokens):
+        start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
+        cursor = max(cursor, start)
+        if token.type == "html_block":
+            cursor = _mark_tags(token, text, cursor, end, original)
+            continue
+        for child in token.children or ():
+            written = child.meta.get("written", "")
+            at = text.find(written, cursor, end) if written else -1
+            if at >= 0:
+                cursor = at + len(written)
+                if child.type == "image":
+                    child.attrs[MARK] = original(at)
+                else:
+                    child.content = _TAG.sub(_with_mark(original(at)), child.content, count=1)
+
+
+def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
+    """The tokens that may hold pictures, with their lines: a cell of a table has those of its row."""
+    lines: Any = None
+    for token in tokens:
+        lines = token.map or lines
+        if lines is not None and token.type in ("inline", "html_block"):
+            yield token, lines
+
+
+def _mark_tags(token: Token, text: str, start: int, end: int, original: Callable[[int], int]) -> int:
+    """Mark the tags of a block of HTML: the n-th one in it is the n-th one in its lines."""
+    places = [found.start() for found in _TAG.finditer(text, start, end)]
+    if len(places) == len(_TAG.findall(token.content)):
+        following = iter(places)
+        token.content = _TAG.sub(lambda tag: _with_mark(original(next(following)))(tag), token.content)
+    return end
+
+
+def _with_mark(offset: int) -> Callable[[re.Match[str]], str]:
+    return lambda tag: f'{tag[0]} {MARK}="{offset}"'

@@ -1,0 +1,140 @@
+"""Documents in, findings out."""
+
+from __future__ import annotations
+
+import pytest
+
+from iconotext.alt_text.check import check
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import DocumentError
+from iconotext.read import ReadSettings
+
+LONG = "a red kite over the hills in the evening " * 10
+
+
+def found(tmp_path, text, name="a.md", **settings):
+    (tmp_path / name).write_text(text)
+    checked = check([tmp_path / name], AltTextSettings(**settings))
+    assert not checked.failures
+    return [(finding.rule, finding.place.line) for finding in checked.findings]
+
+
+@pytest.mark.parametrize(
+    ("markup", "rule"),
+    [
+        ('<img src="a.png">', "missing"),
+        ('<img src="a.png" alt="">', None),
+        ('<a href="b.html"><img src="a.png" alt=""></a>', "link"),
+        ('<a href="b.html"><img src="a.png"></a>', "missing"),
+        ('<a href="b.html"><img src="a.png" alt=""> To the map</a>', None),
+        ('<img src="a.png" role="presentation">', None),
+        ('<img src="a.png" aria-hidden="true">', None),
+        ('<img src="a.png" role="none" alt="A fox in the snow">', "decorative"),
+        ('<img src="a.png" alt="" width="400" height="300">', "empty"),
+        ('<img src="a.png" alt="" width="400" height="20">', None),
+        ('<figure><img src="a.png" alt=""><figcaption>A fox.</figcaption></figure>', "empty"),
+        ("![A fox in the snow](a.png)", None),
+        ("![](a.png)", None),
+        ("![IMG_2216](a.png)", "file-name"),
+        ("![fox-2.png](a.png)", "file-name"),
+        ("![red-fox](red-fox.png)", "file-name"),
+        ("![fox](fox.png)", None),
+        ("![T-shirt](a.png)", None),
+        ("![image](a.png)", "placeholder"),
+        ("![Figure 3.2](a.png)", "placeholder"),
+        ("![TODO: describe](a.png)", "placeholder"),
+        ("![...](a.png)", "placeholder"),
+        ("![Bild](a.png)", "placeholder"),
+        ("![Image of a fox](a.png)", "image-of"),
+        ("![Une photo d'un renard](a.png)", "image-of"),
+        ("![Abbildung eines Fuchses](a.png)", "image-of"),
+        ("![Imagen de un zorro](a.png)", "image-of"),
+        ("![雪の中の狐の写真](a.png)", "image-of"),
+        ("![Imaging of the brain](a.png)", None),
+        ("![Photographers at work](a.png)", None),
+        (f"![{LONG}](a.png)", "long"),
+        ("![A fox in the deep snow](a.png)\n\n*A fox in the deep snow.*", "caption"),
+        ("![A fox in the deep snow](a.png)\n\nFigure 3: A fox in the deep snow.", "caption"),
+        ("![A fox in the deep snow](a.png)\n\nIt was cold. A fox, in the deep snow! We left.", "text"),
+        (
+            "A fox stands in the very deep snow of the hill.\n\n![A fox stands in the deep snow of the hill](a.png)",
+            "text",
+        ),
+        ("A fox.\n\n![A fox in the deep snow](a.png)", None),
+        ("![Der Fuchs ist mit einem Hasen auf dem Feld](a.png)", "language"),
+        ("![Лиса бежит по снегу](a.png)", "language"),
+        ("![Das Boot (1981)](a.png)", None),
+    ],
+)
+def test_each_rule(tmp_path, markup, rule):
+    text = "The first thing that we saw on this day was the road to the farm, and it was there for all of us.\n\n"
+    lines = text.count("\n") + 1
+    expected = (
+        [] if rule is None else [(rule, lines + markup[: markup.find("![") if "![" in markup else 0].count("\n"))]
+    )
+    assert found(tmp_path, text + markup) == expected
+
+
+def test_the_same_text_on_another_picture(tmp_path):
+    text = "![A fox](a.png) and\n![A fox.](b.png) and\n![A fox](a.png) and\n![Two foxes](c.png)\n"
+    assert found(tmp_path, text) == [("duplicate", 2)]
+
+
+def test_a_link_to_an_empty_one_makes_it_content(tmp_path):
+    text = '<p>See the <a href="#map">map</a>.</p><figure id="map"><img src="a.png" alt=""></figure>'
+    assert found(tmp_path, text, "a.html") == [("empty", 1)]
+    assert found(tmp_path, text, "a.html", empty="never") == []
+
+
+def test_a_large_empty_one_is_content(tmp_path, picture):
+    picture("large.png", size=(300, 220))
+    picture("small.png", size=(300, 40))
+    text = "![](large.png) and\n![](small.png) and\n![](nowhere.png)\n"
+    assert found(tmp_path, text) == [("empty", 1)]
+    assert found(tmp_path, text, large=250) == []
+    assert found(tmp_path, text, empty="always") == [("empty", 1), ("empty", 2), ("empty", 3)]
+
+
+def test_rules_can_be_chosen(tmp_path):
+    text = "![](a.png) and\n<img src='b.png'> and\n![image](c.png)\n"
+    assert found(tmp_path, text, rules=("placeholder", "missing"), skip=("missing",)) == [("placeholder", 3)]
+
+
+def test_all_of_a_page_is_checked(tmp_path):
+    menu = '<nav><ul><li><a href="/"><img src="logo.png"></a></li></ul></nav>'
+    text = f"<html><body>{menu}<main><p>{'Foxes live in the woods. ' * 30}</p></main></body></html>"
+    assert found(tmp_path, text, "a.html") == [("missing", 1)]
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_checked(tmp_path):
+    (tmp_path / "a.md").write_text("![](a.png")
+    (tmp_path / "b.md").write_bytes(b"<img src=a.png>\x00\x01\xff")
+    (tmp_path / "c.md").write_text("<img src='a.png'>")
+    (tmp_path / "d.html").write_text("<div>" * 300 + "<img src='a.png'>")
+    (tmp_path / "e.md").write_text("")
+    (tmp_path / "f.pdf").write_bytes(b"%PDF-1.4")
+    checked = check([tmp_path])
+    assert [failure.path.name for failure in checked.failures] == ["b.md", "d.html"]
+    assert [(f.rule, f.place.path) for f in checked.findings] == [("missing", (tmp_path / "c.md").as_posix())]
+    assert (checked.documents, checked.pictures) == (3, 1)
+    (named,) = check([tmp_path / "f.pdf"]).failures
+    assert "Markdown, HTML, DOCX or EPUB" in str(named.error)
+
+
+def test_limits_hold(tmp_path):
+    (tmp_path / "a.md").write_text("![](a.png)" * 20)
+    (failure,) = check([tmp_path], reading=ReadSettings(max_bytes=100)).failures
+    assert "max_bytes" in str(failure.error)
+    with pytest.raises(DocumentError, match="no documents"):
+        check([tmp_path], reading=ReadSettings(exclude=("*.md",)))
+
+
+def test_fingerprints_outlive_other_changes(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_text("![image](a.png) and ![image](a.png)\n\n<img src='b.png'>\n")
+    before = check([path]).findings
+    path.write_text("# New\n\nSome more text.\n\n" + path.read_text().replace(" and ", " or "))
+    after = check([path]).findings
+    assert [each.fingerprint for each in before] == [each.fingerprint for each in after]
+    assert [each.place.line for each in before] != [each.place.line for each in after]
+    assert len({each.fingerprint for each in after}) == len(after) == 3
