@@ -172,7 +172,9 @@ class Linker:
             raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")
         return explained(linked, self.encoder.read(linked.document))
 
-    def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
+    def link_all(
+        self, documents: Iterable[Document | Path | str | Failure], habits: Mapping[str, Habit] | None = None
+    ) -> Iterator[LinkedDocument | Failure]:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
 
         The texts of the first ``HABIT_DOCUMENTS`` are read before the first is linked, since they tell the habits of
@@ -180,6 +182,8 @@ class Linker:
 
         Args:
             documents: Documents, the files that hold them, or what ``read_all`` gives.
+            habits: Where the authors of their collections put images, where that is known; by default the documents
+                tell it.
 
         Raises:
             TypeError: Something is neither a document nor the name of a file.
@@ -191,12 +195,12 @@ class Linker:
         if self.settings.max_false is not None:
             with Spool(map(given_or_failure, documents)) as spool:
                 promises = self._promises(spool)
-                for linked in self.plain.link_all(spool):
+                for linked in self.plain.link_all(spool, habits):
                     yield linked if isinstance(linked, Failure) else promises.keep(linked)
             return
         walk = self._read(documents)
-        if not self._learns_habits:
-            yield from self._linked(walk, {})
+        if habits is not None or not self._learns_habits:
+            yield from self._linked(walk, habits or {})
             return
         with Spool(self._taught(walk)) as first:
             habits = habits_of(first) if len(first) > 1 else {}

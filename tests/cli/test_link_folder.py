@@ -49,7 +49,9 @@ class QuickLinker:
         links = tuple(Link(0, number, 0.5, 0.5, {"picture": 0.5}) for number in good)
         return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images))), "quick")
 
-    def link_all(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[LinkedDocument | Failure]:
+    def link_all(
+        self, documents: Iterable[Document | Path | str | Failure], habits: Mapping[str, Habit] | None = None
+    ) -> Iterator[LinkedDocument | Failure]:
         for document in map(given_or_failure, documents):
             yield document if isinstance(document, Failure) else self.link(document)
 

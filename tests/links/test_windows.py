@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all
 from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
+from iconotext.features.cores import THREADS
 from iconotext.links import windows
 from iconotext.read import Failure
+from iconotext.report.as_json import json_lines
 
 WORDS = "river bridge engine valve harbour meadow lantern copper needle orchard".split()
 DIM = 16
@@ -102,6 +104,28 @@ def test_all_of_a_window_is_encoded_at_once_and_each_text_once():
     assert {sentence.text for document in documents for sentence in document.sentences} <= set(texts)
     assert len(counting.texts) == 2  # and those of the document with the broken picture again
     assert len(counting.pictures) == 1
+
+
+def test_a_folder_is_linked_alike_with_any_number_of_threads(tmp_path, picture, monkeypatch):
+    """The encoders that ship, no cache: the same links and the same bytes."""
+    for number in range(3):
+        lines = [f"# Chapter {number}"]
+        for j in range(3):
+            picture(f"docs/{number}-{j}.png", seed=3 * number + j)
+            lines += [
+                f"The {WORDS[number + j]} beside a {WORDS[9 - j]}.",
+                f"![a {WORDS[number + j]}]({number}-{j}.png)",
+            ]
+        (tmp_path / f"docs/{number}.md").write_text("\n\n".join(lines) + "\n")
+    documents = list(read_all([tmp_path / "docs"]))
+    linker, written = Linker.load(settings=LinkSettings(cache=False)), []
+    for threads in ("1", "2", "4"):
+        monkeypatch.setenv(THREADS, threads)
+        written.append("".join(json_lines(linker.link_all(documents))))
+    assert written[0].count("\n") == len(documents) == 3
+    assert '"links": [{' in written[0]
+    assert written[1] == written[0]
+    assert written[2] == written[0]
 
 
 def test_a_document_that_fails_stops_nothing(tmp_path):

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from itertools import starmap
 from pathlib import Path
 
 import pytest
 from lxml import html
 
-from iconotext.errors import OutputError
+from iconotext.errors import DocumentError, OutputError
 from iconotext.read import Failure
 from iconotext.report.page import is_untouched
-from iconotext.report.page_folder import INDEX, PageFolder, page_name
+from iconotext.report.page_folder import INDEX, PageFolder, Source, page_name
 from iconotext.report.reading_page import write_page
 from iconotext.types import Document, LinkedDocument
 
@@ -20,23 +20,22 @@ def parse(page):
     return html.document_fromstring(page.read_bytes(), parser=html.HTMLParser(encoding="utf-8"))
 
 
-def always(linked: LinkedDocument) -> Callable[[Document], LinkedDocument]:
-    """A linker with one answer."""
-    return lambda document: linked
-
-
 def update(folder: Path, *documents: LinkedDocument, force: bool = False) -> list[str]:
     """Bring the pages of some documents up to date; the names of the pages."""
     pages = PageFolder(folder, force=force)
-    names = []
-    for number, linked in enumerate(documents):
+    (folder.parent / "docs").mkdir(exist_ok=True)
+    answers = {id(linked.document): linked for linked in documents}
+
+    def source(number: int, linked: LinkedDocument) -> Source:
         file = folder.parent / "docs" / f"{number}.md"
-        file.parent.mkdir(exist_ok=True)
         file.write_text("x")
-        for made in pages.update(file, linked.document.id, partial(list, [linked.document]), partial(always, linked)):
-            if isinstance(made, Failure):
-                raise made.error
-            names.append(made[0].page)
+        return Source(file, linked.document.id, lambda: [linked.document])
+
+    names = []
+    for made in pages.update(starmap(source, enumerate(documents)), lambda some: (answers[id(each)] for each in some)):
+        if isinstance(made, Failure):
+            raise made.error
+        names.append(made[1].page)
     pages.finish()
     return names
 
@@ -57,6 +56,48 @@ def test_pages_and_their_index(linked, tmp_path):
         update(folder, linked)
     update(folder, linked, force=True)
     assert is_untouched(folder / INDEX)
+
+
+def test_linking_may_look_ahead_and_everything_comes_in_order(linked, tmp_path):
+    """Of five files the first has not changed, the third cannot be read, and the fourth not be linked."""
+    folder, files = tmp_path / "linked", [tmp_path / f"{name}.md" for name in "abcde"]
+
+    def source(file: Path) -> Source:
+        file.write_text("x")
+        documents = [replace(linked.document, id=file.stem)]
+
+        def broken() -> list[Document]:
+            raise DocumentError("broken")
+
+        return Source(file, file.stem, broken if file.stem == "c" else lambda: documents)
+
+    def link_all(documents: Iterable[Document]) -> Iterator[LinkedDocument | Failure]:
+        for document in list(documents):
+            asked.append(document.id)
+            failed = Failure(Path("?"), DocumentError("no links"))
+            yield failed if document.id == "d" else replace(linked, document=document)
+
+    asked: list[str] = []
+    list(PageFolder(folder).update([source(files[0])], link_all))
+    found = list(PageFolder(folder).update(map(source, files), link_all))
+    assert asked == ["a", "b", "d", "e"]
+    assert [(each.path, str(each.error)) for each in found if isinstance(each, Failure)] == [
+        (files[2], "broken"),
+        (files[3], "no links"),
+    ]
+    kinds = [None if isinstance(each, Failure) else each[2] is not None for each in found]
+    assert kinds == [False, True, None, None, True]
+    assert [each[0] for each in found if not isinstance(each, Failure)] == [files[0], files[1], files[4]]
+
+
+def test_where_nothing_is_to_be_linked_nobody_is_asked(linked, tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text("x")
+    source = Source(file, "a", lambda: [replace(linked.document, id="a")])
+    list(PageFolder(tmp_path / "linked").update([source], lambda documents: [linked for _ in documents]))
+    (made,) = PageFolder(tmp_path / "linked").update([source], lambda _: pytest.fail("asked"))
+    assert not isinstance(made, Failure)
+    assert made[2] is None
 
 
 def test_without_documents_nothing_is_written(tmp_path):

@@ -157,7 +157,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     """Bring a folder of pages up to date; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
     from iconotext.read import Failure
-    from iconotext.report.page_folder import INDEX, PageFolder
+    from iconotext.report.page_folder import INDEX, PageFolder, Source
     from iconotext.report.problems import NAME
 
     if folder.suffix.lower() in OF_FILES and not folder.is_dir():
@@ -177,21 +177,25 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
         promises = load().promises(_documents(run, settings.reading))
         run.promises, setup = promises.made, setup + promises.digest
 
-    def linker() -> Callable[[Document], LinkedDocument]:
+    def link_all(documents: Iterable[Document]) -> Iterable[LinkedDocument | Failure]:
         if promises is None:
-            return partial(load().link, habits=habits)
-        return lambda document: promises.keep(load().plain.link(document, habits))
+            return load().link_all(documents, habits)
+        found = load().plain.link_all(documents, habits)
+        return (each if isinstance(each, Failure) else promises.keep(each) for each in found)
 
     pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
+    sources = (
+        Source(path, name, partial(_read, path, settings.reading, within, name))
+        for (path, within), name in zip(run.found, run.names, strict=True)
+    )
     last = INDEX
-    for (path, within), name in zip(run.watched(run.found), run.names, strict=True):
-        for made in pages.update(path, name, partial(_read, path, settings.reading, within, name), linker):
-            if isinstance(made, Failure):
-                run.failed(made)
-            else:
-                record, linked = made
-                run.made(path, record.counts, linked)
-                last = record.page
+    for made in run.watched(pages.update(sources, link_all)):
+        if isinstance(made, Failure):
+            run.failed(made)
+        else:
+            path, record, linked = made
+            run.made(path, record.counts, linked)
+            last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table()
     if run.linked and not settings.quiet:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from iconotext.errors import IconotextError, OutputError
@@ -29,8 +31,36 @@ from iconotext.write import check_overwrite, write_text
 
 INDEX = "index.html"
 
-Made = tuple[Record, LinkedDocument | None]
-"""A page, and the document that was linked for it; None where the page was there and nothing has changed."""
+Made = tuple[Path, Record, LinkedDocument | None]
+"""A file, a page of it, and the document that was linked for that; None where nothing has changed."""
+
+LinkAll = Callable[[Iterable[Document]], Iterable[LinkedDocument | Failure]]
+"""Links documents, in order."""
+
+
+class Source(NamedTuple):
+    """A file of a run.
+
+    Attributes:
+        file: The file.
+        identifier: What the ids of its documents begin with.
+        read: Its documents.
+    """
+
+    file: Path
+    identifier: str
+    read: Callable[[], Sequence[Document]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A document that is to be linked, for a page of a name, and its pictures as the page will have them."""
+
+    file: Path
+    document: Document
+    page: str
+    origin: Origin
+    pictures: Future[dict[int, Embedded]]
 
 
 class PageFolder:
@@ -66,38 +96,64 @@ class PageFolder:
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
-    def update(
-        self,
-        file: Path,
-        identifier: str,
-        read: Callable[[], Sequence[Document]],
-        linker: Callable[[], Callable[[Document], LinkedDocument]],
-    ) -> Iterator[Made | Failure]:
-        """Bring the pages of one file up to date; what has not changed is not linked, and if possible not read.
+    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Made | Failure]:
+        """Bring the pages of files up to date, in order; what has not changed is not linked, and if possible not read.
 
         Args:
-            identifier: What the ids of its documents begin with.
-            linker: Called before the first document is linked; its own errors are not the document's and end the run.
+            link: Links documents in order, of which it may ask for some ahead; called only if there are any. What it
+                raises is not a document's and ends the run.
 
         Raises:
             OutputError: The disk is full, or the folder cannot be written to.
         """
-        source = self._places.address(os.path.realpath(file))
-        known = self._known.get(source, {})
-        self._visited.add(source)
+        done: deque[Made | Failure | _Asked] = deque()  # in order; what was asked for may come later
+        beside = ThreadPoolExecutor(1)
+
+        def documents() -> Iterator[Document]:
+            for each in chain.from_iterable(self._looked_at(each, beside) for each in files):
+                done.append(each)
+                if isinstance(each, _Asked):
+                    yield each.document
+
+        try:
+            to_link = documents()
+            for first in to_link:
+                for linked in link(chain([first], to_link)):
+                    while not isinstance(asked := done.popleft(), _Asked):
+                        yield asked
+                    if isinstance(linked, Failure):
+                        yield Failure(asked.file, linked.error)
+                        continue
+                    card = beside.submit(card_image, linked)
+                    html = reading_page(linked, index=INDEX, embedded=asked.pictures.result())
+                    yield asked.file, self._write(linked, html, asked.page, asked.origin, card.result()), linked
+            yield from (each for each in done if not isinstance(each, _Asked))
+        finally:
+            beside.shutdown(cancel_futures=True)
+
+    def _looked_at(self, source: Source, beside: Executor) -> Iterator[Made | Failure | _Asked]:
+        """What is to be said of a file without linking, and the documents in it that must be linked.
+
+        Args:
+            beside: Makes their pictures ready for the page.
+        """
+        file = source.file
+        place = self._places.address(os.path.realpath(file))
+        known = self._known.get(place, {})
+        self._visited.add(place)
         if self._is_unchanged(known):
             for record in sorted(known.values(), key=lambda record: record.origin.number):
                 self._current.add(record.page)
-                yield record, None
+                yield file, record, None
             return
         try:
-            documents = read()
+            documents = source.read()
         except IconotextError as error:
             self._current.update(record.page for record in known.values())  # the last good ones
             yield Failure(file, error)
             return
         for number, document in enumerate(documents):
-            part = document.id.removeprefix(identifier)
+            part = document.id.removeprefix(source.identifier)
             origin = origin_of(
                 document, file, part, number=number, parts=len(documents), setup=self._setup, places=self._places
             )
@@ -105,21 +161,17 @@ class PageFolder:
             if old is not None:
                 self._current.add(old.page)
                 if self._has_page_for(old, origin):
-                    yield self._keep(old, origin), None
+                    yield file, self._keep(old, origin), None
                     continue
             page = self._new_name(document.id, file, part) if old is None else old.page
-            link = linker()
-            with ThreadPoolExecutor(1) as beside:
-                pictures = beside.submit(embed, document.images, shown_images(document))
-                try:
-                    self._check_page(self.folder / page)
-                    linked = link(document)
-                except IconotextError as error:
-                    yield Failure(file, error)
-                    continue
-                card = beside.submit(card_image, linked)
-                html = reading_page(linked, index=INDEX, embedded=pictures.result())
-            yield self._write(linked, html, page, origin, card.result()), linked
+            try:
+                self._check_page(self.folder / page)
+            except IconotextError as error:
+                yield Failure(file, error)
+            else:
+                yield _Asked(
+                    file, document, page, origin, beside.submit(embed, document.images, shown_images(document))
+                )
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
         """Remove the pages of documents that are gone, and write the index and the list of problems; how many went.
