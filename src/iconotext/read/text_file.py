@@ -14,6 +14,7 @@ DECLARED = re.compile(
     rb"<(?:meta[^<>]{1,2000}?charset\s*+=\s*+[\"']?\s*+|\?xml[^<>]{1,200}?encoding\s*+=\s*+[\"'])([\w.:-]{1,40})",
     re.IGNORECASE,
 )
+_MARKED = frozenset(encoding for _, encoding in MARKS)
 PAGE_ENCODINGS = re.compile(
     r"utf-(?:8|16|32)(?:-[bl]e)?|iso8859-\d+|ascii|cp\d+|koi8-[rtu]|mac-\w+|gb\w*|hz|big5\w*|ptcp154|tis-620"
     r"|euc_\w+|iso2022_\w+|shift_jis\w*|johab"
@@ -32,14 +33,24 @@ def decode_text(path: Path, *, html: bool = False) -> str:
 
 
 def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
-    """Text by its byte order mark, what its HTML declares, UTF-8, else a detected encoding.
+    """Text in the encoding that ``text_encoding`` tells.
+
+    Raises:
+        DocumentError: There is no text in it in any encoding; the message begins with ``name``.
+    """
+    encoding = text_encoding(data, name, html=html)
+    return data.decode(encoding, errors="replace" if encoding in _MARKED else "strict")
+
+
+def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
+    """The encoding by the byte order mark, what the HTML declares, UTF-8, else a detected one.
 
     Raises:
         DocumentError: There is no text in it in any encoding; the message begins with ``name``.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
+            return encoding
     encodings = ["utf-8"]
     if html and (declared := DECLARED.search(data[:4096])):
         with contextlib.suppress(LookupError):  # a name that is no encoding
@@ -47,10 +58,9 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
             if PAGE_ENCODINGS.fullmatch(name_):
                 encodings.insert(0, name_)
     for encoding in encodings:
-        try:
-            return data.decode(encoding)
-        except UnicodeError:
-            continue
+        with contextlib.suppress(UnicodeError):
+            data.decode(encoding)
+            return encoding
     if b"\x00" in data:
         raise DocumentError(f"{name}: not a text file (it has zero bytes); save it as UTF-8 text")
     from charset_normalizer import from_bytes
@@ -58,4 +68,4 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
     best = from_bytes(data, cp_isolation=LEGACY).best() or from_bytes(data).best()
     if best is None:
         raise DocumentError(f"{name}: its text encoding cannot be told; save it as UTF-8")
-    return str(best)
+    return best.encoding

@@ -1,0 +1,152 @@
+"""What a sentence says that a picture shows, as a noun phrase: 'The photo below shows a red barn' gives 'A red barn'.
+
+English. Few kinds of sentences are understood, and of those only what can stand on its own: nothing is better than wrong.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iconotext.links.labels import cited_labels
+
+LONGEST = 125
+"""Characters of a draft: screen readers were made for about as many."""
+
+SHORTEST = 2
+"""Words of a draft that say something, at least."""
+
+_SPACES = re.compile(r"\s+")
+_PICTURE = (
+    r"(?:photo(?:graph|micrograph)?|picture|image|fig(?:ure|\.)?|illustration|diagram|drawing|screen ?shot|painting|sketch|pic|map"
+    r"|chart|graph|plot|schematic|micrograph|engraving|woodcut|cartoon|poster|scan|rendering|render|flow ?chart|timeline|x-ray)s?"
+)
+_CITED = r"(?:@[\w:.-]+|\[[^\[\]]{1,60}\]|(?:fig(?:ure|\.)?|image|photo|plate)s?\s+[\w.-]{1,12})"
+_LEAD = r"(?:(?:for (?:example|instance)|here|again|finally|first|next|then|now|also|in addition|similarly|thus|so|likewise),?\s+)?"
+_WHERE = r"(?:\s+(?:just\s+)?(?:above|below|here|opposite|at left|at right|on the (?:left|right)))?"
+_SUBJECT = (
+    rf"(?:(?:the|this|these|that|each|our|his|her|its|their|an?|one)\s+(?:[\w’'-]+\s+){{0,5}}?{_PICTURE}"
+    rf"(?:\s+(?:of|from|by|in|on|taken)\s+(?:[\w’'-]+\s+){{0,6}}?[\w’'-]+|,\s+[^,]{{1,60}},)?{_WHERE}|{_CITED}|this)"
+)
+_SHOWS = r"(?:(?:also|clearly|simply|nicely|schematically)\s+)?(?:shows?|depicts?|illustrates?|displays?|portrays?|pictures?)"
+_SEEN = r"(?:shown|seen|depicted|illustrated|pictured|displayed|portrayed|sketched|drawn|plotted)"
+_AT = rf"(?:(?:just\s+)?(?:below|above|here)\b|(?:at|on|to) the (?:left|right)\b|(?:schematically\s+)?(?:in|on|by)\s+(?:the\s+|this\s+|these\s+)?(?:[\w’'-]+\s+){{0,3}}?(?:{_PICTURE}|{_CITED})|in\s*[.,;]?\s*$)"
+
+_SAYS = (
+    re.compile(rf"{_LEAD}{_SUBJECT}\s+{_SHOWS}\s+(?P<what>.+)", re.IGNORECASE),
+    re.compile(rf"showing\s+(?P<what>.+)", re.IGNORECASE),
+    re.compile(
+        rf"{_LEAD}(?:here|below|above|this|these)(?:\s+is|\s+are|[’']s)\s+(?:an?|the|some|one of the|my|our)?\s*(?:[\w’'-]+\s+){{0,3}}?{_PICTURE}{_WHERE}"
+        r"\s+(?:of|showing|that shows|which shows)\s+(?P<what>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"{_LEAD}(?:in|on)\s+{_SUBJECT},?\s+(?:you|we|one)\s+(?:can\s+|will\s+)?see\s+(?P<what>.+)", re.IGNORECASE),
+    re.compile(rf"{_LEAD}(?P<what>(?!as\b)[^,;:]{{3,140}}?)\s+(?:is|are|was|were|can be)\s+(?:also\s+|clearly\s+)?{_SEEN}\s+{_AT}", re.IGNORECASE),
+)
+_PART = re.compile(
+    r"\b(?:left|right|middle|top|bottom|upper|lower|first|second|third|last|other|two|three|panels?|insets?|next one|previous)\b"
+    r"|\d+\s?\(?[a-h]\)?(?!\w)|\([a-h]\)",
+    re.IGNORECASE,
+)
+"""In what stands before the phrase: only a part of the picture is spoken of."""
+
+_REFERENCE = re.compile(
+    rf"\s*\((?:see\s+|cf\.?\s+|also\s+|compare\s+)*(?:{_CITED}|(?:the\s+)?{_PICTURE}{_WHERE}|above|below|left|right|top|bottom|{_SEEN}[^()]{{0,40}})[^()]{{0,40}}\)"
+    r"|\s*\[(?:\d[\d,;\s–-]{0,30}|\^?[\w-]{1,30}|@[^\[\]]{1,80})\]"
+    r"|\s*\((?:[A-Z][\w’'.-]+(?:\s+(?:and|&|et al\.?|[A-Z][\w’'.-]+)){0,5},?\s+)?(?:1[5-9]|20)\d\d[a-z]?\)",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    rf"[\s,]*\b(?:(?:as|that (?:is|are)|which (?:is|are))\s+)?(?:{_SEEN}\s+)?(?:(?:in|on|by)\s+(?:{_CITED}|(?:the\s+)?(?:following|next|above|below)?\s*{_PICTURE}{_WHERE})|below|above|here)\s*$",
+    re.IGNORECASE,
+)
+_IDEA = re.compile(
+    r"(?:the|an?)\s+(?:[\w-]+\s+)?(?:concept|idea|notion|principle|phenomenon|example)s?\s+(?:of|called)\s+"
+    r"|examples\s+of\s+",
+    re.IGNORECASE,
+)
+"""What cannot be seen, before what can."""
+
+_CLAUSE = re.compile(
+    r"(?:[;:–—]\s|\s[-–—]\s|,?\s+(?:because|although|though|whereas|so that|since|unless)\b"
+    r"|,\s*(?:which|who|whose|where|when|while|but|so|as|if|after|before|thus|hence|thereby|making|giving|allowing|i\.e\.|e\.g\.)\b"
+    r"|,?\s+and\s+(?:also\s+)?(?:this|it|we|you|they|he|she|i|is|are|was|were|has|have|can|how|what|that|will|may|gives?|shows?)\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASIDE = re.compile(r"\s\([^()]*\)")
+_LATER = re.compile(r"(?:,\s(?!.*,?\s(?:and|or)\s)|\s(?:that|which|who|when|while|in which|for which|as|to show)\s)")
+"""Where a phrase that is too long may end."""
+
+_NO_PHRASE = re.compile(
+    r"(?:that|how|what|whether|why|where|when|which|who|it|them|him|us|you|me|this|these|those|such|one|something|nothing|there|here|up|in|on"
+    r"|at|to|as|by|from|for|with|and|or|but|i|we|he|she|they|his|her|its|their|my|your|our|if|not|no|all of (?:this|these|them)|both"
+    r"|the (?:same|former|latter|above|following|next|previous|way|ways|idea|thing|things|fact|point|result|results|difference|differences"
+    r"|situation|importance|problem|answer|outcome|effect|effects|other|others|rest|first|second|last|final result)"
+    r"|an? (?:lot|few|way|similar|typical|bit|couple|example|better|simple example)|another|other|some (?:of|other)|more|most|many of|much"
+    r"|one of|each of|none|examples? of (?:this|these|that|such)|several of|our|any|every|only)\b",
+    re.IGNORECASE,
+)
+_BACK = re.compile(
+    r"\b(?:this|these|those|such|it|they|them|he|she|him|i|we|us|you|my|our|your|above|below|aforementioned|same|latter|former|previous(?:ly)?"
+    r"|described|discussed|mentioned|resulting|corresponding|analogous|similar|more|further|stages|respective(?:ly)?)\b",
+    re.IGNORECASE,
+)
+"""Words that lean on what was said before: who hears the alternative text alone does not know what is meant."""
+
+_VERB = re.compile(r"\b(?:is|are|was|were|will|would|can|could|should|must|may|might|has|have|had|do|does|did)\b", re.IGNORECASE)
+_EMPTY = frozenset(
+    "a an the of in on at to for from with by and or as its their some several two three many various different new".split()
+)
+_WORD = re.compile(r"[\w’'-]+")
+_ODD = re.compile(r"https?:|www\.|[$\\{}<>|=]|@\w|\b\w+\.(?:png|jpe?g|svg|md|html)\b|[\[\]]")
+
+
+def depicted(sentence: str) -> str | None:
+    """What the sentence says that a picture shows, shortened at a clause and without references.
+
+    Returns:
+        A noun phrase of at most ``LONGEST`` characters, which begins with a capital letter; None where the sentence
+        says nothing of the kind, speaks of a part of the picture, or leans on what was said before.
+    """
+    text = _SPACES.sub(" ", sentence).strip()
+    for pattern in _SAYS:
+        found = pattern.match(text)
+        if found is not None:
+            before, after = text[: found.start("what")], text[found.end("what") :]
+            if _PART.search(before) or _PART.search(_first_words(after)):
+                return None
+            return _phrase(found["what"])
+    return None
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text.split()[:9])
+
+
+def _phrase(what: str) -> str | None:
+    """The noun phrase, as it can stand alone; None where it cannot."""
+    text = _REFERENCE.sub("", what)
+    text = _CLAUSE.sub("", text)
+    text = re.split(r"(?<=\w\w)[.!?](?:\s|$)", text, maxsplit=1)[0]
+    for _ in range(3):
+        text = _TAIL.sub("", text.strip(" ,;:.-–—"))
+    text = _balanced(text.strip(" ,;:.-–—"))
+    text = _IDEA.sub("", text, count=1) if _IDEA.match(text) else text
+    if len(text) > LONGEST:
+        text = _ASIDE.sub("", text)
+    if len(text) > LONGEST:
+        ends = [cut.start() for cut in _LATER.finditer(text) if cut.start() <= LONGEST]
+        text = text[: ends[-1]].rstrip(" ,") if ends else ""
+    if not text or _NO_PHRASE.match(text) or _BACK.search(text) or _ODD.search(text) or any(cited_labels(text)):
+        return None
+    telling = [word for word in _WORD.findall(text.lower()) if word not in _EMPTY]
+    if len(telling) < SHORTEST or len(text) > LONGEST or _VERB.search(text):
+        return None
+    return text[0].upper() + text[1:]
+
+
+def _balanced(text: str) -> str:
+    """The text without a parenthesis or quotation that is cut in two."""
+    for opening, closing in ("()", "“”"):
+        if text.count(opening) != text.count(closing):
+            text = text.partition(opening)[0] if opening in text else text.replace(closing, "")
+    return (text.replace('"', "") if text.count('"') % 2 else text).strip(" ,;:.-–—")

@@ -1,0 +1,126 @@
+"""Gaps in the text of a file that an alternative text can fill: pictures in Markdown, HTML, Word's XML without one.
+
+What is found looks like a picture; whether it is one only a reader of the format can tell (``alt_text.insertion``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape, unescape
+from typing import Literal
+
+from iconotext.read.docx.images import WRITTEN_BY_WORD
+
+Markup = Literal["attribute", "markdown", "wiki", "shortcode"]
+
+MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
+WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
+SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
+IMG = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
+DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")
+NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")
+BARE = re.compile(r"[^\s>\"'`<]*+")
+ESCAPED = re.compile(r"[\\`*_\[\]<>~|{}$]|&(?=#?\w{1,31};)")
+"""What Markdown, or a site generator before it, could take for markup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Where an alternative text is missing.
+
+    Attributes:
+        start: Where what it replaces begins, in characters of the text.
+        end: Where that ends.
+        markup: How the text is escaped there.
+        before: Written before it.
+        after: Written behind it.
+    """
+
+    start: int
+    end: int
+    markup: Markup
+    before: str = ""
+    after: str = ""
+
+    def filled(self, text: str) -> str:
+        """What stands in the gap with this text."""
+        return self.before + escaped(text, self.markup) + self.after
+
+
+def escaped(text: str, markup: Markup) -> str:
+    """The text so that a reader of the markup reads it as it was; nothing helps braces in a shortcode, ``]`` in a wiki."""
+    match markup:
+        case "attribute":  # braces, since site generators look at them before HTML is read
+            return escape(text).replace("{", "&#123;").replace("}", "&#125;")
+        case "markdown":
+            return ESCAPED.sub(r"\\\g<0>", text)
+        case "shortcode":
+            return text.replace('"', '\\"')
+        case "wiki":
+            return text
+
+
+def find_gaps(text: str, format_: str) -> list[Gap]:
+    """The gaps of a text without alternative text, in their order.
+
+    Args:
+        text: A Markdown file, an HTML file, a chapter of an EPUB or a part of a DOCX.
+        format_: markdown, html, epub or docx.
+    """
+    if format_ == "docx":
+        found = list(_tags(text, DRAWING))
+    else:
+        found = list(_tags(text, IMG))
+    if format_ == "markdown":
+        found += [Gap(*match.span(1), "markdown") for match in MARKDOWN.finditer(text)]
+        found += [Gap(*match.span(1), "wiki", before="|") for match in WIKI.finditer(text)]
+        found += [replace(gap, markup="shortcode") for gap in _tags(text, SHORTCODE)]
+    return sorted(found, key=lambda gap: gap.start)
+
+
+def _tags(text: str, opening: re.Pattern[str]) -> Iterator[Gap]:
+    """Tags that name no alternative text, by the pattern of how they begin."""
+    at = 0
+    while (begin := opening.search(text, at)) is not None:
+        name = "descr" if begin.groups() and begin[1] == "docPr" else "alt"
+        gap, at = _tag(text, begin.end(), name)
+        if gap is not None:
+            yield gap
+
+
+def _tag(text: str, begin: int, name: str) -> tuple[Gap | None, int]:
+    """The gap in a tag whose name ends at ``begin``, and where to look on."""
+    found: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
+    named, at = False, begin
+    while (attribute := NAME.match(text, at)) is not None:
+        at = attribute.end()
+        value = _value(text, at) if attribute[2] else (at, at)
+        if value is None:
+            return None, begin  # a quote that is never closed: no tag
+        if attribute[1].lower() == name and not named:
+            named = True
+            found = _named(text, attribute, value)
+        at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
+    return found, max(at, begin)
+
+
+def _named(text: str, attribute: re.Match[str], value: tuple[int, int]) -> Gap | None:
+    """The gap where the tag names the text, but says nothing; None where it says something."""
+    start, end = value
+    if WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():
+        return None
+    quoted = attribute[2] is not None and text[start - 1 : start] in ('"', "'")
+    if quoted:
+        return Gap(start, end, "attribute")
+    return Gap(attribute.end(1), end, "attribute", '="', '"')
+
+
+def _value(text: str, at: int) -> tuple[int, int] | None:
+    """Where the value of an attribute stands, without its quotes; None where its quote is never closed."""
+    if text[at : at + 1] in ('"', "'"):
+        close = text.find(text[at], at + 1)
+        return None if close < 0 else (at + 1, close)
+    bare = BARE.match(text, at)
+    return (at, at) if bare is None else bare.span()

@@ -1,0 +1,252 @@
+"""Alternative texts put into documents: they read back, and every other byte is as it was."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iconotext.alt_text.gaps import escaped, find_gaps
+from iconotext.alt_text.insertion import insert_alts
+from iconotext.errors import DocumentError
+from iconotext.read import ReadSettings, read
+from tests.read.pdf_writer import jpeg
+from tests.read.test_docx import Making, run
+from tests.read.test_epub import book
+
+SETTINGS = ReadSettings()
+
+# What stands before and behind the gap of a picture without alternative text, in Markdown.
+MARKDOWN = (
+    ("![", "](a.png)"),
+    ("![", '](a.png "A title")'),
+    ("![", "](<a b.png>)"),
+    ("![", "][ref]"),
+    ("[![", "](a.png)](elsewhere.html)"),
+    ("| one | two |\n|---|---|\n| ![", "](a.png) | three |"),
+    ("> - ![", "](a.png)"),
+    ('<img src="a.png" alt="', '">'),
+    ("<img alt='", "' src='a.png' />"),
+    ('<p><img class="big" src=a.png alt="', '"/></p>'),
+)
+# Things that look like pictures, or lead astray whoever looks for them.
+OTHERS = (
+    "Some text with `![](code.png)` and \\![](escaped.png).",
+    "![has one](b.png)",
+    "<!-- ![](hidden.png) <img src=hidden.png> -->",
+    "    ![](indented-code.png)",
+    "```\n<img src=fenced.png>\n![](fenced.png)\n```",
+    "An `<img` that isn't one, \"quoted, and it's open.",
+    "![ref] and [text](page.html), 3 < 4 > 2 & so on.",
+    "## A heading ##",
+    '<img src="b.png" alt="Has one, too">',
+)
+WORDS = st.text(st.sampled_from("abc ]['\"<>&*_`\\|(){}!~#$äж中&lt;."), min_size=1, max_size=30)
+
+
+def meant(text: str) -> str:
+    return " ".join(text.split())
+
+
+def own(markup: str, number: int) -> str:
+    """The markup with an address of its own, as a picture that comes twice in a row counts once."""
+    return re.sub(r"\ba\.png|a b\.png", f"{number}.png", markup).replace("[ref]", f"[ref{number}]")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from([*MARKDOWN, *OTHERS]), min_size=1, max_size=6),
+    st.lists(WORDS.filter(str.strip), min_size=6, max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.randoms(use_true_random=False),
+)
+def test_markdown_reads_back_and_keeps_every_other_byte(tmp_path_factory, pieces, texts, end, encoding, random):
+    path = tmp_path_factory.mktemp("md") / "a.md"
+    pieces = [p if isinstance(p, str) else (own(p[0], k), own(p[1], k)) for k, p in enumerate(pieces)]
+    pieces.append("".join(f"[ref{k}]: {k}.png\n" for k in range(len(pieces))))
+    source = "\n\n".join(p if isinstance(p, str) else "".join(p) for p in pieces)
+    path.write_bytes(source.replace("\n", end).encode(encoding))
+    before = read(path)
+    missing = [n for n, image in enumerate(before.images) if not image.alt]
+    assert len(missing) == sum(not isinstance(piece, str) for piece in pieces)
+    alts = {n: texts[k] for k, n in enumerate(missing) if random.random() < 0.7}
+    data = insert_alts(path, path.read_bytes(), alts, SETTINGS).data
+    # Put together in another way: every piece of the document, and what may stand in the gap.
+    gaps = iter(range(len(missing)))
+    parts = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            parts.append(piece)
+        else:
+            n = missing[next(gaps)]
+            markup = "attribute" if "<img" in piece[0] else "markdown"
+            parts.append(piece[0] + (escaped(meant(alts[n]), markup) if n in alts else "") + piece[1])
+    assert data == "\n\n".join(parts).replace("\n", end).encode(encoding)
+    path.write_bytes(data)
+    after = read(path)
+    assert [i.alt for i in after.images] == [
+        meant(alts[n]) if n in alts else image.alt for n, image in enumerate(before.images)
+    ]
+    assert [i.source for i in after.images] == [i.source for i in before.images]
+    assert after.sentences == before.sentences
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ('<img src="a.png">', '<img alt="A &quot;b&quot; &amp; c" src="a.png">'),
+        ("<img src=a.png>", '<img alt="A &quot;b&quot; &amp; c" src=a.png>'),
+        ("<IMG SRC='a.png' ALT=''/>", "<IMG SRC='a.png' ALT='A &quot;b&quot; &amp; c'/>"),
+        ("<img alt src=a.png>", '<img alt="A &quot;b&quot; &amp; c" src=a.png>'),
+        ("<img alt= src=a.png>", None),  # whose alternative text is "src=a.png": no picture
+        ('<img src="a.png" alt="  "\n  title="x > y">', None),
+        ('<img data-alt="" src="a.png"/>', '<img alt="A &quot;b&quot; &amp; c" data-alt="" src="a.png"/>'),
+    ],
+)
+def test_html_tags(tmp_path, tag, expected):
+    path = tmp_path / "a.html"
+    path.write_text(f"<!doctype html>\n<title>x</title><p>Text.</p>\n<!-- {tag} -->{tag}\n<p>More.</p>")
+    if not read(path).images:
+        assert expected is None
+        return
+    data = insert_alts(path, path.read_bytes(), {0: 'A "b" & c'}, SETTINGS).data.decode()
+    if expected is None:
+        expected = tag.replace('"  "', '"A &quot;b&quot; &amp; c"')
+    assert data == f"<!doctype html>\n<title>x</title><p>Text.</p>\n<!-- {tag} -->{expected}\n<p>More.</p>"
+    path.write_text(data)
+    assert read(path).images[0].alt == 'A "b" & c'
+
+
+def test_what_an_encoding_cannot_say_becomes_a_character_reference(tmp_path):
+    path = tmp_path / "a.html"
+    head = '<meta charset="iso-8859-1"><p>Caf\u00e9, and some more words.</p>'
+    path.write_bytes(f"{head}<img src=a.png>".encode("latin-1"))
+    data = insert_alts(path, path.read_bytes(), {0: "\u00e9 \u03bc"}, SETTINGS).data
+    assert data == f'{head}<img alt="\u00e9 &#956;" src=a.png>'.encode("latin-1")
+    path.write_bytes(data)
+    assert read(path).images[0].alt == "\u00e9 \u03bc"
+
+
+def test_tags_of_site_generators(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_text('![[a.png]]\n\n{{< figure src="b.png" caption="x" >}}\n\n![[c.png|300]]\n')
+    data = insert_alts(path, path.read_bytes(), {0: "One", 1: 'Two "2"'}, SETTINGS).data.decode()
+    assert data == '![[a.png|One]]\n\n{{< figure alt="Two \\"2\\"" src="b.png" caption="x" >}}\n\n![[c.png|300]]\n'
+    with pytest.raises(DocumentError, match="write it by hand"):
+        insert_alts(path, path.read_bytes(), {2: "Three"}, SETTINGS)
+    with pytest.raises(DocumentError, match="would read differently"):
+        insert_alts(path, path.read_bytes(), {0: "One ]] two"}, SETTINGS)
+
+
+def test_only_pictures_without_a_text(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_text("![has](a.png) ![](b.png)")
+    for number in (0, 2, -1):
+        with pytest.raises(DocumentError, match="is not there, or has"):
+            insert_alts(path, path.read_bytes(), {number: "x"}, SETTINGS)
+    pdf = tmp_path / "a.pdf"
+    pdf.write_bytes(b"%PDF-1.4\n")
+    with pytest.raises(DocumentError, match="Markdown, HTML, DOCX and EPUB only"):
+        insert_alts(pdf, pdf.read_bytes(), {0: "x"}, SETTINGS)
+
+
+def zipped(data: bytes) -> list[tuple[object, ...]]:
+    """All that a zip file says of each member, and how it is packed, by another reader than ours."""
+    found = []
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        assert file.testzip() is None
+        for info in file.infolist():
+            start = info.header_offset
+            names = int.from_bytes(data[start + 26 : start + 28], "little")
+            extra = int.from_bytes(data[start + 28 : start + 30], "little")
+            packed = data[start + 30 + names + extra :][: info.compress_size]
+            kept = (info.date_time, info.external_attr, info.extra, info.comment, info.compress_type)
+            found.append((info.filename, kept, packed, file.read(info)))
+    return found
+
+
+def inline(relation: str, properties: str) -> str:
+    return (
+        f'<w:r><w:drawing><wp:inline><wp:extent cx="9" cy="9"/><wp:docPr {properties}/><a:graphic><a:graphicData uri="u">'
+        '<pic:pic><pic:nvPicPr><pic:cNvPr id="0" name="a.png"/></pic:nvPicPr><pic:blipFill>'
+        f'<a:blip r:embed="{relation}"/></pic:blipFill><pic:spPr/></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r>'
+    )
+
+
+def word_file() -> bytes:
+    making = Making()
+    one, two, three = (making.embed(jpeg((80 + n, 80))) for n in range(3))
+    making.add(run("Before."), inline(one, 'id="1" name="P 1"'))
+    making.add(run("Amid."), inline(two, 'id="2" name="P 2" descr="Has one"'))
+    making.add(inline(three, 'id="3" name="P 3" descr="AI-generated content may be incorrect."'), run("After."))
+    return making.bytes()
+
+
+def test_word_files_keep_every_other_part(tmp_path):
+    path = tmp_path / "a.docx"
+    path.write_bytes(word_file())
+    assert [image.alt for image in read(path).images] == [None, "Has one", None]
+    before = path.read_bytes()
+    inserted = insert_alts(path, before, {0: 'A "b" <c>', 2: "Three"}, SETTINGS)
+    path.write_bytes(inserted.data)
+    assert [image.alt for image in read(path).images] == ['A "b" <c>', "Has one", "Three"]
+    old, new = zipped(before), zipped(inserted.data)
+    assert [each[:2] for each in old] == [each[:2] for each in new]
+    assert [a[0] for a, b in zip(old, new, strict=True) if a != b] == ["word/document.xml"]
+    ((name, was, became),) = inserted.changes
+    assert name == "word/document.xml"
+    assert became.replace(' descr="A &quot;b&quot; &lt;c&gt;"', "").replace("Three", "AI-generated content may be incorrect.") == was
+
+
+def test_books_keep_every_other_part(tmp_path):
+    body = "<h1>Eins</h1><p>Text &amp; more.</p><img src='../img/a b.jpg'/><p>End.</p><img alt='' src='../img/lost.jpg'/>"
+    path = tmp_path / "a.epub"
+    path.write_bytes(book({"one": body, "two": body}))
+    before = path.read_bytes()
+    missing = [n for n, image in enumerate(read(path).images) if not image.alt]
+    assert missing == [0, 1, 2, 3]
+    inserted = insert_alts(path, before, {2: "Zwei & drei"}, SETTINGS)
+    path.write_bytes(inserted.data)
+    assert [image.alt for image in read(path).images] == [None, None, "Zwei & drei", None]
+    old, new = zipped(before), zipped(inserted.data)
+    assert [a[0] for a, b in zip(old, new, strict=True) if a != b] == ["OEBPS/text/two.xhtml"]
+    assert new[0][0] == "mimetype"
+    assert inserted.data[:80] == before[:80]  # stored, and first
+    assert [each[:2] for each in old] == [each[:2] for each in new]
+
+
+def test_one_description_for_several_pictures_is_refused(tmp_path):
+    making = Making()
+    relation = making.embed(jpeg((80, 80)))
+    blip = (
+        '<pic:pic><pic:nvPicPr><pic:cNvPr id="0" name="a"/></pic:nvPicPr><pic:blipFill>'
+        f'<a:blip r:embed="{relation}"/></pic:blipFill><pic:spPr/></pic:pic>'
+    )
+    making.add(
+        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="G"/><a:graphic><a:graphicData uri="u">'
+        f"{blip}{blip}</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>"
+    )
+    path = tmp_path / "a.docx"
+    path.write_bytes(making.bytes())
+    with pytest.raises(DocumentError, match="write it by hand"):
+        insert_alts(path, path.read_bytes(), {0: "Both"}, SETTINGS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.sampled_from("<img alt=\"' />x!][({{figure src>\n"), max_size=80), st.sampled_from(["markdown", "html", "docx"]))
+def test_gaps_of_any_text_are_in_order_and_apart(text, format_):
+    gaps = find_gaps(text, format_)
+    assert all(0 <= gap.start <= gap.end <= len(text) for gap in gaps)
+    assert [gap.start for gap in gaps] == sorted(gap.start for gap in gaps)
+
+
+def test_many_tags_and_quotes_cost_linear_time():
+    assert len(find_gaps("<img src='" * 100_000, "html")) == 50_000
+    assert len(find_gaps('<img src="a">' * 100_000 + "<img src='", "html")) == 100_000
+    assert len(find_gaps("<img src='" + '<img src="a">' * 100_000, "html")) == 100_000

@@ -1,0 +1,113 @@
+"""Documents are written whole or not at all, and only as they were read."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from iconotext.alt_text.writing import digest, plan_change, unified_diff, write_change
+from iconotext.errors import OutputError
+from iconotext.read import ReadSettings, read
+
+SETTINGS = ReadSettings()
+TEXT = "# A\n\nSome words.\n\n![](a.png)\n\nThe end.\n"
+
+
+@pytest.fixture
+def article(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_text(TEXT)
+    return path
+
+
+def plan(path, **more):
+    return plan_change(path, {0: "A barn"}, SETTINGS, read=digest(path.read_bytes()), **more)
+
+
+def test_the_difference_and_the_file(article):
+    article.chmod(0o640)
+    change = plan(article)
+    assert article.read_text() == TEXT
+    assert [line for line in unified_diff(change) if line[0] in "+-"][2:] == ["-![](a.png)", "+![A barn](a.png)"]
+    write_change(change)
+    assert article.read_text() == TEXT.replace("![]", "![A barn]")
+    assert stat.S_IMODE(article.stat().st_mode) == 0o640
+    assert [each.name for each in article.parent.iterdir()] == ["a.md"]
+
+
+def test_a_file_that_changed_since_is_refused(article):
+    with pytest.raises(OutputError, match="changed since it was read"):
+        plan_change(article, {0: "A barn"}, SETTINGS, read=digest(b"something else"))
+    change = plan(article)
+    article.write_text(TEXT + "More.\n")
+    with pytest.raises(OutputError, match="changed since it was read"):
+        write_change(change)
+    assert article.read_text() == TEXT + "More.\n"
+    assert [each.name for each in article.parent.iterdir()] == ["a.md"]
+
+
+def test_symbolic_links_are_followed_inside_the_folder_only(tmp_path):
+    inside, outside = tmp_path / "docs", tmp_path / "private"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "real.md").write_text(TEXT)
+    (inside / "link.md").symlink_to("real.md")
+    (outside / "secret.md").write_text(TEXT)
+    (inside / "out.md").symlink_to("../private/secret.md")
+    write_change(plan(inside / "link.md", within=inside))
+    assert (inside / "link.md").is_symlink()
+    assert "![A barn]" in (inside / "real.md").read_text()
+    for within in (inside, None):
+        with pytest.raises(OutputError, match="leads out"):
+            plan(inside / "out.md", within=within)
+    assert (outside / "secret.md").read_text() == TEXT
+
+
+FOR_EVER = """
+import sys
+from pathlib import Path
+from iconotext.alt_text.insertion import Inserted
+from iconotext.alt_text.writing import Change, write_change
+path = Path(sys.argv[1])
+states = [path.read_bytes(), Path(sys.argv[2]).read_bytes()]
+print("ready", flush=True)
+while True:
+    write_change(Change(path, path, states[0], Inserted(states[1], ())))
+    states.reverse()
+"""
+
+
+@pytest.mark.kill
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_killed_at_any_moment_the_file_is_the_old_or_the_new_one(tmp_path):
+    path, other = tmp_path / "a.md", tmp_path / "other.md"
+    filler = "Words and words.\n" * 20_000
+    path.write_text(TEXT + filler)
+    other.write_text(TEXT.replace("![]", "![A barn]") + filler)
+    whole = {path.read_bytes(), other.read_bytes()}
+    drawn = random.Random(0)
+    for _ in range(15):
+        with subprocess.Popen(
+            [sys.executable, "-c", FOR_EVER, str(path), str(other if b"![]" in path.read_bytes() else tmp_path / "first.md")],
+            stdout=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(drawn.random() * 0.05)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(10)
+        assert path.read_bytes() in whole
+        (tmp_path / "first.md").write_bytes(next(each for each in whole if each != path.read_bytes()))
+        other.write_bytes(next(each for each in whole if each != path.read_bytes()))
+
+
+def test_what_was_written_reads_back(article):
+    write_change(plan(article))
+    assert [image.alt for image in read(article).images] == ["A barn"]
