@@ -3,7 +3,7 @@
     python benchmarks/swapped_texts.py
 
 needs the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). In each document with several
-captions two that differ change places, ten times at random (seeds 0 to 9). A text is said to be misplaced where changing
+captions two that differ change places, ten times at random (seeds 0 to 9). A text is called misplaced where to change
 it with that of another picture makes both fit better, by more than a bar. How well a text fits a picture is its cosine
 with the picture (``pictures``), with the sentences beside the picture (``beside``), or the sum of both. The bar is the
 lowest with a precision of 95 % on all repositories but one; precision and recall are counted on that one. Intervals:
@@ -68,7 +68,8 @@ def margins(fit: NDArray[np.float64], standing: NDArray[np.int64]) -> NDArray[np
     own = np.diag(fit)
     gain: NDArray[np.float64] = fit + fit.T - own[:, None] - own[None, :]
     np.fill_diagonal(gain, -np.inf)
-    return gain.max(axis=1)
+    result: NDArray[np.float64] = gain.max(axis=1)
+    return result
 
 
 def trials(cases: list[Case], weights: tuple[float, float]) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -101,7 +102,7 @@ def main() -> None:
     arguments = parser.parse_args()
     encoder = load_encoder(arguments.model)
     documents = read_corpus(Path(arguments.data) / "documents" / "cited" / "cited.jsonl")
-    cases = [found for document in documents if (found := case(document, encoder)) is not None]
+    cases = [each for document in documents if (each := case(document, encoder)) is not None]
     repositories = sorted({each.repository for each in cases})
     print(f"{len(cases)} documents, {sum(len(c.texts) for c in cases)} captions, {len(repositories)} repositories\n")
     print("| fits by | precision | recall | said of untouched captions | misplaced, of 1,000 said at random |")

@@ -94,6 +94,7 @@ class Image:
         problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good image.
         at: Where its markup begins in a Markdown or HTML file, or in the chapter of an EPUB, in characters; None where
             nobody knows.
+        decorative: Whether the source says that it is for the eye alone.
     """
 
     source: str
@@ -108,6 +109,7 @@ class Image:
     lines: tuple[TextLine, ...] | None = None
     problem: str | None = None
     at: int | None = None
+    decorative: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)

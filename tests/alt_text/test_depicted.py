@@ -62,7 +62,12 @@ def test_what_is_too_long_ends_at_a_clause_or_is_nothing():
     assert depicted(f"Figure 3 shows {'a barn of red boards beside ' * 6}a river.") is None
 
 
-@given(st.lists(st.sampled_from("Figure 3 shows the a barn red of , which ( ) in below photo is shown that and [4] .".split()), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from("Figure 3 shows the a barn red of , which ( ) in below photo is shown that and [4] .".split()),
+        max_size=40,
+    )
+)
 def test_a_draft_is_a_short_part_of_its_sentence(parts):
     sentence = " ".join(parts)
     said = depicted(sentence)

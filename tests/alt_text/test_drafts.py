@@ -38,6 +38,7 @@ def test_a_picture_without_a_text_has_a_draft():
     [
         Image("a.png", alt="A barn", position=1),
         Image("a.png", problem="not found", position=1),
+        Image("a.png", position=1, decorative=True),
         Image("a.png", caption="Figure 1: A red barn beside a river.", position=1),  # the same again
         Image("a.png", caption="A red barn, beside a river", position=1),
     ],
@@ -93,5 +94,5 @@ def test_there_and_back(tmp_path):
 def test_other_json_is_refused(tmp_path, content):
     path = tmp_path / "drafts.json"
     path.write_text(content)
-    with pytest.raises(SettingError, match="drafts.json"):
+    with pytest.raises(SettingError, match=r"drafts\.json"):
         read_drafts(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -156,9 +155,9 @@ def test_only_pictures_without_a_text(tmp_path):
         insert_alts(pdf, pdf.read_bytes(), {0: "x"}, SETTINGS)
 
 
-def zipped(data: bytes) -> list[tuple[object, ...]]:
+def zipped(data: bytes) -> list[tuple[str, tuple[object, ...], bytes, bytes]]:
     """All that a zip file says of each member, and how it is packed, by another reader than ours."""
-    found = []
+    found: list[tuple[str, tuple[object, ...], bytes, bytes]] = []
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         assert file.testzip() is None
         for info in file.infolist():
@@ -201,11 +200,18 @@ def test_word_files_keep_every_other_part(tmp_path):
     assert [a[0] for a, b in zip(old, new, strict=True) if a != b] == ["word/document.xml"]
     ((name, was, became),) = inserted.changes
     assert name == "word/document.xml"
-    assert became.replace(' descr="A &quot;b&quot; &lt;c&gt;"', "").replace("Three", "AI-generated content may be incorrect.") == was
+    assert (
+        became.replace(' descr="A &quot;b&quot; &lt;c&gt;"', "").replace(
+            "Three", "AI-generated content may be incorrect."
+        )
+        == was
+    )
 
 
 def test_books_keep_every_other_part(tmp_path):
-    body = "<h1>Eins</h1><p>Text &amp; more.</p><img src='../img/a b.jpg'/><p>End.</p><img alt='' src='../img/lost.jpg'/>"
+    body = (
+        "<h1>Eins</h1><p>Text &amp; more.</p><img src='../img/a b.jpg'/><p>End.</p><img alt='' src='../img/lost.jpg'/>"
+    )
     path = tmp_path / "a.epub"
     path.write_bytes(book({"one": body, "two": body}))
     before = path.read_bytes()
@@ -239,7 +245,10 @@ def test_one_description_for_several_pictures_is_refused(tmp_path):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.text(st.sampled_from("<img alt=\"' />x!][({{figure src>\n"), max_size=80), st.sampled_from(["markdown", "html", "docx"]))
+@given(
+    st.text(st.sampled_from("<img alt=\"' />x!][({{figure src>\n"), max_size=80),
+    st.sampled_from(["markdown", "html", "docx"]),
+)
 def test_gaps_of_any_text_are_in_order_and_apart(text, format_):
     gaps = find_gaps(text, format_)
     assert all(0 <= gap.start <= gap.end <= len(text) for gap in gaps)

@@ -95,7 +95,13 @@ def test_killed_at_any_moment_the_file_is_the_old_or_the_new_one(tmp_path):
     drawn = random.Random(0)
     for _ in range(15):
         with subprocess.Popen(
-            [sys.executable, "-c", FOR_EVER, str(path), str(other if b"![]" in path.read_bytes() else tmp_path / "first.md")],
+            [
+                sys.executable,
+                "-c",
+                FOR_EVER,
+                str(path),
+                str(other if b"![]" in path.read_bytes() else tmp_path / "first.md"),
+            ],
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None

@@ -71,7 +71,9 @@ def test_drafts_are_shown_printed_and_written(article, tmp_path):
 def test_other_languages_are_said(tmp_path, picture):
     picture("one.png", seed=1)
     path = tmp_path / "a.md"
-    path.write_text("# Bahn\n\nDas Bild unten zeigt eine rote Bahn, die am Ufer des Flusses steht und wartet.\n\n![](one.png)\n")
+    path.write_text(
+        "# Bahn\n\nDas Bild unten zeigt eine rote Bahn, die am Ufer des Flusses steht und wartet.\n\n![](one.png)\n"
+    )
     result = run(path, "--json", "--language", "de")
     assert json.loads(result.stdout) == []
     assert "drafts are made of English sentences alone; none for documents in other languages: 1 de" in result.stderr

@@ -1,6 +1,6 @@
 """What a sentence says that a picture shows, as a noun phrase: 'The photo below shows a red barn' gives 'A red barn'.
 
-English. Few kinds of sentences are understood, and of those only what can stand on its own: nothing is better than wrong.
+English. Few kinds of sentences are understood, and of those only what can stand alone: nothing is better than wrong.
 """
 
 from __future__ import annotations
@@ -15,74 +15,104 @@ LONGEST = 125
 SHORTEST = 2
 """Words of a draft that say something, at least."""
 
-_SPACES = re.compile(r"\s+")
-_PICTURE = (
-    r"(?:photo(?:graph|micrograph)?|picture|image|fig(?:ure|\.)?|illustration|diagram|drawing|screen ?shot|painting|sketch|pic|map"
-    r"|chart|graph|plot|schematic|micrograph|engraving|woodcut|cartoon|poster|scan|rendering|render|flow ?chart|timeline|x-ray)s?"
-)
-_CITED = r"(?:@[\w:.-]+|\[[^\[\]]{1,60}\]|(?:fig(?:ure|\.)?|image|photo|plate)s?\s+[\w.-]{1,12})"
-_LEAD = r"(?:(?:for (?:example|instance)|here|again|finally|first|next|then|now|also|in addition|similarly|thus|so|likewise),?\s+)?"
-_WHERE = r"(?:\s+(?:just\s+)?(?:above|below|here|opposite|at left|at right|on the (?:left|right)))?"
-_SUBJECT = (
-    rf"(?:(?:the|this|these|that|each|our|his|her|its|their|an?|one)\s+(?:[\w’'-]+\s+){{0,5}}?{_PICTURE}"
-    rf"(?:\s+(?:of|from|by|in|on|taken)\s+(?:[\w’'-]+\s+){{0,6}}?[\w’'-]+|,\s+[^,]{{1,60}},)?{_WHERE}|{_CITED}|this)"
-)
-_SHOWS = r"(?:(?:also|clearly|simply|nicely|schematically)\s+)?(?:shows?|depicts?|illustrates?|displays?|portrays?|pictures?)"
-_SEEN = r"(?:shown|seen|depicted|illustrated|pictured|displayed|portrayed|sketched|drawn|plotted)"
-_AT = rf"(?:(?:just\s+)?(?:below|above|here)\b|(?:at|on|to) the (?:left|right)\b|(?:schematically\s+)?(?:in|on|by)\s+(?:the\s+|this\s+|these\s+)?(?:[\w’'-]+\s+){{0,3}}?(?:{_PICTURE}|{_CITED})|in\s*[.,;]?\s*$)"
+MOST = 1_000
+"""Characters of a sentence beyond which nobody looks for anything."""
 
-_SAYS = (
-    re.compile(rf"{_LEAD}{_SUBJECT}\s+{_SHOWS}\s+(?P<what>.+)", re.IGNORECASE),
-    re.compile(rf"showing\s+(?P<what>.+)", re.IGNORECASE),
-    re.compile(
-        rf"{_LEAD}(?:here|below|above|this|these)(?:\s+is|\s+are|[’']s)\s+(?:an?|the|some|one of the|my|our)?\s*(?:[\w’'-]+\s+){{0,3}}?{_PICTURE}{_WHERE}"
-        r"\s+(?:of|showing|that shows|which shows)\s+(?P<what>.+)",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"{_LEAD}(?:in|on)\s+{_SUBJECT},?\s+(?:you|we|one)\s+(?:can\s+|will\s+)?see\s+(?P<what>.+)", re.IGNORECASE),
-    re.compile(rf"{_LEAD}(?P<what>(?!as\b)[^,;:]{{3,140}}?)\s+(?:is|are|was|were|can be)\s+(?:also\s+|clearly\s+)?{_SEEN}\s+{_AT}", re.IGNORECASE),
+
+def _any(words: str) -> str:
+    return f"(?:{'|'.join(word.replace('_', ' ') for word in words.split())})"
+
+
+_SPACES = re.compile(r"\s+")
+_PICTURE = _any(
+    r"photo(?:graph|micrograph)? picture image fig(?:ure|\.)? illustration diagram drawing screen_?shot painting "
+    r"sketch pic map chart graph plot schematic micrograph engraving woodcut cartoon poster scan "
+    r"render(?:ing)? flow_?chart "
+    r"timeline"
+)
+_PICTURE += "s?"
+_CITED = r"(?:@[\w:.-]{1,80}|\[[^\[\]]{1,60}\]|(?:fig(?:ure|\.)?|image|photo|plate)s?\s+[\w.-]{1,12})"
+_FIRST = _any(
+    "for_(?:example|instance) here again finally first next then now also in_addition similarly thus so likewise"
+)
+_LEAD = rf"(?:{_FIRST},?\s+)?"
+_WHERE = r"(?:\s+(?:just\s+)?(?:above|below|here|opposite|at left|at right|on the (?:left|right)))?"
+_NEXT = r"(?:[\w’'-]{1,30}\s+)"
+_SUBJECT = (
+    rf"(?:(?:the|this|these|that|each|our|his|her|its|their|an?|one)\s+{_NEXT}{{0,5}}?{_PICTURE}"
+    rf"(?:\s+(?:of|from|by|in|on|taken)\s+{_NEXT}{{0,6}}?[\w’'-]+|,\s+[^,]{{1,60}},)?{_WHERE}|{_CITED}|this)"
+)
+_SHOWS = r"(?:(?:also|clearly|simply|schematically)\s+)?(?:show|depict|illustrate|display|portray|picture)s?"
+_SEEN = _any("shown seen depicted illustrated pictured displayed portrayed sketched drawn plotted")
+_AT = (
+    r"(?:(?:just\s+)?(?:below|above|here)\b|(?:at|on|to) the (?:left|right)\b|(?:schematically\s+)?(?:in|on|by)\s+"
+    rf"(?:(?:the|this|these)\s+)?{_NEXT}{{0,3}}?(?:{_PICTURE}|{_CITED})|in\s*[.,;]?\s*$)"
+)
+
+_SAYS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_LEAD}{_SUBJECT}\s+{_SHOWS}\s+(?P<what>.+)",
+        r"showing\s+(?P<what>.+)",
+        rf"{_LEAD}(?:here|below|above|this|these)(?:\s+is|\s+are|[’']s)\s+(?:(?:an?|the|some|one of the|my|our)\s+)?"
+        rf"{_NEXT}{{0,3}}?{_PICTURE}{_WHERE}\s+(?:of|showing|that shows|which shows)\s+(?P<what>.+)",
+        rf"{_LEAD}(?:in|on)\s+{_SUBJECT},?\s+(?:you|we|one)\s+(?:(?:can|will)\s+)?see\s+(?P<what>.+)",
+        rf"{_LEAD}(?P<what>(?!as\b)[^,;:]{{3,140}}?)\s+(?:is|are|was|were|can be)\s+(?:(?:also|clearly)\s+)?"
+        rf"{_SEEN}\s+{_AT}",
+    )
 )
 _PART = re.compile(
-    r"\b(?:left|right|middle|top|bottom|upper|lower|first|second|third|last|other|two|three|panels?|insets?|next one|previous)\b"
+    r"\b(?:left|right|middle|top|bottom|upper|lower|first|second|third|last|other|two|three|panels?|insets?|previous)\b"
     r"|\d+\s?\(?[a-h]\)?(?!\w)|\([a-h]\)",
     re.IGNORECASE,
 )
 """In what stands before the phrase: only a part of the picture is spoken of."""
 
+_NAMES = r"[A-Z][\w’'.-]{1,40}(?:\s+(?:and|&|et al\.?|[A-Z][\w’'.-]{1,40})){0,5},?\s+"
 _REFERENCE = re.compile(
-    rf"\s*\((?:see\s+|cf\.?\s+|also\s+|compare\s+)*(?:{_CITED}|(?:the\s+)?{_PICTURE}{_WHERE}|above|below|left|right|top|bottom|{_SEEN}[^()]{{0,40}})[^()]{{0,40}}\)"
-    r"|\s*\[(?:\d[\d,;\s–-]{0,30}|\^?[\w-]{1,30}|@[^\[\]]{1,80})\]"
-    r"|\s*\((?:[A-Z][\w’'.-]+(?:\s+(?:and|&|et al\.?|[A-Z][\w’'.-]+)){0,5},?\s+)?(?:1[5-9]|20)\d\d[a-z]?\)",
+    rf"\s?\((?:(?:see|cf\.?|also|compare)\s+){{0,3}}(?:{_CITED}|(?:the\s+)?{_PICTURE}{_WHERE}|above|below|left|right|top"
+    rf"|bottom|{_SEEN}[^()]{{0,40}})[^()]{{0,40}}\)"
+    r"|\s?\[(?:\d[\d,;\s–-]{0,30}|\^?[\w-]{1,30}|@[^\[\]]{1,80})\]"
+    rf"|\s?\((?:{_NAMES})?(?:1[5-9]|20)\d\d[a-z]?\)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    rf"[\s,]*\b(?:(?:as|that (?:is|are)|which (?:is|are))\s+)?(?:{_SEEN}\s+)?(?:(?:in|on|by)\s+(?:{_CITED}|(?:the\s+)?(?:following|next|above|below)?\s*{_PICTURE}{_WHERE})|below|above|here)\s*$",
+    rf"[\s,]{{1,3}}(?:(?:as|that (?:is|are)|which (?:is|are))\s+)?(?:{_SEEN}\s+)?(?:(?:in|on|by)\s+(?:{_CITED}"
+    rf"|(?:the\s+)?(?:(?:following|next|above|below)\s+)?{_PICTURE}{_WHERE})|below|above|here)\s*$",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(
+    r"(?:[;:–—]\s|\s[-–—]\s|,?\s(?:because|although|though|whereas|so that|since|unless)\b|,\s?"
+    rf"{_any('which who whose where when while but so as if after before thus hence thereby making giving allowing')}\b"
+    r"|,?\sand\s(?:also\s)?"
+    rf"{_any('this it we you they he she i is are was were has have can how what that will may')}\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
 _IDEA = re.compile(
-    r"(?:the|an?)\s+(?:[\w-]+\s+)?(?:concept|idea|notion|principle|phenomenon|example)s?\s+(?:of|called)\s+"
-    r"|examples\s+of\s+",
+    r"(?:(?:the|an?)\s(?:[\w-]{1,30}\s)?(?:concept|idea|notion|principle|phenomenon|example)s?\s(?:of|called)\s)"
+    r"|examples\sof\s",
     re.IGNORECASE,
 )
 """What cannot be seen, before what can."""
 
-_CLAUSE = re.compile(
-    r"(?:[;:–—]\s|\s[-–—]\s|,?\s+(?:because|although|though|whereas|so that|since|unless)\b"
-    r"|,\s*(?:which|who|whose|where|when|while|but|so|as|if|after|before|thus|hence|thereby|making|giving|allowing|i\.e\.|e\.g\.)\b"
-    r"|,?\s+and\s+(?:also\s+)?(?:this|it|we|you|they|he|she|i|is|are|was|were|has|have|can|how|what|that|will|may|gives?|shows?)\b).*",
-    re.IGNORECASE | re.DOTALL,
-)
 _ASIDE = re.compile(r"\s\([^()]*\)")
 _LATER = re.compile(r"(?:,\s(?!.*,?\s(?:and|or)\s)|\s(?:that|which|who|when|while|in which|for which|as|to show)\s)")
 """Where a phrase that is too long may end."""
 
+_VAGUE = _any(
+    "same former latter above following next previous ways? idea things? fact point results? differences? situation "
+    "importance problem answer outcome effects? others? rest first second last final_result"
+)
 _NO_PHRASE = re.compile(
-    r"(?:that|how|what|whether|why|where|when|which|who|it|them|him|us|you|me|this|these|those|such|one|something|nothing|there|here|up|in|on"
-    r"|at|to|as|by|from|for|with|and|or|but|i|we|he|she|they|his|her|its|their|my|your|our|if|not|no|all of (?:this|these|them)|both"
-    r"|the (?:same|former|latter|above|following|next|previous|way|ways|idea|thing|things|fact|point|result|results|difference|differences"
-    r"|situation|importance|problem|answer|outcome|effect|effects|other|others|rest|first|second|last|final result)"
-    r"|an? (?:lot|few|way|similar|typical|bit|couple|example|better|simple example)|another|other|some (?:of|other)|more|most|many of|much"
-    r"|one of|each of|none|examples? of (?:this|these|that|such)|several of|our|any|every|only)\b",
+    _any(
+        "that how what whether why where when which who it them him us you me this these those such one something "
+        "nothing there here up in on at to as by from for with and or but i we he she they his her its "
+        "their my your our if "
+        "not no all_of_(?:this|these|them) both another other some_(?:of|other) more most many_of much each_of none "
+        "several_of any every only examples?_of_(?:this|these|that|such) "
+        "an?_(?:lot|few|way|similar|typical|bit|couple|example|better)"
+    )[:-1]
+    + rf"|the {_VAGUE})\b",
     re.IGNORECASE,
 )
 _BACK = re.compile(
@@ -92,9 +122,11 @@ _BACK = re.compile(
 )
 """Words that lean on what was said before: who hears the alternative text alone does not know what is meant."""
 
-_VERB = re.compile(r"\b(?:is|are|was|were|will|would|can|could|should|must|may|might|has|have|had|do|does|did)\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|will|would|can|could|should|must|may|might|has|have|had|do|does|did)\b", re.IGNORECASE
+)
 _EMPTY = frozenset(
-    "a an the of in on at to for from with by and or as its their some several two three many various different new".split()
+    "a an the of in on at to for from with by and or as its their some several two three many various new".split()
 )
 _WORD = re.compile(r"[\w’'-]+")
 _ODD = re.compile(r"https?:|www\.|[$\\{}<>|=]|@\w|\b\w+\.(?:png|jpe?g|svg|md|html)\b|[\[\]]")
@@ -108,7 +140,7 @@ def depicted(sentence: str) -> str | None:
         says nothing of the kind, speaks of a part of the picture, or leans on what was said before.
     """
     text = _SPACES.sub(" ", sentence).strip()
-    for pattern in _SAYS:
+    for pattern in _SAYS if len(text) <= MOST else ():
         found = pattern.match(text)
         if found is not None:
             before, after = text[: found.start("what")], text[found.end("what") :]

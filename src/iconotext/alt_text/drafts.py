@@ -102,8 +102,8 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
 
 
 def is_without_alt(image: Image) -> bool:
-    """Whether a picture can be seen, and has no alternative text."""
-    return image.problem is None and not (image.alt or "").strip()
+    """Whether a picture can be seen, is more than decoration, and has no alternative text."""
+    return image.problem is None and not image.decorative and not (image.alt or "").strip()
 
 
 def _said(linked: LinkedDocument) -> Iterator[str]:
@@ -131,7 +131,14 @@ def read_drafts(path: Path) -> list[Draft]:
     return [_draft(row, f"{path}, draft {number}") for number, row in enumerate(rows, 1)]
 
 
-_TYPES: dict[str, type | tuple[type, ...]] = {"id": str, "path": str, "sha256": str, "image": int, "source": str, "text": str}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "path": str,
+    "sha256": str,
+    "image": int,
+    "source": str,
+    "text": str,
+}
 
 
 def _draft(row: Any, where: str) -> Draft:
@@ -156,7 +163,9 @@ def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
     wanted = list(ids)
     unknown = sorted(set(wanted) - {draft.id for draft in drafts})
     if unknown:
-        raise SettingError(f"no draft is called {', '.join(unknown)}; there are {', '.join(d.id for d in drafts) or 'none'}")
+        raise SettingError(
+            f"no draft is called {', '.join(unknown)}; there are {', '.join(d.id for d in drafts) or 'none'}"
+        )
     return [draft for draft in drafts if not wanted or draft.id in wanted]
 
 

@@ -50,7 +50,7 @@ class Gap:
 
 
 def escaped(text: str, markup: Markup) -> str:
-    """The text so that a reader of the markup reads it as it was; nothing helps braces in a shortcode, ``]`` in a wiki."""
+    """The text so that it reads back as it was; nothing helps braces in a shortcode, ``]`` in a wiki."""
     match markup:
         case "attribute":  # braces, since site generators look at them before HTML is read
             return escape(text).replace("{", "&#123;").replace("}", "&#125;")
@@ -69,10 +69,7 @@ def find_gaps(text: str, format_: str) -> list[Gap]:
         text: A Markdown file, an HTML file, a chapter of an EPUB or a part of a DOCX.
         format_: markdown, html, epub or docx.
     """
-    if format_ == "docx":
-        found = list(_tags(text, DRAWING))
-    else:
-        found = list(_tags(text, IMG))
+    found = list(_tags(text, DRAWING if format_ == "docx" else IMG))
     if format_ == "markdown":
         found += [Gap(*match.span(1), "markdown") for match in MARKDOWN.finditer(text)]
         found += [Gap(*match.span(1), "wiki", before="|") for match in WIKI.finditer(text)]

@@ -18,7 +18,7 @@ from iconotext.alt_text.gaps import Gap, find_gaps
 from iconotext.alt_text.zip_members import replace_members
 from iconotext.errors import DocumentError
 from iconotext.plain_text import counted
-from iconotext.read import ReadSettings, bounded_flows
+from iconotext.read import ReadSettings, read_flows, read_isolated
 from iconotext.read.archive import open_archive
 from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.format import file_format
@@ -91,7 +91,7 @@ def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: Read
         format_ = file_format(copy, settings)[0]
         if format_ not in WRITABLE:
             raise DocumentError(f"{path}: alternative texts can be put into Markdown, HTML, DOCX and EPUB only")
-        before = bounded_flows(copy, settings)
+        before = _read(copy, settings)
         images = list(_images(before))
         wrong = [number for number in alts if not 0 <= number < len(images) or images[number].alt]
         if wrong:
@@ -99,7 +99,7 @@ def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: Read
         parts = list(_parts(copy, data, format_, settings))
         trial = {(p, n): f"iconotextmark{p}x{n}x" for p, part in enumerate(parts) for n in range(len(part.gaps))}
         copy.write_bytes(_written(data, parts, trial))
-        found = _found(before, bounded_flows(copy, settings), trial)
+        found = _found(before, _read(copy, settings), trial)
         lost = [number for number in alts if number not in found]
         if lost:
             raise DocumentError(
@@ -109,7 +109,7 @@ def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: Read
         texts = {found[number]: " ".join(text.split()) for number, text in alts.items()}
         result = _written(data, parts, texts)
         copy.write_bytes(result)
-        _check(path, bounded_flows(copy, settings), _expected(before, {n: texts[found[n]] for n in alts}))
+        _check(path, _read(copy, settings), _expected(before, {n: texts[found[n]] for n in alts}))
     changes = []
     for p, part in enumerate(parts):
         own = {n: text for (q, n), text in texts.items() if q == p}
@@ -117,6 +117,10 @@ def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: Read
             changed = part.with_texts(own)[len(part.mark) :].decode(part.codec)
             changes.append((part.name, part.text, changed))
     return Inserted(result, tuple(changes))
+
+
+def _read(copy: Path, settings: ReadSettings) -> list[Flow]:
+    return read_isolated(read_flows, copy, settings, copy.parent)
 
 
 def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings) -> Iterable[Part]:
@@ -140,7 +144,9 @@ def _part(name: str, data: bytes, format_: str) -> Part | None:
     """A text with its gaps; None where its bytes cannot be had back from it."""
     encoding = text_encoding(data, name, html=format_ != "markdown")
     mark = next((mark for mark, marked in MARKS if marked == encoding and data.startswith(mark)), b"")
-    codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"}.get(encoding, encoding)
+    codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"}.get(
+        encoding, encoding
+    )
     try:
         text = data[len(mark) :].decode(codec)
         if text.encode(codec) != data[len(mark) :]:

@@ -1,4 +1,4 @@
-"""``iconotext alt-text draft``: alternative texts from what the author says that a picture shows, for people to accept."""
+"""``iconotext alt-text draft``: alternative texts from what the author says that pictures show."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import Download, Json, Reading, argument, option, settings_options
 from iconotext.cli.output import complain, print_table, say, say_json
 from iconotext.errors import DocumentError, OutputError, SettingError
-from iconotext.plain_text import counted
 from iconotext.pipeline import LinkSettings
+from iconotext.plain_text import counted
 from iconotext.read import ReadSettings
 from iconotext.types import LinkedDocument
 

@@ -97,6 +97,7 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
         box=found.box,
         problem=found.problem,
         at=found.at,
+        decorative=found.decorative,
     )
     if image.file is not None or image.problem is not None:
         return image
