@@ -39,6 +39,7 @@ LAYERS = [
     "alt_text",
     "adapters",
     "corpus",
+    "scale",
     "objectives",
     "library",
     "mcp_server",

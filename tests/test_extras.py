@@ -97,6 +97,7 @@ NEEDY = {
     "evaluate default corpus.jsonl --results scores.parquet": "parquet",
     "corpus convert corpus.jsonl corpus.parquet": "parquet",
     "corpus check table.parquet": "parquet",
+    "scale link corpus.jsonl --output linked": "parquet",
     "link a.md --evidence caption,text": "ocr",
     "reproduce 2 --corpus corpus.jsonl": "papers",
     "corpus stats corpus.jsonl --plot sizes.svg": "papers",

@@ -38,7 +38,10 @@ RUNS: dict[str, list[str | list[str]]] = {
     "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
     "papers": ["-m iconotext corpus stats corpus.jsonl --plot sizes.svg"],
-    "parquet": ["-m iconotext link demo/article.md --to parquet --output links.parquet"],
+    "parquet": [
+        "-m iconotext link demo/article.md --to parquet --output links.parquet",
+        "-m iconotext scale link corpus.jsonl --output linked --workers 1",
+    ],
     "train": [
         "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",
         "-m iconotext evaluate model corpus.jsonl --split test",

@@ -81,7 +81,7 @@ def test_a_process_that_ends_is_a_limit_too():
 
 def test_without_limits_of_the_system_it_works(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
-    worker._limit_memory(1)
+    worker.limit_memory(1)
 
 
 def test_many_threads_share_it(tmp_path):

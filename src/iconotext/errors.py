@@ -16,6 +16,7 @@
     ├── StudyError             a study of people's preferences cannot be made, read or go on so
     ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
+    ├── StoreError             an object store refuses, or does not answer
     └── OutputError            a result cannot be written (the file exists, the disk is full)
 
 A message says what is wrong, where, and what to do about it, in one line.
@@ -88,3 +89,7 @@ class SettingError(IconotextError):
 
 class OutputError(IconotextError):
     """A result cannot be written."""
+
+
+class StoreError(IconotextError):
+    """An object store refuses, or does not answer; what was written is whole."""

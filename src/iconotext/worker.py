@@ -204,7 +204,7 @@ def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -
         if folder is not None:
             with contextlib.suppress(OSError):
                 os.chdir(folder)
-        _limit_memory(memory)
+        limit_memory(memory)
         _end_after(seconds + 5)
         answer: tuple[bool, Any]
         try:
@@ -216,13 +216,13 @@ def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -
                 error.add_note(traceback.format_exc())
             answer = False, error
         _end_after(0)
-        _limit_memory(None)
+        limit_memory(None)
         pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
         del answer
 
 
-def _limit_memory(memory: int | None) -> None:
+def limit_memory(memory: int | None) -> None:
     """Let this process take so much memory beyond what it has now; None: any amount."""
     try:
         import resource

@@ -35,6 +35,7 @@ COMMANDS = {
     ),
     "library": LazyCommand("library:library", "Make a library of pictures to search, and look into it."),
     "corpus": LazyCommand("corpus:corpus", "Check, count, convert, divide and build corpora."),
+    "scale": LazyCommand("scale:scale", "Link many documents in shards, in many processes."),
     "analyze": LazyCommand(
         "analyze:analyze",
         "Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "

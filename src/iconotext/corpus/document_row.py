@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from iconotext.corpus.image_files import ImageFiles
 from iconotext.corpus.row import Row, parse_row
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Kind, Sentence
@@ -27,7 +26,14 @@ KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
 LEVELS = frozenset(f"h{level}" for level in range(1, 7))
 
 
-def document_of(row: Row, image_files: ImageFiles) -> Document:
+class FindsImages(Protocol):
+    """Finds the images that a corpus names."""
+
+    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
+        """The image, and why there is none where there should be one."""
+
+
+def document_of(row: Row, image_files: FindsImages) -> Document:
     """The document that a row describes. An image that is not there gets a ``problem``."""
     meta = dict(row.meta)
     if row.relations is not None:
@@ -58,7 +64,7 @@ def _kind(code: str) -> tuple[Kind, int | None]:
     return SENTENCE_KINDS.get(code, "paragraph"), None
 
 
-def _images(row: Row, image_files: ImageFiles) -> Iterator[Image]:
+def _images(row: Row, image_files: FindsImages) -> Iterator[Image]:
     for number, source in enumerate(row.images):
         file, problem = image_files.find(source)
         yield Image(

@@ -73,7 +73,7 @@ def in_order(
 def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers: int) -> Iterator[tuple[Item, Result]]:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
     waiting: deque[tuple[Item, Future[Result]]] = deque()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
         try:
             for item in items:
                 waiting.append((item, pool.submit(work, item)))
@@ -90,7 +90,7 @@ def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """In a worker: end when the program is killed, which could not tell its workers so."""
     parent = multiprocessing.parent_process()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
@@ -80,11 +80,13 @@ class Record:
         place: As in ``Problem``.
         row: None where it cannot be made.
         problems: All that are known; a row with problems is no good.
+        files: Of each image the bytes that lie in the row, None for one that has none there; () where none has.
     """
 
     place: str
     row: Row | None
     problems: tuple[Problem, ...] = ()
+    files: tuple[bytes | None, ...] = field(default=(), repr=False)
 
 
 Part = Callable[[], Iterator[Record]]

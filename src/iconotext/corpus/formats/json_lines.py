@@ -1,7 +1,9 @@
-"""Lines of JSON, plain or in a zip archive, each parsed on its own: one bad line does not hide the next."""
+"""Lines of JSON, plain or packed, each parsed on its own: one bad line does not hide the next."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import lzma
 import zipfile
 import zlib
@@ -13,6 +15,7 @@ from typing import IO, Any
 
 from iconotext.corpus.row import Problem
 from iconotext.errors import CorpusError
+from iconotext.extras import require
 from iconotext.strict_json import parse_json
 from iconotext.write import open_atomic
 
@@ -87,7 +90,7 @@ def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
 
 @contextmanager
 def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
-    """The lines of a file, read as they are asked for; a ``.zip`` must hold one file, which is read.
+    """The lines of a file, read as they are asked for: a ``.gz``, a ``.zst``, or a ``.zip`` that holds one file.
 
     Raises:
         CorpusError: The file cannot be read, also where that shows only while it is read.
@@ -102,6 +105,15 @@ def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
                     )
                 with archive.open(inside[0]) as lines:
                     yield _bounded(lines, path)
+        elif path.suffix.lower() == ".gz":
+            with gzip.open(path) as lines:
+                yield _bounded(lines, path)
+        elif path.suffix.lower() == ".zst":
+            require("parquet", purpose=f"{path}: packed by zstd")
+            import pyarrow as pa
+
+            with pa.OSFile(str(path)) as packed, io.BufferedReader(pa.CompressedInputStream(packed, "zstd")) as lines:
+                yield _bounded(lines, path)
         else:
             with path.open("rb") as lines:
                 yield _bounded(lines, path)

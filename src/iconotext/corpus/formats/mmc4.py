@@ -79,7 +79,7 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 def _folder(path: Path) -> str:
     """What the names of a shard's images begin with: the folder that they were fetched into, if it is there."""
-    shard = path.name.removesuffix(".zip").removesuffix(".jsonl")
+    shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
     return f"{shard}_images/" if (path.parent / f"{shard}_images").is_dir() else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
@@ -99,7 +100,27 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
                 raise CorpusError(f"{path}, {where}: cannot be read: {_one_line(error)}") from error
             for values in rows:
                 number += 1
-                yield record(values, f"row {number}")
+                values, files = _without_files(values)
+                found = record(values, f"row {number}")
+                yield replace(found, files=files) if files else found
+
+
+def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:
+    """The columns with the names of the images, and the bytes of these where they lie in the row.
+
+    That is where an image is ``{"bytes", "path"}``, as the Hugging Face library writes them; one without a path is
+    named by its number.
+    """
+    images = values.get("images")
+    if not isinstance(images, list) or not any(isinstance(each, dict) for each in images):
+        return values, ()
+    inside = [each if isinstance(each, dict) else None for each in images]
+    names = [
+        each if some is None else some.get("path") or f"image-{number}"
+        for number, (each, some) in enumerate(zip(images, inside, strict=True))
+    ]
+    files = [some.get("bytes") if some else None for each, some in zip(images, inside, strict=True) if each is not None]
+    return values | {"images": names}, tuple(data if isinstance(data, bytes) else None for data in files)
 
 
 @contextmanager

@@ -1,0 +1,107 @@
+"""``iconotext scale``: link shards of documents, in many processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from iconotext.cli import complete
+from iconotext.cli.common import known_errors, progress
+from iconotext.cli.options import (
+    LINKING,
+    Download,
+    Json,
+    Runtime,
+    SettingsPanel,
+    Threads,
+    argument,
+    option,
+    settings_options,
+)
+from iconotext.cli.output import complain, say, say_json
+from iconotext.pipeline import LinkSettings
+from iconotext.plain_text import counted, readable
+from iconotext.scale.settings import EngineSettings, ShardSettings
+
+SHOWN = 10
+"""Reasons, and shards that were lost or damaged, that are named on the terminal; ``--json`` names all."""
+
+scale = typer.Typer(name="scale", help="Work on many documents in shards, in many processes.", no_args_is_help=True)
+
+
+@scale.callback()
+def options() -> None:
+    """Work on many documents in shards, in many processes."""
+
+
+@scale.command()
+@settings_options
+def link(
+    shards: Annotated[
+        list[str],
+        argument(
+            metavar="SHARDS...",
+            help="Shards, or folders of them, on this machine or in a store (s3://bucket/folder): .parquet or .jsonl "
+            "of a corpus, mmc4 or OBELICS (also .jsonl.gz, .zst, .zip), WebDataset .tar.",
+        ),
+    ],
+    output: Annotated[str, option("--output", "-o", help="Folder of the results, here or in a store.")],
+    settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
+    engine: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise", "explain"))] = LinkSettings(),
+    model: Annotated[
+        str,
+        typer.Option(help="Name or folder of a model, or a dual encoder such as CLIP.", autocompletion=complete.models),
+    ] = "default",
+    threads: Threads = None,
+    runtime: Runtime = None,
+    download: Download = False,
+    json: Json = False,
+) -> None:
+    """Link the documents of shards: each shard gives a shard of results, with a manifest of what became of everything.
+
+    The same command again does only what is missing: stop it, or let the machine fall over, when you like. A folder
+    holds results of the same settings and model, never others beside them. The exit status is 1 where a shard was not
+    made; one that is damaged is read as far as that goes, and counted.
+
+    **Examples**
+
+    - `iconotext scale link shards/ --output linked/`
+    - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
+    - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
+    """
+    with known_errors(download=download, goes_on=True):
+        from iconotext.scale.run import link_shards
+
+        def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
+            return progress(items, total=total, label=label)
+
+        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=engine, watch=watch)
+        if json:
+            say_json({"output": output, **done})
+        else:
+            _show(output, done)
+        if done["lost"]:
+            sys.exit(1)
+
+
+def _show(output: str, done: dict[str, Any]) -> None:
+    before = done["shards"] - done["made"]
+    say(f"{output}: {counted(done['shards'], 'shard')}, {done['made']:,} made now, {before:,} there before")
+    for name in ("documents", "images"):
+        found = dict(done[name])
+        read = found.pop("read", 0)
+        say(f"{counted(read, name[:-1])}: {', '.join(f'{number:,} {what}' for what, number in found.items())}")
+    say(counted(done["links"], "link"))
+    reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
+    for reason, number in reasons[:SHOWN]:
+        say(f"  {number:,} × {readable(reason)}")
+    for what in ("damaged", "lost"):
+        for name, reason in list(done[what].items())[:SHOWN]:
+            complain(f"{readable(name)}: {'damaged' if what == 'damaged' else 'not made'}: {readable(reason)}")
+        if len(done[what]) > SHOWN:
+            complain(f"and {len(done[what]) - SHOWN} more; --json names all")

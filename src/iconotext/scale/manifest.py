@@ -1,0 +1,165 @@
+"""What is known of a shard that was linked: what it was made of, and what became of everything in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from iconotext.errors import OutputError
+from iconotext.scale.shards import Shard
+from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, write
+
+SETUP, MANIFESTS = "_run.json", "_manifests"
+"""In the output folder: what holds for all shards, and the folder of manifests. Programs that read a folder of tables
+pass over names that begin so."""
+
+EXAMPLES = 20
+"""Things that went wrong that a manifest names; all of them are counted."""
+
+
+class InputFile(BaseModel):
+    """A file that went into a shard."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    address: str
+    size: int
+    modified: int
+    """Nanoseconds since 1970."""
+
+    sha256: str | None = None
+    """Of its bytes; None for a tar of pictures, of which not all is read."""
+
+    def is_still(self, file: Entry) -> bool:
+        """Whether a file is what it was: of the same size and time, else of the same bytes where these can be read."""
+        if file.size != self.size:
+            return False
+        if file.modified == self.modified:
+            return True
+        return self.sha256 is not None and not is_remote(file.address) and sha256_of(Path(file.address)) == self.sha256
+
+
+class Manifest(BaseModel):
+    """What became of a shard. The counts of documents add up, and so do those of images."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    shard: str
+    inputs: list[InputFile]
+    setup: str
+    """Digest of what holds for all shards."""
+
+    output: str
+    size: int
+    sha256: str
+    documents: dict[str, int]
+    """``read``, and what became of them: ``written``, ``broken row``, ``not in the sample``, ``cannot be linked``,
+    ``without a link``."""
+
+    images: dict[str, int]
+    """``read``, of documents that were linked, and what became of them: ``usable``, ``missing``, ``unreadable``."""
+
+    links: int
+    reasons: dict[str, int] = Field(default_factory=dict)
+    """Why rows, documents and images could not be used."""
+
+    examples: list[str] = Field(default_factory=list)
+    """Some of them, with their places."""
+
+    problem: str | None = None
+    """Why the shard could not be read to its end; None where it could."""
+
+
+def manifest_address(output: str, shard: Shard) -> str:
+    """Where the manifest of a shard lies."""
+    return joined(joined(output, MANIFESTS), f"{shard.name}.json")
+
+
+def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
+    """The manifest of a shard whose result is there and still holds; None where it must be made."""
+    data = read_bytes(manifest_address(output, shard))
+    if data is None:
+        return None
+    try:
+        manifest = Manifest.model_validate_json(data)
+    except ValidationError:  # another version's
+        return None
+    files = [shard.file, *shard.beside]
+    if manifest.setup != setup or len(manifest.inputs) != len(files):
+        return None
+    if not all(known.is_still(file) for known, file in zip(manifest.inputs, files, strict=True)):
+        return None
+    made = entry(joined(output, manifest.output))
+    return manifest if made is not None and made.size == manifest.size else None
+
+
+def write_manifest(output: str, shard: Shard, manifest: Manifest) -> None:
+    """Write it; from now on the shard is done."""
+    write(manifest_address(output, shard), f"{manifest.model_dump_json(indent=1)}\n".encode())
+
+
+def begin(output: str, setup: dict[str, Any]) -> str:
+    """Make sure that all shards of a folder are of one setup, which is noted there; its digest.
+
+    Raises:
+        OutputError: The folder has shards of another setup, or files of somebody else.
+    """
+    address = joined(output, SETUP)
+    data = read_bytes(address)
+    said = json.dumps(setup, sort_keys=True, indent=1)
+    if data is None:
+        others = entries(output) if is_remote(output) or Path(output).is_dir() else []
+        if others:
+            raise OutputError(
+                f"{output}: has files but no {SETUP}, so it is none of our folders ({others[0].address}): name another"
+            )
+        write(address, f"{said}\n".encode())
+    else:
+        try:
+            there = json.loads(data)
+        except ValueError as error:
+            raise OutputError(f"{address}: damaged; name another folder") from error
+        different = list(differences(there, json.loads(said)))
+        if different:
+            raise OutputError(
+                f"{output}: its shards were made otherwise, and no folder mixes both: {'; '.join(different)}. Name "
+                "another folder, or ask for what was asked before"
+            )
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
+    """What differs between two setups, in words."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in sorted({*before, *now}):
+            yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
+    elif before != now:
+        yield f"{place} was {json.dumps(before)} and is {json.dumps(now)}"
+
+
+def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
+    """The sums of many manifests, and the shards that could not be read to their ends."""
+    total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}, "damaged": {}}
+    for each in manifests:
+        total["shards"] += 1
+        total["links"] += each.links
+        for name in ("documents", "images", "reasons"):
+            for key, number in getattr(each, name).items():
+                total[name][key] = total[name].get(key, 0) + number
+        if each.problem is not None:
+            total["damaged"][each.shard] = each.problem
+    return total
+
+
+def sha256_of(path: Path) -> str | None:
+    """A digest of the bytes of a file; None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,83 @@
+"""The pictures that documents of a shard name: in a tar beside it, as files beside it, or in a folder of pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.image_files import ImageFiles, named_by_address
+from iconotext.errors import CorpusError
+from iconotext.scale.store import joined, read_bytes
+from iconotext.scale.tar import LARGEST, Tar
+
+REFUSED = "refused: its name leads out of the folder of the shard"
+
+
+class ShardPictures:
+    """Finds the pictures of a shard.
+
+    Args:
+        folder: Where the shard's own file lies.
+        tars: Beside it.
+        remote: The address of that folder, where the shard comes from a store.
+        found: A folder of pictures, looked into last.
+        outside: Whether names may lead out of the folder.
+        files: Whether the format names files at all.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tars: Sequence[Tar],
+        *,
+        remote: str | None = None,
+        found: FoundImages | None = None,
+        outside: bool = False,
+        files: bool = True,
+    ) -> None:
+        self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
+        self._beside = ImageFiles(folder, files=files)
+
+    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
+        """The picture, and why there is none.
+
+        Raises:
+            StoreError: The store does not answer.
+        """
+        for tar in self._tars:
+            if name := tar.find(source):
+                try:
+                    return tar.read(name), None
+                except CorpusError as error:
+                    return None, f"not found: {error}"
+        if not self._outside and not named_by_address(source) and leads_out(source):
+            return None, REFUSED
+        if self._remote is None:
+            file, problem = self._beside.find(source)
+        else:
+            file, problem = self._fetched(source, self._remote)
+        if file is None and problem and self._found is not None:
+            kept = self._found.at(source, by_name=False) if named_by_address(source) else self._found.named(source)
+            return (kept, None) if kept is not None else (None, problem)
+        return file, problem
+
+    def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
+        if named_by_address(source):
+            return None, f"not at hand: {source} is an address"
+        if leads_out(source):  # a store has no folder above
+            return None, REFUSED
+        address = joined(folder, source)
+        data = read_bytes(address, LARGEST + 1)
+        if data is not None and len(data) > LARGEST:
+            return None, f"larger than {LARGEST // 2**20} MiB"
+        return data, None if data is not None else f"not found: {address}"
+
+
+def leads_out(source: str) -> bool:
+    """Whether the name of a file leads out of the folder that it starts from."""
+    path, windows = PurePosixPath(source), PureWindowsPath(source)
+    if path.is_absolute() or bool(windows.drive) or "\0" in source:
+        return True
+    return os.path.normpath(source.replace("\\", "/")).split("/")[0] == ".."

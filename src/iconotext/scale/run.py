@@ -1,0 +1,138 @@
+"""A run over many shards: what is there already, what is missing, and what became of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from iconotext import __version__
+from iconotext.corpus.in_order import Watch, unwatched
+from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.extras import require
+from iconotext.features.cores import in_threads, usable_cores
+from iconotext.features.fingerprint import content_name
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
+from iconotext.scale.manifest import Manifest, added_up, begin, is_done
+from iconotext.scale.processes import Lost, in_processes
+from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.scale.shards import Shard, find_shards
+from iconotext.scale.stage import Stage
+from iconotext.scale.store import is_remote
+
+LOCK = ".iconotext.lock"
+
+AT_ONCE = 32
+"""Manifests of a store that are asked for at the same time."""
+
+
+def link_shards(
+    addresses: Sequence[str],
+    output: str,
+    *,
+    model: str = "default",
+    linking: LinkSettings | None = None,
+    settings: ShardSettings | None = None,
+    engine: EngineSettings | None = None,
+    watch: Watch = unwatched,
+) -> dict[str, Any]:
+    """Link the documents of shards: each gives a shard of results, which is there whole or not at all.
+
+    The same call again does only what is missing, or what was made of a shard that has changed.
+
+    Args:
+        addresses: Shards, and folders of them: paths, or URIs of a store.
+        output: Folder of the results; it may be of a store.
+        model: As for ``Linker.load``.
+        linking: How documents are linked; promises are not made of shards.
+        settings: What becomes of documents.
+        engine: Who does the work.
+        watch: Shows progress, by shards.
+
+    Returns:
+        Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
+        why it could not be read to its end); ``made``, how many shards were made now; ``lost``, by shard why it was
+        not made.
+
+    Raises:
+        CorpusError: There are no shards.
+        OutputError: The folder has shards of other settings, another run writes there, or it cannot be written.
+        StoreError: A store does not answer.
+        FeatureError: The model cannot be loaded.
+    """
+    linking, settings, engine = linking or LinkSettings(), settings or ShardSettings(), engine or EngineSettings()
+    if linking.max_false is not None or linking.explain:
+        raise SettingError("max_false and explain are not for shards: link such documents by themselves")
+    if settings.to == "parquet":
+        require("parquet", purpose="a table of Parquet")
+    if settings.images is not None and not settings.images.is_dir():
+        raise CorpusError(f"{settings.images}: not a folder; name the one that has the pictures")
+    shards = find_shards(addresses)
+    setup = setup_of(model, linking, settings)
+    with _alone(output):
+        stage = Stage(output, begin(output, setup), model, linking, settings)
+        known = list(_known(stage, shards))
+        missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
+        manifests = [manifest for manifest in known if manifest is not None]
+        lost: dict[str, str] = {}
+        results = in_processes(
+            missing,
+            stage,
+            workers=min(engine.workers or usable_cores(), max(1, len(missing))),
+            memory=int(engine.memory * 1e9),
+            tries=engine.tries,
+        )
+        for shard, result in watch(results, total=len(missing), label="Linking shards"):
+            if isinstance(result, Lost):
+                lost[shard.name] = result.reason
+            else:
+                manifests.append(result)
+    made = len(missing) - len(lost)
+    return added_up(sorted(manifests, key=lambda each: each.shard)) | {"made": made, "lost": dict(sorted(lost.items()))}
+
+
+def setup_of(model: str, linking: LinkSettings, settings: ShardSettings) -> dict[str, Any]:
+    """All that shapes a result but its shard: version, models with their weights, and settings."""
+    encoder = Linker.load(model, linking).encoder
+    return {
+        "iconotext": __version__,
+        "model": {"name": encoder.name, "fingerprint": encoder.fingerprint, "captions": encoder.text_backbone.name},
+        "relations": content_name(linking.relations),
+        "linking": linking.model_dump(mode="json", exclude={"cache", "max_false", "promise", "explain"}),
+        "shards": settings.model_dump(mode="json"),
+    }
+
+
+def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
+    """The manifest of each shard that is done."""
+
+    def known(shard: Shard) -> Manifest | None:
+        return is_done(stage.output, shard, stage.setup)
+
+    if not is_remote(stage.output):
+        return map(known, shards)
+    return in_threads(known, shards, threads=AT_ONCE)
+
+
+@contextmanager
+def _alone(output: str) -> Iterator[None]:
+    """Let nobody else write into a folder of this machine; in a store two runs would write the same bytes twice."""
+    if is_remote(output):
+        yield
+        return
+    try:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        lock = FileLock(Path(output) / LOCK)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(f"{output}: another run writes there; wait for it, or stop it") from error
+    except OSError as error:
+        raise OutputError(f"cannot write {output}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,44 @@
+"""A WebDataset tar as a shard of documents: each sample is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from iconotext.corpus.row import Problem, Record, parse_row
+from iconotext.errors import CorpusError
+from iconotext.read.sentences import split_sentences
+from iconotext.scale.tar import Tar, is_picture
+from iconotext.strict_json import parse_json
+
+
+def sample_records(tar: Tar) -> Iterator[Record]:
+    """A record for each sample.
+
+    ``.json`` may be a row of our corpora, in which ``images`` may be left out; else the sentences are those of the
+    ``.txt``. Without ``images`` they are the pictures of the sample, in the order of the archive.
+    """
+    for key, parts in tar.samples():
+        place = f"sample {key}"
+        try:
+            yield parse_row(_values(tar, key, parts), place)
+        except (ValueError, CorpusError) as error:
+            yield Record(place, None, (Problem(place, None, " ".join(str(error).split())),))
+
+
+def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
+    said = parse_json(tar.read(parts["json"]).decode()) if "json" in parts else {}
+    if not isinstance(said, dict):
+        raise ValueError("its .json is no object")
+    images = [name for suffix, name in parts.items() if is_picture(suffix)]
+    if "sentences" in said:
+        return {"id": key, "images": images, **said}
+    if "txt" not in parts:
+        raise ValueError("neither a .txt nor a .json with sentences")
+    text = " ".join(tar.read(parts["txt"]).decode().split())
+    return {
+        "id": key,
+        "sentences": [text[start:end] for start, end in split_sentences(text, "en")],
+        "images": images,
+        "meta": {"sample": said} if said else {},
+    }

@@ -1,0 +1,48 @@
+"""What is done with the documents of shards, and by how many processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+To = Literal["parquet", "jsonl"]
+
+
+class ShardSettings(BaseModel):
+    """What becomes of documents. All of it shapes the result: shards of other settings never lie beside each other."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    to: To = "parquet"
+    """What shards are written as: ``parquet``, a row for each link; ``jsonl``, a line for each document with all that
+    is known of it."""
+
+    unlinked: Literal["keep", "drop"] = "keep"
+    """What becomes of documents without a link that is sure enough (see --min-confidence)."""
+
+    sample: float = Field(1.0, gt=0, le=1)
+    """Take this share of the documents, by a digest of their ids: always the same ones, and a smaller share takes some
+    of those of a larger one."""
+
+    images: Path | None = None
+    """Folder of pictures that lie neither in the shards nor beside them, by name or by a digest of their address."""
+
+    allow_outside: bool = False
+    """Let documents name pictures anywhere on this machine."""
+
+
+class EngineSettings(BaseModel):
+    """Who does the work. None of it shapes the result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    workers: int | None = Field(None, ge=1)
+    """Processes, each with a shard at a time (default: one a core); the result is the same for any number."""
+
+    memory: float = Field(4.0, gt=0)
+    """Gigabytes of address space that a process may take beyond what it has with its models loaded."""
+
+    tries: int = Field(3, ge=1)
+    """How often a shard is begun whose process dies, before it is left out."""

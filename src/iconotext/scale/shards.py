@@ -1,0 +1,79 @@
+"""Which shards there are, what lies beside them, and what their results are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from iconotext.errors import CorpusError, OutputError
+from iconotext.scale.settings import To
+from iconotext.scale.store import Entry, entries, entry, joined, split_address
+
+SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
+"""What names of shards end in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """An input shard.
+
+    Attributes:
+        file: The file of its documents.
+        name: Of its result, without suffix: from the folder that was named.
+        beside: Tars of the same name, with its pictures.
+    """
+
+    file: Entry
+    name: str
+    beside: tuple[Entry, ...] = ()
+
+
+def find_shards(addresses: Iterable[str]) -> list[Shard]:
+    """The shards that are named, and those in folders that are, in the order of their names.
+
+    A tar that is called as another shard holds the pictures of that one: ``00000.tar`` beside ``00000.parquet``.
+
+    Raises:
+        CorpusError: There is nothing at an address.
+        OutputError: Two shards would have the same result.
+        StoreError: A store does not answer.
+    """
+    found: list[tuple[Entry, str]] = []
+    for address in addresses:
+        known = entry(address)
+        if known is not None:
+            found.append((known, _stem(split_address(address)[1])))
+            continue
+        inside = [each for each in entries(address) if each.address.endswith(SUFFIXES)]
+        if not inside:
+            raise CorpusError(f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}")
+        start = len(joined(address, ""))
+        found += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
+    texts = {_key(file) for file, _ in found if not file.address.endswith(".tar")}
+    shards: dict[str, Shard] = {}
+    for file, name in found:
+        if file.address.endswith(".tar") and _key(file) in texts:
+            continue
+        beside = () if file.address.endswith(".tar") else tuple(filter(None, [entry(_key(file) + ".tar")]))
+        other = shards.setdefault(name, Shard(file, name, beside))
+        if other.file.address != file.address:
+            raise OutputError(
+                f"{other.file.address} and {file.address}: both results would be called {name}; link them into "
+                "folders of their own"
+            )
+    return [shards[name] for name in sorted(shards)]
+
+
+def result_address(output: str, name: str, to: To) -> str:
+    """Where the result of a shard goes."""
+    return joined(output, f"{name}.{to}")
+
+
+def _key(file: Entry) -> str:
+    return _stem(file.address)
+
+
+def _stem(name: str) -> str:
+    suffix = next((each for each in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(each)), None)
+    return name.removesuffix(suffix if suffix is not None else PurePosixPath(name).suffix)

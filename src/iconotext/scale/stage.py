@@ -1,0 +1,244 @@
+"""One shard, from its file to its result and its manifest: what every engine runs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.document_row import document_of
+from iconotext.corpus.row import Record, Row
+from iconotext.corpus.store import FORMATS, format_of, read_records
+from iconotext.errors import CorpusError
+from iconotext.features.cores import in_threads
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
+from iconotext.read import Failure
+from iconotext.report.as_json import json_lines
+from iconotext.report.as_parquet import write_parquet
+from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, sha256_of, write_manifest
+from iconotext.scale.pictures import ShardPictures
+from iconotext.scale.samples import sample_records
+from iconotext.scale.settings import ShardSettings
+from iconotext.scale.shards import Shard, result_address
+from iconotext.scale.store import at_hand, is_remote, split_address, target
+from iconotext.scale.tar import Tar
+from iconotext.types import Document, LinkedDocument
+from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    from iconotext.corpus.document_row import FindsImages
+
+FETCHING = 8
+"""Documents of a store whose pictures are fetched at the same time."""
+
+_NUMBER = re.compile(r"\d[\d,.]*")
+
+
+@dataclass
+class Stage:
+    """Links shards.
+
+    Attributes:
+        output: Folder of the results, or its address in a store.
+        setup: Digest of all that shapes a result, for the manifests.
+        model: As for ``Linker.load``.
+    """
+
+    output: str
+    setup: str
+    model: str = "default"
+    linking: LinkSettings = field(default_factory=LinkSettings)
+    settings: ShardSettings = field(default_factory=ShardSettings)
+
+    @cached_property
+    def linker(self) -> Linker:
+        """Loaded when it is first used; once in a process."""
+        return Linker.load(self.model, self.linking)
+
+    @cached_property
+    def _found(self) -> FoundImages | None:
+        return None if self.settings.images is None else FoundImages(self.settings.images)
+
+    def prepare(self) -> None:
+        """Load what all shards need.
+
+        Raises:
+            FeatureError: The model cannot be loaded.
+            CorpusError: There is no such folder of pictures.
+        """
+        _ = self.linker, self._found
+
+    def run(self, shard: Shard) -> Manifest:
+        """Link a shard: when it returns, result and manifest are in their places.
+
+        Raises:
+            StoreError: A store does not answer.
+            OutputError: The result cannot be written.
+        """
+        counts = Counts()
+        files = [shard.file, *shard.beside]
+        address = result_address(self.output, shard.name, self.settings.to)
+        with at_hand(*(each.address for each in files)) as paths:
+            digest = sha256_of(paths[0])
+            inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
+            inputs[0].sha256 = digest
+            with target(address) as path:
+                with closing(self.linker.link_all(self._documents(shard, paths, counts))) as results:  # type: ignore[type-var]  # a generator
+                    self._write(counts.linked(results, drop=self.settings.unlinked == "drop"), path)
+                size, made = path.stat().st_size, sha256_of(path) or ""
+        manifest = Manifest(
+            shard=shard.name,
+            inputs=inputs,
+            setup=self.setup,
+            output=f"{shard.name}.{self.settings.to}",
+            size=size,
+            sha256=made,
+            **counts.said(),
+        )
+        write_manifest(self.output, shard, manifest)
+        return manifest
+
+    def _write(self, linked: Iterable[LinkedDocument], path: Path) -> None:
+        if self.settings.to == "jsonl":
+            write_text(path, json_lines(linked), force=True)
+        else:
+            write_parquet(linked, path, force=True)
+
+    def _documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
+        """The documents of a shard; where it cannot be read on, those before."""
+        file, remote = paths[0], is_remote(shard.file.address)
+        try:
+            tars = []
+            for path in paths[1:]:
+                try:
+                    tars.append(Tar(path))
+                except CorpusError as error:
+                    counts.note("tar of pictures: cannot be read", str(error))
+            if file.suffix == ".tar":
+                own = Tar(file)
+                tars, records, files = [own], sample_records(own), True
+            else:
+                records, files = read_records(file), FORMATS[format_of(file)].files
+            for tar in tars:
+                for reason, number in tar.refused.items():
+                    counts.note(f"member of a tar: {reason}", tar.path.name, number)
+            pictures = ShardPictures(
+                file.parent,
+                tars,
+                remote=split_address(shard.file.address)[0] if remote else None,
+                found=self._found,
+                outside=self.settings.allow_outside,
+                files=files,
+            )
+            good = counts.read(records, self._in_sample)
+            yield from _made(good, pictures, threads=FETCHING if remote else None)
+            problems = [tar.problem for tar in tars if tar.problem is not None]
+            counts.problem = problems[0] if problems else None
+        except CorpusError as error:
+            counts.problem = str(error).replace(str(file), shard.file.address)
+
+    def _in_sample(self, name: str) -> bool:
+        return self.settings.sample >= 1 or share_of(name) < self.settings.sample
+
+
+def share_of(name: str) -> float:
+    """Where a document stands between 0 and 1, by a digest of its id: a sample takes what stands below its share."""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def _made(records: Iterable[tuple[Record, Row]], pictures: FindsImages, *, threads: int | None) -> Iterator[Document]:
+    def document(known: tuple[Record, Row]) -> Document:
+        record, row = known
+        made = document_of(row, pictures)
+        if not record.files:
+            return made
+        images = (
+            each if data is None else replace(each, file=data, problem=None)
+            for each, data in zip(made.images, record.files, strict=True)
+        )
+        return replace(made, images=tuple(images))
+
+    if threads is None:
+        yield from map(document, records)
+        return
+    with closing(in_threads(document, records, threads=threads, ahead=threads)) as documents:
+        yield from documents
+
+
+class Counts:
+    """What became of the rows, documents and images of a shard."""
+
+    def __init__(self) -> None:
+        self.documents = Counter[str]()
+        self.images = Counter[str]()
+        self.reasons = Counter[str]()
+        self.examples: list[str] = []
+        self.links = 0
+        self.problem: str | None = None
+
+    def note(self, reason: str, example: str, number: int = 1) -> None:
+        """That something could not be used."""
+        self.reasons[reason] += number
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(example)
+
+    def read(self, records: Iterable[Record], chosen: Callable[[str], bool]) -> Iterator[tuple[Record, Row]]:
+        """The rows that are good and in the sample."""
+        for record in records:
+            self.documents["read"] += 1
+            if record.problems or record.row is None:
+                problem = record.problems[0]
+                self.documents["broken row"] += 1
+                self.note(f"row: {reason_of(problem.message)}", str(problem))
+            elif not chosen(record.row.id):
+                self.documents["not in the sample"] += 1
+            else:
+                yield record, record.row
+
+    def linked(self, results: Iterable[LinkedDocument | Failure], *, drop: bool) -> Iterator[LinkedDocument]:
+        """The documents that are written."""
+        for result in results:
+            if isinstance(result, Failure):
+                self.documents["cannot be linked"] += 1
+                self.note(f"document: {reason_of(str(result.error))}", f"{result.path}: {result.error}")
+                continue
+            for image in result.document.images:
+                self.images["read"] += 1
+                if image.problem is None:
+                    self.images["usable"] += 1
+                    continue
+                self.images["missing" if image.file is None else "unreadable"] += 1
+                self.note(
+                    f"picture: {reason_of(image.problem)}", f"{result.document.id}, {image.source}: {image.problem}"
+                )
+            if drop and not result.links:
+                self.documents["without a link"] += 1
+                continue
+            self.documents["written"] += 1
+            self.links += len(result.links)
+            yield result
+
+    def said(self) -> dict[str, object]:
+        """The fields of a manifest."""
+        return {
+            "documents": dict(sorted(self.documents.items())),
+            "images": dict(sorted(self.images.items())),
+            "links": self.links,
+            "reasons": dict(sorted(self.reasons.items())),
+            "examples": self.examples,
+            "problem": self.problem,
+        }
+
+
+def reason_of(problem: str) -> str:
+    """What several problems have in common: without names and numbers."""
+    return _NUMBER.sub("N", problem.partition(":")[0])[:100]

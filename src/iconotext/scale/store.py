@@ -1,0 +1,234 @@
+"""Files and object stores behind a few functions: an address is a path, or a URI such as ``s3://bucket/folder``.
+
+What pyarrow reaches is reached. A store that does not answer is asked again for ``PATIENCE`` seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from iconotext.errors import StoreError
+from iconotext.extras import require
+from iconotext.write import write_bytes
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+PATIENCE = 60.0
+"""Seconds for which a store that does not answer is asked again."""
+
+CHUNK = 8 * 2**20
+"""Bytes that are copied at once."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_FINAL = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, or an object of a store.
+
+    Attributes:
+        address: Where it is.
+        size: In bytes.
+        modified: When it was written last, in nanoseconds since 1970; a store may say only seconds.
+    """
+
+    address: str
+    size: int
+    modified: int
+
+
+def is_remote(address: str) -> bool:
+    """Whether an address is that of a store."""
+    return _SCHEME.match(address) is not None
+
+
+def joined(folder: str, name: str) -> str:
+    """The address of a name in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """The folder of an address, and the name in it."""
+    folder, name = address.rsplit("/", 1) if is_remote(address) else os.path.split(address)
+    return folder, name
+
+
+def entry(address: str) -> Entry | None:
+    """What is there; None for nothing, or a folder."""
+    if not is_remote(address):
+        try:
+            status = os.stat(address)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None if os.path.isdir(address) else Entry(address, status.st_size, status.st_mtime_ns)
+    info = _asked(address, lambda store, path: store.get_file_info(path))
+    return Entry(address, info.size, _nanoseconds(info)) if info.is_file else None
+
+
+def entries(folder: str) -> list[Entry]:
+    """All files in a folder and the folders in it, hidden ones left out, in the order of their addresses."""
+    if not is_remote(folder):
+        found = []
+        for place, inner, names in os.walk(folder):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            found += [os.path.join(place, name) for name in names if not name.startswith(".")]
+        return [known for address in sorted(found) if (known := entry(address)) is not None]
+
+    def listed(store: Any, path: str) -> list[Entry]:
+        from pyarrow.fs import FileSelector
+
+        infos = store.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+        start = path.rstrip("/")
+        return [
+            Entry(joined(folder, info.path.removeprefix(start).lstrip("/")), info.size, _nanoseconds(info))
+            for info in infos
+            if info.is_file and not info.base_name.startswith(".")
+        ]
+
+    return sorted(_asked(folder, listed), key=lambda each: each.address)
+
+
+def read_bytes(address: str, most: int | None = None) -> bytes | None:
+    """What a file or object holds, ``most`` bytes of it; None where there is none."""
+    if not is_remote(address):
+        try:
+            with open(address, "rb") as file:
+                return file.read(most)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+
+    def read(store: Any, path: str) -> bytes | None:
+        if not store.get_file_info(path).is_file:
+            return None
+        with store.open_input_stream(path) as stream:
+            data: bytes = stream.read(most)
+            return data
+
+    return _asked(address, read)
+
+
+def write(address: str, data: bytes) -> None:
+    """Write a small file or object, whole or not at all, in place of one that is there.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    if not is_remote(address):
+        write_bytes(Path(address), data, force=True)
+        return
+
+    def put(store: Any, path: str) -> None:
+        with store.open_output_stream(path) as stream:
+            stream.write(data)
+
+    _asked(address, put)
+
+
+@contextmanager
+def at_hand(*addresses: str) -> Iterator[list[Path]]:
+    """Files that hold what is at some addresses; of a store in a temporary folder, all in one, until the block ends.
+
+    Raises:
+        StoreError: The store does not answer, or something is not there any more.
+    """
+    with TemporaryDirectory(prefix="iconotext-") as name:
+        yield [_fetched(each, Path(name)) if is_remote(each) else Path(each) for each in addresses]
+
+
+@contextmanager
+def target(address: str) -> Iterator[Path]:
+    """A file to write, which is at the address when the block has ended without an error; to be written atomically.
+
+    Raises:
+        StoreError: The store does not answer.
+    """
+    if not is_remote(address):
+        yield Path(address)
+        return
+    with TemporaryDirectory(prefix="iconotext-") as name:
+        file = Path(name) / split_address(address)[1]
+        yield file
+        _asked(address, lambda store, path: _put(file, store, path))
+
+
+def _fetched(address: str, folder: Path) -> Path:
+    file = folder / split_address(address)[1]
+
+    def get(store: Any, path: str) -> None:
+        with store.open_input_stream(path) as stream, file.open("wb") as into:
+            while chunk := stream.read(CHUNK):
+                into.write(chunk)
+
+    _asked(address, get)
+    return file
+
+
+def _put(file: Path, store: Any, path: str) -> None:
+    """Send a finished file; an object is there only when all of its parts are."""
+    with store.open_output_stream(path) as stream, file.open("rb") as source:
+        while chunk := source.read(CHUNK):
+            stream.write(chunk)
+
+
+def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
+    """What a store answers, asked again for ``PATIENCE`` seconds."""
+    until, pause = time.monotonic() + PATIENCE, 0.2
+    while True:
+        try:
+            return work(*_store(address))
+        except FileNotFoundError as error:
+            raise StoreError(f"{address}: is not there any more") from error
+        except OSError as error:
+            told = " ".join(str(error).split())
+            if any(word in told for word in _FINAL):
+                raise StoreError(f"{address}: the store refuses: {told}") from error
+            if time.monotonic() + pause > until:
+                raise StoreError(
+                    f"{address}: the store did not answer for {PATIENCE:.0f} seconds ({told}); what was written is "
+                    "whole, and the same command goes on from there"
+                ) from error
+            logger.warning("%s: the store did not answer (%s); asking again", address, told)
+        time.sleep(pause)
+        pause = min(2 * pause, 5.0)
+
+
+def _store(address: str) -> tuple[Any, str]:
+    scheme, _, path = address.partition("://")
+    return _file_system(scheme), path
+
+
+@lru_cache
+def _file_system(scheme: str) -> Any:
+    require("parquet", purpose=f"{scheme}://")
+    import pyarrow as pa
+    from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, S3FileSystem
+
+    if scheme == "s3":  # which store, and who asks, stand in the variables that all programs read
+        once = AwsStandardS3RetryStrategy(max_attempts=1)  # it is we who ask again
+        return S3FileSystem(
+            retry_strategy=once,
+            connect_timeout=5,
+            request_timeout=30,
+            endpoint_override=os.environ.get("AWS_ENDPOINT_URL"),
+        )
+    try:
+        return FileSystem.from_uri(f"{scheme}://x")[0]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StoreError(f"{scheme}://: no store that pyarrow reaches: {' '.join(str(error).split())}") from error
+
+
+def _nanoseconds(info: Any) -> int:
+    return int(info.mtime_ns or 0)

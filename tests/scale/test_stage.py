@@ -1,0 +1,192 @@
+"""One shard: its documents and pictures, wherever these lie, and what its manifest says."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from iconotext.scale.manifest import differences
+from iconotext.scale.stage import reason_of, share_of
+from tests.scale.conftest import png, results, row, write_jsonl, write_tar
+
+
+def test_everything_is_counted_by_what_became_of_it(run, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/good.png").write_bytes(png(0))
+    (tmp_path / "in/cut.png").write_bytes(png(1)[:200])
+    rows = [
+        row(0, ["good.png", "gone.png"]),
+        "{broken",
+        row(1, ["cut.png", "https://example.org/a.png"]),
+        row(2, []),
+        row(2, []),  # an id that is there already
+        {"id": "short", "sentences": ["One."], "images": ["good.png"], "blocks": [0, 1]},
+    ]
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl", rows))
+    assert manifest.documents == {"read": 6, "broken row": 3, "written": 3}
+    assert manifest.images == {"read": 4, "usable": 1, "missing": 2, "unreadable": 1}
+    assert manifest.links == sum(len(each["links"]) for each in results(tmp_path / "out")) > 0
+    assert sum(manifest.reasons.values()) == 3 + 3 == len(manifest.examples)
+    assert [each["id"] for each in results(tmp_path / "out")] == ["d0", "d1", "d2"]
+    made = (tmp_path / "out/a.jsonl").read_bytes()
+    assert (manifest.size, manifest.sha256) == (len(made), hashlib.sha256(made).hexdigest())
+    assert manifest.inputs[0].sha256 == hashlib.sha256((tmp_path / "in/a.jsonl").read_bytes()).hexdigest()
+
+
+def test_documents_without_a_link_are_kept_or_dropped(run, tmp_path):
+    (tmp_path / "a.png").write_bytes(png(0))
+    shard = write_jsonl(tmp_path / "in/a.jsonl", [row(0, ["../a.png"]), row(1, [])])
+    assert run(shard, allow_outside=True).documents == {"read": 2, "written": 2}
+    manifest = run(shard, allow_outside=True, unlinked="drop")
+    assert manifest.documents == {"read": 2, "without a link": 1, "written": 1}
+    assert [each["id"] for each in results(tmp_path / "out")] == ["d0"]
+
+
+@pytest.mark.parametrize("name", ["../a.png", "/etc/hostname", "x/../../a.png", "..\\a.png", "C:\\a.png"])
+def test_names_that_lead_out_are_refused(run, tmp_path, name):
+    (tmp_path / "a.png").write_bytes(png(0))
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl", [row(0, [name])]))
+    assert manifest.images == {"read": 1, "missing": 1}
+    assert list(manifest.reasons) == ["picture: refused"]
+
+
+def test_a_sample_is_that_of_a_hash_and_smaller_ones_lie_in_larger_ones(run, tmp_path):
+    shard = write_jsonl(tmp_path / "in/a.jsonl", [row(number, []) for number in range(40)])
+    taken = {}
+    for share in (0.2, 0.5, 1.0):
+        manifest = run(shard, sample=share)
+        taken[share] = {each["id"] for each in results(tmp_path / "out")}
+        assert manifest.documents["read"] == 40 == manifest.documents.get("not in the sample", 0) + len(taken[share])
+    digests = {f"d{n}": int(hashlib.sha256(f"d{n}".encode()).hexdigest()[:16], 16) for n in range(40)}
+    assert taken[0.5] == {name for name, digest in digests.items() if digest < 2**63}
+    assert taken[0.2] < taken[0.5] < taken[1.0]
+    assert 0 <= share_of("\ud800") < 1
+
+
+def test_pictures_in_a_tar_beside_the_shard(run, tmp_path):
+    known = json.dumps({"url": "https://example.org/b.png"}).encode()
+    write_tar(tmp_path / "in/a.tar", {"img/a.png": png(0), "000.jpg": png(1), "000.json": known, "cut.png": b"x"})
+    names = ["img/a.png", "a.png", "https://example.org/b.png", "cut.png", "no.png"]
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl.gz", [row(0, names)]).parent)
+    assert manifest.images == {"read": 5, "usable": 3, "missing": 1, "unreadable": 1}
+    assert [each.address.rpartition("/")[2] for each in manifest.inputs] == ["a.jsonl.gz", "a.tar"]
+
+
+def test_pictures_in_the_rows_of_a_table(run, tmp_path):
+    images = [{"bytes": png(0), "path": "a.png"}, {"bytes": png(1), "path": None}, {"bytes": None, "path": "no.png"}]
+    table = pa.Table.from_pylist([{"id": "d0", "sentences": ["A dog.", "A tram."], "images": images}])
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in/a.parquet")
+    manifest = run(tmp_path / "in/a.parquet")
+    assert manifest.images == {"read": 3, "usable": 2, "missing": 1}
+    assert [each["source"] for each in results(tmp_path / "out")[0]["images"]] == ["a.png", "image-1", "no.png"]
+
+
+def test_pages_of_obelics_with_their_pictures_inside(run, tmp_path):
+    rows = [{"images": [{"bytes": png(0), "path": "u"}, None], "texts": [None, "A dog sleeps. It rains."]}]
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in/a.parquet")
+    assert run(tmp_path / "in/a.parquet").images == {"read": 1, "usable": 1}
+    (found,) = results(tmp_path / "out")
+    assert [each["text"] for each in found["sentences"]] == ["A dog sleeps.", "It rains."]
+    assert found["images"][0]["position"] == 0
+
+
+def test_pages_of_mmc4(run, tmp_path):
+    page = {"url": "https://example.org", "text_list": ["A dog."], "image_info": [{"image_name": "a.png"}]}
+    (tmp_path / "in/shard_images").mkdir(parents=True)
+    (tmp_path / "in/shard_images/a.png").write_bytes(png(0))
+    manifest = run(write_jsonl(tmp_path / "in/shard.jsonl.gz", [page, page]))
+    assert manifest.images == {"read": 2, "usable": 2}
+    assert [each["id"] for each in results(tmp_path / "out")] == ["https://example.org", "https://example.org#2"]
+
+
+def test_samples_of_a_webdataset(run, tmp_path):
+    members = {
+        "00/a.jpg": png(0),
+        "00/a.txt": b"A dog sleeps.  It rains.",
+        "00/b.0.png": png(1),
+        "00/b.1.png": png(2),
+        "00/b.json": json.dumps({"sentences": ["A tram."], "positions": [0, 1]}).encode(),
+        "00/c.jpg": png(3),
+        "00/d.json": b"{broken",
+    }
+    manifest = run(write_tar(tmp_path / "in/a.tar", members))
+    assert manifest.documents == {"read": 4, "broken row": 2, "written": 2}
+    assert manifest.images == {"read": 3, "usable": 3}
+    first, second = results(tmp_path / "out")
+    assert (first["id"], len(first["sentences"]), second["id"], len(second["images"])) == ("00/a", 2, "00/b", 2)
+
+
+def test_hostile_members_of_a_tar_are_refused(run, tmp_path):
+    path = tmp_path / "in/a.tar"
+    path.parent.mkdir()
+    with tarfile.open(path, "w") as tar:
+        for name in ("../x.png", "/x.png", "a\\..\\x.png", "good.png", "good.png", "a/../../x.png"):
+            info = tarfile.TarInfo(name)
+            info.size = len(png(0))
+            tar.addfile(info, io.BytesIO(png(0)))
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo(f"odd{ord(kind)}.png")
+            info.type, info.linkname = kind, "/etc/hostname"
+            tar.addfile(info)
+    names = ["x.png", "odd50.png", "odd49.png", "odd51.png", "good.png"]
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl", [row(0, names)]).parent)
+    assert manifest.images == {"read": 5, "usable": 1, "missing": 4}
+    assert manifest.reasons["member of a tar: a name that leads out of the archive"] == 4
+    assert manifest.reasons["member of a tar: a link, a device or the like"] == 4
+    assert manifest.reasons["member of a tar: a name that is there already"] == 1
+
+
+def test_a_tar_that_is_cut_off_gives_what_is_whole(run, tmp_path):
+    path = write_tar(tmp_path / "in/a.tar", {"a.png": png(0), "b.png": png(1), "c.png": png(2)})
+    path.write_bytes(path.read_bytes()[: 512 + 18432 + 700])
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl", [row(0, ["a.png", "b.png", "c.png"])]).parent)
+    assert manifest.images == {"read": 3, "usable": 1, "missing": 2}
+
+
+def test_a_tar_of_less_than_nothing_ends(run, tmp_path):
+    path = write_tar(tmp_path / "in/a.tar", {"a.txt": b"A dog.", "a.png": png(0), "b.txt": b"B."})
+    data = bytearray(path.read_bytes())
+    at = data.index(b"b.txt")
+    data[at + 124 : at + 136] = b"\xff" * 10 + (2**16 - 4096).to_bytes(2, "big")  # a size below 0, base 256
+    data[at + 148 : at + 156] = b"        "
+    data[at + 148 : at + 156] = b"%06o\0 " % sum(data[at : at + 512])
+    path.write_bytes(data)
+    manifest = run(path)
+    assert manifest.problem == "damaged: a member of less than no bytes"
+    assert manifest.documents == {"read": 1, "written": 1}
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.parquet", b"PAR1"), ("a.jsonl.gz", b"\x1f\x8b"), ("a.tar", b"no tar")])
+def test_a_shard_that_cannot_be_read_gives_an_empty_result_that_says_so(run, tmp_path, name, data):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_bytes(data)
+    manifest = run(tmp_path / "in" / name)
+    assert manifest.problem is not None
+    assert name in manifest.problem
+    assert (manifest.documents, results(tmp_path / "out")) == ({}, [])
+
+
+def test_what_was_read_before_a_damage_is_kept(run, tmp_path):
+    path = write_jsonl(tmp_path / "in/a.jsonl.gz", [row(number, []) for number in range(2000)])
+    path.write_bytes(path.read_bytes()[:-200])
+    manifest = run(path)
+    assert "damaged" in (manifest.problem or "")
+    assert 0 < manifest.documents["written"] == manifest.documents["read"] < 2000
+
+
+def test_what_differs_is_said_in_words():
+    assert list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": None}})) == ["a.c was 2 and is 3"]
+    assert list(differences({"a": "x"}, {})) == ['a was "x" and is null']
+
+
+def test_reasons_have_no_names_and_numbers():
+    assert reason_of("12 × 1,300 are more than 100 pixels") == "N × N are more than N pixels"
+    assert reason_of("not found: a/b 7.png") == "not found"
