@@ -116,7 +116,8 @@ COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "in", "-o", "out"
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*COMMAND, "--json"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
+        return subprocess.Popen([*COMMAND, "--json"], cwd=folder, stdout=said, stderr=log)
 
 
 def children(process: int) -> list[int]:
@@ -154,8 +155,8 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path):
         assert {name: data for name, data in there.items() if ".tmp" not in name}.items() <= undisturbed.items()
         if number % 2:
             shutil.rmtree(tmp_path / "out")
-    process = start(tmp_path)
-    said = json.loads(process.communicate(timeout=300)[0])
+    assert start(tmp_path).wait(300) == 0
+    said = json.loads((tmp_path / "said.json").read_text())
     assert said["lost"] == {}
     assert said["documents"] == {"read": 320, "written": 320}
     assert contents(tmp_path / "out") == undisturbed

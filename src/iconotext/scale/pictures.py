@@ -54,6 +54,7 @@ class ShardPictures:
                     return None, f"not found: {error}"
         if not self._outside and not named_by_address(source) and leads_out(source):
             return None, REFUSED
+        file: Path | bytes | None
         if self._remote is None:
             file, problem = self._beside.find(source)
         else:

@@ -65,7 +65,7 @@ class Tar:
                     end = member.offset_data
                     if len(self._members) >= MAX_MEMBERS:
                         raise CorpusError(f"more than {MAX_MEMBERS:,} members")
-                    tar.members = []  # it would remember all of them
+                    tar.members = []  # type: ignore[attr-defined]  # it would remember all of them, see its source
                     if member.isdir():
                         continue
                     if reason := self._refusal(member, size):

@@ -106,7 +106,7 @@ def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
                 with archive.open(inside[0]) as lines:
                     yield _bounded(lines, path)
         elif path.suffix.lower() == ".gz":
-            with gzip.open(path) as lines:
+            with path.open("rb") as packed, io.BufferedReader(gzip.GzipFile(fileobj=packed)) as lines:
                 yield _bounded(lines, path)
         elif path.suffix.lower() == ".zst":
             require("parquet", purpose=f"{path}: packed by zstd")
