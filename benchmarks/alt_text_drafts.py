@@ -41,16 +41,16 @@ SETS = {
 }
 
 
-def documents(data: Path, name: str) -> Iterator[Document]:
+def documents(data: Path, name: str, offset: int) -> Iterator[Document]:
     if name == "originals":
         yield from (each for each in read_all([data / "originals"]) if isinstance(each, Document))
         return
     place, step = SETS[name]
     path = data / "documents" / place
     if name != NO_PICTURES:
-        yield from list(read_corpus(path))[::step]
+        yield from list(read_corpus(path))[offset::step]
         return
-    for row in list(read_rows(path))[::step]:
+    for row in list(read_rows(path))[offset::step]:
         captions, positions, blocks = row.captions or [], row.positions or [], row.blocks or []
         shown = zip(row.images, captions, positions, strict=True)
         yield Document(
@@ -91,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--sets", nargs="+", choices=["originals", *SETS], default=["originals", *SETS])
+    parser.add_argument("--offset", type=int, default=0, help="the first document of each collection")
     parser.add_argument("--drafts", type=Path, help="where to write the drafts, to be read")
     arguments = parser.parse_args()
     rows = []
@@ -101,7 +102,7 @@ def main() -> None:
         linker = Linker.load(settings=LinkSettings(evidence=evidence))
         pictures = 0
         counts: dict[str, list[int]] = {}
-        for linked in linker.link_all(bare(each) for each in documents(Path(arguments.data), name)):
+        for linked in linker.link_all(bare(each) for each in documents(Path(arguments.data), name, arguments.offset)):
             if not isinstance(linked, LinkedDocument) or linked.document.language != "en":
                 continue
             said = [words(s.text) for s in linked.document.sentences]
