@@ -275,7 +275,7 @@ class _Walk:
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
             if node is not element and node.tag != "figure" and self.holds_more(node):
-                break
+                break  # the name of a figure is that of all its pictures
             if node.get("id"):
                 found.append(node.get("id"))
             node = node.getparent()

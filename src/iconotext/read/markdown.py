@@ -1,16 +1,20 @@
-"""Markdown → blocks: CommonMark with tables, front matter and the image tags of Jekyll and Hugo."""
+"""Markdown → blocks: CommonMark with tables, front matter, the image tags of Jekyll and Hugo, and ``directives``."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from iconotext.errors import HostileDocumentError
-from iconotext.read.blocks import Block, Flow
+from lxml import etree
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.blocks import Flow
+from iconotext.read.cross_references import fill_references
+from iconotext.read.directives import REFERENCE, directives_plugin
 from iconotext.read.html import html_blocks, parse_html
-from iconotext.read.marks import mark_pictures
+from iconotext.read.marks import MARK, mark_pictures
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.site_tags import expand_site_tags
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)
 LONG_NAME = re.compile(r"\b(?:\w++\.){32}")
+ANY_REFERENCE = re.compile(REFERENCE)
+TEXT_REFERENCE = re.compile(r"^(\(ref:[\w-]{1,100}\))[ \t]++(\S.*)$", re.MULTILINE)
+"""bookdown: ``(ref:a) A caption`` stands for the caption wherever ``(ref:a)`` is one."""
 MAX_FRONT_MATTER = 64 * 2**10
 """Characters of a front matter; real documents have some hundreds."""
 
@@ -30,19 +37,56 @@ def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
     del settings  # nothing of it concerns Markdown
     whole = decode_text(path)
     text, front = split_front_matter(whole)
+    tree = markdown_tree(text, path.stem, offset=len(whole) - len(text))
+    fill_references(tree)
     language = next((front[key] for key in ("lang", "language", "locale") if key in front), "")
-    return [Flow(markdown_blocks(text, offset=len(whole) - len(text)), front.get("title"), language_code(language))]
+    return [Flow(html_blocks(tree), front.get("title"), language_code(language))]
 
 
-def markdown_blocks(text: str, offset: int = 0) -> list[Block]:
-    """Blocks of a text in Markdown, without front matter.
+def markdown_tree(text: str, stem: str, offset: int | None = None) -> Any:
+    """Markdown without its front matter as an HTML tree, in which references by label have no text yet.
 
     Args:
-        offset: Where in its file the text begins, in characters.
+        stem: Of the document's name.
+        offset: Where in its file the text begins, in characters; None where the text is not as in a file.
     """
     edited = expand_site_tags(text)
-    env = {"text": edited.text, "original": lambda place: offset + edited.original(place)}
-    return html_blocks(parse_html(f"<article>{_parser().render(edited.text, env)}</article>"))
+    env: dict[str, Any] = {"stem": stem, "knitr": "```{r" in text}
+    if "(ref:" in text:
+        env["captions"] = dict(TEXT_REFERENCE.findall(text))
+        edited.sub(TEXT_REFERENCE, "")
+    if offset is not None:
+        env |= {"text": edited.text, "original": lambda place: offset + edited.original(place)}
+    tree = parse_html(f"<article>{_parser().render(edited.text, env)}</article>")
+    finish_figures(tree)
+    return tree
+
+
+def markdown_references(text: str, stem: str) -> dict[str, str]:
+    """What each reference by label is in a Markdown text, and what is shown in its place; see ``cross_references``."""
+    if not ANY_REFERENCE.search(text):
+        return {}
+    try:
+        return fill_references(markdown_tree(split_front_matter(text)[0], stem))
+    except DocumentError:
+        return {}
+
+
+def finish_figures(tree: Any) -> None:
+    """Give figures their captions that stand where Quarto wants them, in brackets or last in a div."""
+    for span in tree.xpath(".//span[@data-figure]"):
+        (image,) = span.iter("img") if sum(1 for _ in span.iter("img")) == 1 else (None,)
+        if image is None:
+            continue
+        span.tag = "figure"
+        caption = etree.SubElement(span, "figcaption")
+        caption.text, image.attrib["alt"] = image.get("alt"), span.get("data-figure")
+        image.attrib.pop(MARK, None)  # what stands at its place is the caption: no alternative text belongs there
+    for figure in tree.xpath(".//figure[@data-caption]"):
+        below = [child for child in figure.iter("p") if child.find(".//img") is None]
+        if below and not any(True for _ in below[-1].itersiblings()):
+            below[-1].tag = "figcaption"
+            figure.append(below[-1])
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
@@ -102,6 +146,6 @@ def _parser() -> MarkdownIt:
     # HTML is read by us and by nobody else.
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]  # addresses stay as written
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # we judge them ourselves
-    parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin).use(directives_plugin)
     mark_pictures(parser)
     return parser

@@ -11,10 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lxml import etree
+
 from iconotext.errors import DocumentError
+from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import Block, Flow, FlowImage
+from iconotext.read.cross_references import fill_references
 from iconotext.read.html import html_blocks, parse_html
-from iconotext.read.markdown import markdown_blocks, split_front_matter
+from iconotext.read.markdown import markdown_tree, split_front_matter
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
@@ -28,7 +32,7 @@ PICTURES = {
 }
 """Kinds of pictures that an output may hold, the best for us first."""
 
-ATTACHMENT = "attachment:"
+ATTACHMENT = "attachment"
 REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell", "remove-output", "remove_output"))
 """Tags of cells whose outputs Jupyter Book and nbconvert do not show."""
 REMOVED_TEXT = frozenset(("remove-cell", "remove_cell", "hide-cell"))
@@ -47,17 +51,26 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
         notebook = json.loads(decode_text(path))
     except ValueError as error:
         raise DocumentError(f"not a notebook: broken JSON ({error}); save it again") from error
-    blocks: list[Block] = []
+    cells = _cells(notebook)
+    whole = etree.Element("body")  # references of one cell may mean figures of another
+    texts: dict[int, Any] = {}
     front: dict[str, str] = {}
-    for number, cell in enumerate(_cells(notebook), 1):
-        source, tags = _text(cell.get("source")), _tags(cell)
+    for number, cell in enumerate(cells, 1):
+        source = _text(cell.get("source"))
         if number == 1:
             source, front = split_front_matter(source)
-        if cell.get("cell_type") in ("markdown", "heading") and not tags & REMOVED_TEXT:
+        if cell.get("cell_type") in ("markdown", "heading") and not _tags(cell) & REMOVED_TEXT:
             level = cell.get("level")  # of headings before version 4
             heading = "#" * level + " " if isinstance(level, int) and 0 < level < 7 else ""
-            blocks += [_with_attachments(block, cell) for block in markdown_blocks(heading + source)]
-        elif cell.get("cell_type") == "code" and not tags & REMOVED:
+            texts[number] = markdown_tree(heading + source, path.stem)
+            whole.append(texts[number])
+    fill_references(whole)
+    glued = _glued(cells)
+    blocks: list[Block] = []
+    for number, cell in enumerate(cells, 1):
+        if number in texts:
+            blocks += [_with_pictures(block, cell, glued) for block in html_blocks(texts[number])]
+        elif cell.get("cell_type") == "code" and not _tags(cell) & REMOVED:
             blocks += _outputs(cell, number)
     title = front.get("title") or _dictionary(notebook.get("metadata")).get("title")
     return [Flow(blocks, title if isinstance(title, str) else None, language_code(front.get("lang", "")))]
@@ -89,15 +102,31 @@ def _dictionary(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _with_attachments(block: Block, cell: dict[str, Any]) -> Block:
-    """A block of a text cell with the bytes of the pictures that are attached to the cell."""
+def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The outputs that code keeps for another place of the notebook, where ``{glue:figure}`` names them."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        outputs = cell.get("outputs")
+        for output in outputs if isinstance(outputs, list) else ():
+            kept = _dictionary(_dictionary(_dictionary(output).get("metadata")).get("scrapbook"))
+            if _text(kept.get("name")):
+                data = _dictionary(_dictionary(output).get("data"))
+                prefix = _text(kept.get("mime_prefix"))
+                found[_text(kept["name"])] = {kind.removeprefix(prefix): value for kind, value in data.items()}
+    return found
+
+
+def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str, Any]]) -> Block:
+    """A block of a text cell with the bytes of the pictures that are attached to the cell or kept for it by code."""
     attachments = _dictionary(cell.get("attachments"))
-    block.images = [
-        (offset, _picture(image, _dictionary(attachments.get(image.sources[0].removeprefix(ATTACHMENT)))))
-        if image.sources[0].startswith(ATTACHMENT)
-        else (offset, image)
-        for offset, image in block.images
-    ]
+
+    def whole(image: FlowImage) -> FlowImage:
+        kind, _, name = image.sources[0].partition(":")
+        if kind == ATTACHMENT:
+            return _picture(image, _dictionary(attachments.get(name)))
+        return _picture(image, glued[name]) if kind == MADE_BY_CODE and name in glued else image
+
+    block.images = [(offset, whole(image)) for offset, image in block.images]
     return block
 
 
@@ -115,7 +144,7 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
             image = replace(about, sources=(f"cell-{number}-output-{place}{PICTURES[kind]}",))
             yield Block(images=[(0, _picture(image, data))])
         elif _text(data.get("text/markdown")):
-            yield from markdown_blocks(_text(data["text/markdown"]))
+            yield from html_blocks(markdown_tree(_text(data["text/markdown"]), ""))
         elif "<img" in _text(data.get("text/html")):  # of tables and the like no text: it is data
             for block in html_blocks(parse_html(f"<article>{_text(data['text/html'])}</article>")):
                 for _, shown in block.images:

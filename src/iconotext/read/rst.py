@@ -10,9 +10,10 @@ from lxml import etree
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.extras import require
 from iconotext.read.blocks import Flow
+from iconotext.read.cross_references import fill_references
+from iconotext.read.figure_html import picture_attributes
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.include import Includes
-from iconotext.read.picture_names import candidates
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
 
@@ -44,7 +45,7 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
     require("formats", "docutils", purpose="reStructuredText")
     from docutils.core import publish_doctree
 
-    from iconotext.read.sphinx import MAX_LINE, check_lines, register_names, resolve_references
+    from iconotext.read.sphinx import MAX_LINE, check_lines, register_names, resolve_labels
 
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
     includes = Includes(path, settings)
@@ -65,9 +66,10 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
             "iconotext_includes": includes,
         },
     )
-    resolve_references(document)
+    resolve_labels(document)
     root = etree.Element("article")
     _append(document, root, 0)
+    fill_references(root)
     return [Flow(html_blocks(root), unread=tuple(includes.unread))]
 
 
@@ -89,10 +91,12 @@ def _append(node: nodes.Node, parent: Any, depth: int) -> None:
     element = etree.SubElement(parent, _tag(node, depth))
     _identify(node, element, parent)
     if node.tagname == "image":
-        for name, value in picture(node["uri"], node.get("alt")).items():
+        for name, value in picture_attributes(node["uri"], node.get("alt")).items():
             element.set(name, value)
     elif node.tagname == "reference":
         element.set("href", f"#{node['refid']}" if "refid" in node else node.get("refuri", ""))
+        if "shown" in node:
+            element.set("data-shown", node["shown"])
     elif node.tagname == "math":
         element.text = f"${node.astext()}$"
         return
@@ -114,9 +118,10 @@ def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
     """Give an element its names; those of a picture beyond the first are empty marks right before it."""
     from docutils import nodes
 
-    if isinstance(node, nodes.section):  # it holds all its pictures, so its name is none of theirs
+    if isinstance(node, nodes.section):  # it holds all its pictures, so its names are its heading's
         return
-    names: list[str] = node.get("ids", [])
+    is_heading = isinstance(node, nodes.title) and isinstance(node.parent, nodes.section)
+    names: list[str] = (node.parent if is_heading else node).get("ids", [])
     if names:
         element.set("id", names[0])
     for name in names[1:]:
@@ -125,13 +130,6 @@ def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
             element.append(mark)
         else:
             parent.insert(parent.index(element), mark)
-
-
-def picture(address: str, alt: str | None) -> dict[str, str]:
-    """Attributes of an ``<img>``. Sphinx takes of ``a.*`` the file that is there."""
-    found = candidates(address)
-    shown = {"srcset": found} if found else {"src": address}
-    return shown | ({"alt": alt} if alt else {})
 
 
 def _text(parent: Any, text: str) -> None:

@@ -36,6 +36,8 @@ SPACED_IMAGE = re.compile(
 )
 IMAGE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
 ANCHOR = re.compile(r"#([\w:.-]+)")
+HEADING_ATTRIBUTES = re.compile(r"^(#{1,6}[ \t](?:[^\n{]|\{(?![#.-]))*+)\{(?:[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE)
+ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
 
@@ -56,6 +58,7 @@ def expand_site_tags(text: str) -> EditedText:
         edited.sub(SHORTCODE, lambda m: "" if m[1] else _figure(m[3].rstrip("/>% \n"), name=m[2]))
         edited.sub(LIQUID_TAG, _tag)
         edited.sub(ATTRIBUTE_LIST, "")
+        edited.sub(HEADING_ATTRIBUTES, lambda m: m[1])
     edited.sub(ICON, "")
     edited.sub(SPACED_IMAGE, lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0])
     if "![[" in text:
@@ -75,9 +78,18 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _anchored(match: re.Match[str]) -> str:
-    """``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture."""
+    """``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture.
+
+    To Quarto and pandoc-crossref it is a figure, whose caption stands between the brackets.
+    """
     names = ANCHOR.findall(match[2])
-    return f'<span id="{escape(names[-1])}">{match[1]}</span>' if names else match[0]
+    if not names:
+        return match[0]
+    said = ALT.search(match[2])
+    alt = (said[1] or said[2] or "") if said else ""
+    is_figure = re.match(r"fig[:-]", names[-1], re.IGNORECASE) and not match[0].endswith("{:" + match[2] + "}")
+    figure = f' data-figure="{escape(alt)}"' if is_figure else ""
+    return f'<span id="{escape(names[-1])}"{figure}>{match[1]}</span>'
 
 
 def _wiki_alt(label: str | None) -> str:

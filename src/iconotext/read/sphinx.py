@@ -1,4 +1,4 @@
-"""What Sphinx adds to reStructuredText: its roles, its directives, and references to figures by their labels.
+"""What Sphinx adds to reStructuredText: its roles, its directives, and references to labels.
 
 docutils knows its own names alone and leaves out what it does not know. So each name that a text uses and docutils does
 not know is registered as what it most probably is: text for a role; for a directive a frame around text, unless the
@@ -21,6 +21,7 @@ from docutils.parsers.rst.states import Inliner
 from iconotext.errors import HostileDocumentError
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.include import Includes
+from iconotext.read.labelled_text import TITLED
 
 MAX_LINE = 100_000
 """Characters of a line; docutils looks at each of its marks in a way that long lines make slow."""
@@ -29,7 +30,6 @@ ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
 DIRECTIVE = re.compile(
     r"^[ \t]*+(?:- |\* )?\.\. (?:\|[^|\n]{1,200}\| )?+([A-Za-z][\w:.+-]{0,80}?)::(?=\s|$)", re.MULTILINE
 )
-TITLED = re.compile(r"\s*+([^<]*?)\s*+<([^<>]{1,500})>\s*+", re.DOTALL)
 
 REFERENCES = frozenset("ref numref any".split())
 DRAWN = frozenset(
@@ -233,52 +233,24 @@ def _role(
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2]) if titled else ("", text)
     if name.lower() in REFERENCES:
-        return [nodes.reference(rawtext, title, label=label, role=name.lower())], []
+        return [nodes.reference(rawtext, title or label, label=label, shown=reference_text(name.lower(), title))], []
     if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
         return [nodes.inline(rawtext, title or label)], []
     shown = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
     return [nodes.literal(rawtext, shown)], []
 
 
-def resolve_references(document: nodes.document) -> None:
-    """Point references by label at what has the label, and give them the text that Sphinx shows.
+def reference_text(role: str, title: str) -> str:
+    """What a reference shows, as ``cross_references`` wants it; "" for the caption or title of what it names."""
+    if role != "numref":
+        return title
+    return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
 
-    ``:ref:`` shows the caption or the title of what it names, ``:numref:`` its number, counted in this file. A label of
-    another file is shown as it is.
-    """
-    numbers = _numbers(document)
-    for reference in list(document.findall(nodes.reference)):
+
+def resolve_labels(document: nodes.document) -> None:
+    """Point references by label at what has the label; ``cross_references`` gives them the text that Sphinx shows."""
+    for reference in document.findall(nodes.reference):
         label = reference.get("label")
-        if label is None:
-            continue
-        known = document.nameids.get(nodes.fully_normalize_name(label))
-        found = document.ids.get(known) if known else None
-        reference["refid"] = known or nodes.make_id(label)
-        title = reference.astext()
-        if reference["role"] == "numref" and found is not None and id(found) in numbers:
-            kind, number = numbers[id(found)]
-            shown = title or f"{kind} %s"
-            shown = shown.replace("%s", str(number), 1).replace("{number}", str(number)).replace("{name}", _name(found))
-        else:
-            shown = title or _name(found) or label
-        reference.children = []
-        reference += nodes.Text(shown)
-
-
-def _numbers(document: nodes.document) -> dict[int, tuple[str, int]]:
-    """What numbered references call each figure and table that has a caption."""
-    found: dict[int, tuple[str, int]] = {}
-    for kind, of in (("Fig.", nodes.figure), ("Table", nodes.table)):
-        with_caption = (
-            node
-            for node in document.findall(of)
-            if any(isinstance(c, nodes.caption | nodes.title) for c in node.children)
-        )
-        found |= {id(node): (kind, number) for number, node in enumerate(with_caption, 1)}
-    return found
-
-
-def _name(node: nodes.Element | None) -> str:
-    """The caption or title of what a label names."""
-    parts = node.children if node is not None else ()
-    return next((part.astext() for part in parts if isinstance(part, nodes.caption | nodes.title)), "")
+        if label is not None:
+            known = document.nameids.get(nodes.fully_normalize_name(label))
+            reference["refid"] = known or nodes.make_id(label)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from iconotext.errors import IconotextError
+from iconotext.read.directives import REFERENCE
 from iconotext.read.format import SUFFIXES
 from iconotext.read.html import INLINE
+from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
 from iconotext.types import Document
 
@@ -19,7 +21,10 @@ TELLING = 5
 # at the end of the file at the latest, so that what is never closed takes no quadratic time.
 _HIDDEN = r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)"
 _TAG = r"|</?(?P<tag>[a-z][a-z0-9]{0,20})(?:[^<>a-z0-9][^<>]*)?>"
-_MARKDOWN = r"|!\[[^\[\]]{0,500}\]\([^()\n]{0,2000}\)|\]\([^()\n]{0,2000}\)|\]\[[^\[\]\n]{0,200}\]|\[\^\w{1,50}\]|\*+"
+_MARKDOWN = (
+    rf"|(?P<reference>{REFERENCE})"
+    r"|!\[[^\[\]]{0,500}\]\([^()\n]{0,2000}\)|\]\([^()\n]{0,2000}\)|\]\[[^\[\]\n]{0,200}\]|\[\^\w{1,50}\]|\*+"
+)
 _REST = r"|(?P<entity>&\#?\w{1,31};)|(?P<word>[^\W_]+)|(?P<gap>.)"
 _TOKENS = {
     "html": re.compile(_HIDDEN + _TAG + _REST, re.DOTALL | re.IGNORECASE),
@@ -46,7 +51,8 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
         source = decode_text(path, html=kind == "html")
     except (OSError, IconotextError):
         return nothing
-    plain, places = _words(source, kind)
+    shown = markdown_references(source, path.stem) if kind == "markdown" else {}
+    plain, places = _words(source, kind, shown)
     star = kind == "markdown"  # emphasis within a word: so a star is nothing in the sentence, too
     keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]
     found = _places(plain, keys)
@@ -56,13 +62,24 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
     ]
 
 
-def _words(source: str, kind: str) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a file with a space before and after each, and where in the file each of these characters stands."""
+def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
+    """The words of a file with a space before and after each, and where in the file each of these characters stands.
+
+    Args:
+        shown: What references in the file are shown as.
+    """
     text, places, space = [" "], [(0, 0)], True
     for token in _TOKENS[kind].finditer(source):
         tag = (token["tag"] or "").lower()
         said = html.unescape(token["entity"]) if token["entity"] else token["word"]
-        if token["word"]:
+        reference = token["reference"] if kind == "markdown" else None
+        if reference:
+            words = " ".join(_WORD.findall(shown.get(reference, reference)))
+            words = words if space or reference in shown else f" {words}"
+            text.append(words)
+            places += [token.span()] * len(words)
+            space = False
+        elif token["word"]:
             text.append(token["word"])
             places += [(place, place + 1) for place in range(*token.span())]
             space = False

@@ -1,0 +1,174 @@
+"""Cells of code in Markdown: what pictures they show or make. Quarto, R Markdown, bookdown and MyST notebooks.
+
+Code is no text. A cell shows a file (``knitr::include_graphics("a.png")``, ``Image("a.png")``), or makes a picture when
+the document is rendered: then it says so by a caption or a label, and the picture is named even where it has no file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from iconotext.read.figure_html import figure, made_by_code, picture
+
+ENGINES = frozenset(
+    "r python julia ojs js bash sh sql stan rcpp dot mermaid octave perl ruby go scala node d3 css sass tikz asis cat "
+    "block exec embed haskell fortran c cpp stata sas code-cell ipython ipython3".split()
+)
+"""What runs the code of a cell: the first word between the braces."""
+
+OPTION = re.compile(
+    r"([\w.-]+)\s*+=\s*+(c\((?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+\)"
+    r"|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[^,\s]++)",
+    re.DOTALL,
+)
+TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+SHOWN = re.compile(r"\b(?:include_graphics|Image)\s*+\(")
+COMMENT = re.compile(r"^\s*+#(?!\|).*$", re.MULTILINE)
+LINE_OPTION = re.compile(r"^[ \t]*+(?:#|//|%%|--)\|[ \t]?(.*)$", re.MULTILINE)
+MADE = ("fig-cap", "fig.cap", "fig-subcap", "fig.subcap")
+"""Options that only a cell with a picture has."""
+MAX_HEAD = 64 * 2**10
+MAX_PICTURES = 200
+"""Of one cell."""
+
+
+@dataclass
+class Cell:
+    """A cell of code.
+
+    Attributes:
+        label: What it calls itself, "" where it does not.
+        name: By which the text may point at its picture.
+        options: By name, as text or a list of texts.
+        code: Without the lines of options.
+    """
+
+    label: str = ""
+    name: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
+
+    def texts(self, *names: str) -> list[str]:
+        """The texts of the first of some options that is there."""
+        value = next((self.options[name] for name in names if name in self.options), None)
+        values = value if isinstance(value, list) else [value]
+        return [each.strip() for each in values if isinstance(each, str) and each.strip()]
+
+    @property
+    def is_run(self) -> bool:
+        """Whether anything of it is seen."""
+        off = {"f", "false", "no", "hide"}
+        return not any(str(self.options.get(name)).lower() in off for name in ("eval", "include", "fig.show"))
+
+
+def parse_cell(head: str, code: str) -> Cell | None:
+    """A cell of code; None where the head of a fenced block is that of no cell.
+
+    Args:
+        head: What stands between the braces: ``r overview, fig.cap="..."``.
+    """
+    engine, _, rest = head.partition(" ")
+    if engine.rstrip(",").lower() not in ENGINES or len(head) > MAX_HEAD:
+        return None
+    cell = Cell(code=code)
+    first = rest.strip().partition(",")[0].strip()
+    if first and "=" not in first and engine != "code-cell":
+        cell.label = first.partition(" ")[0]
+    for name, value in OPTION.findall(rest):
+        cell.options[name] = _value(value)
+    lines = "\n".join(LINE_OPTION.findall(code))
+    if lines.strip():
+        cell.options |= yaml_options(lines)
+        cell.code = LINE_OPTION.sub("", code)
+    cell.label = cell.name = str(cell.options.get("label") or cell.label)
+    if cell.name and not cell.name.startswith(("fig-", "fig:")):
+        cell.name = f"fig:{cell.name}"  # as bookdown refers to it
+    return cell
+
+
+def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
+    """HTML of the pictures of a cell, "" where it has none.
+
+    Args:
+        stem: Of the document's name: rendered, its pictures lie in ``STEM_files/``.
+        inline: Makes HTML of a caption.
+    """
+    if not cell.is_run:
+        return ""
+    captions, alts = cell.texts("fig-cap", "fig.cap"), cell.texts("fig-alt", "fig.alt")
+    parts = cell.texts("fig-subcap", "fig.subcap")
+    shown = [address for address in shown_files(cell.code) if address]
+    label = cell.label
+    alt_of = dict(enumerate(alts)) if len(alts) > 1 else dict.fromkeys(range(len(shown) or 1), alts[0]) if alts else {}
+    if not shown:
+        if not (label.startswith("fig-") or any(name in cell.options for name in MADE)):
+            return ""
+        images = [made_by_code(label or "cell", alt_of.get(0), files=_rendered(stem, label))]
+    else:
+        images = [picture(address, alt_of.get(n)) for n, address in enumerate(shown)]
+    each = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
+    if each:
+        images = [figure([image], inline(said)) for image, said in zip(images, each, strict=True)]
+        captions = captions if each is parts else []
+    return figure(images, inline(" ".join(captions)), names=[cell.name])
+
+
+def shown_files(code: str) -> list[str]:
+    """The files that code shows as pictures, in its order."""
+    code = COMMENT.sub("", code)
+    found: list[str] = []
+    for call in SHOWN.finditer(code):
+        at, depth, end = call.end(), 1, min(len(code), call.end() + 4_000)
+        while at < end and depth:
+            depth += {"(": 1, ")": -1}.get(code[at], 0)
+            at += 1
+        texts = [a or b for a, b in TEXT.findall(code[call.end() : at])]
+        found += [text for text in texts if "." in text and len(found) < MAX_PICTURES]
+    return found
+
+
+def _rendered(stem: str, label: str) -> list[str]:
+    """Where Quarto and knitr put the picture that a cell makes."""
+    folders = [f"{stem}_files/figure-{kind}" for kind in ("html", "gfm", "markdown_github", "commonmark")]
+    return [f"{folder}/{label}{end}" for folder in folders for end in ("-1.png", "-output-1.png")] if label else []
+
+
+def _value(text: str) -> str | list[str]:
+    """A value of R: a text, several texts, or anything else as it is written."""
+    texts = [(a or b).replace("\\\\", "\\").replace('\\"', '"') for a, b in TEXT.findall(text)]
+    if text.startswith("c("):
+        return texts
+    return texts[0] if texts else text
+
+
+def yaml_options(lines: str) -> dict[str, Any]:
+    """Options as YAML; nothing is constructed but texts and lists of texts."""
+    import yaml
+
+    try:
+        root = yaml.compose(lines[:MAX_HEAD], Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    found: dict[str, Any] = {}
+    for key, value in root.value:
+        if isinstance(value, yaml.ScalarNode):
+            found[str(key.value)] = value.value
+        elif isinstance(value, yaml.SequenceNode):
+            found[str(key.value)] = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
+        elif isinstance(value, yaml.MappingNode):  # mystnb: figure: caption: ...
+            for inner, scalar in [pair for _, node in value.value for pair in _pairs(node)]:
+                found.setdefault(inner, scalar)
+    return found
+
+
+def _pairs(node: Any) -> list[tuple[str, str]]:
+    return [(str(k.value), v.value) for k, v in node.value if _is_text(v)] if isinstance(node.value, list) else []
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(getattr(node, "value", None), str)

@@ -1,0 +1,104 @@
+"""References by label, in the HTML that readers make: the text that they show is known once all figures are.
+
+A reader writes ``<a href="#LABEL" data-shown="Fig. %s">what to show otherwise</a>``. ``%s`` stands for the number of
+the figure or table, counted in this file; without it the caption or title of what has the label is shown. A label that
+is not in the file shows what the reader wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import count
+from typing import Any
+
+from iconotext.read.blocks import SPACE
+
+NUMBERED = {"figure": "figcaption", "table": "caption"}
+"""What is numbered, each kind for itself, and what it must have for it."""
+
+TITLES = frozenset("h1 h2 h3 h4 h5 h6 figcaption caption".split())
+MAX_TITLE = 300
+"""Characters of a caption or title that is shown in place of a label."""
+
+
+def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
+    """HTML of a reference.
+
+    Args:
+        label: What it points at.
+        shown: What it shows, as described above.
+        otherwise: What it shows where the label is not in this file.
+        raw: How the source writes it.
+    """
+    attributes = f'href="#{escape(label)}" data-shown="{escape(shown)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
+    return f"<a {attributes}>{escape(otherwise)}</a>"
+
+
+def fill_references(root: Any) -> dict[str, str]:
+    """Give every reference its text.
+
+    Args:
+        root: An element of lxml; it is changed.
+
+    Returns:
+        What the references are in the source, and what they show.
+    """
+    references = root.xpath(".//a[@data-shown]")
+    if not references:
+        return {}
+    numbers, titles = _numbers(root), _titles(root)
+    found: dict[str, str] = {}
+    for each in references:
+        label, wanted = each.get("href", "")[1:], each.get("data-shown")
+        if "%s" in wanted:
+            text = wanted.replace("%s", numbers[label], 1) if label in numbers else ""
+        else:
+            text = wanted or titles.get(label, "")
+        if text:
+            each.text = text
+            for child in list(each):
+                each.remove(child)
+        found[each.get("data-raw", "")] = "".join(each.itertext())
+    return found
+
+
+def _numbers(root: Any) -> dict[str, str]:
+    """The number of each figure and table with a caption, by each of its names; parts of a figure have its number."""
+    found: dict[str, str] = {}
+    counters: dict[Any, Iterator[int]] = {kind: count(1) for kind in NUMBERED}
+    for element in root.iter(*NUMBERED):
+        if element.find(f".//{NUMBERED[element.tag]}") is None:
+            continue
+        parent = next(element.iterancestors("figure"), None) if element.tag == "figure" else None
+        whole = found.get(parent.get("id", "")) if parent is not None else None
+        if whole is not None:
+            letter = chr(ord("a") + next(counters.setdefault(parent, count(0))) % 26)
+            number = f"{whole} ({letter})"
+        else:
+            number = str(next(counters[element.tag]))
+        for name in _names(element):
+            found.setdefault(name, number)
+    return found
+
+
+def _names(element: Any) -> list[str]:
+    """Identifiers of an element and of the empty marks at its beginning and right before it."""
+    marks = [child for child in element.iterchildren("span") if child.get("id") and not len(child) and not child.text]
+    before = element.getprevious()
+    while before is not None and before.tag == "span" and before.get("id") and not len(before) and not before.text:
+        marks.append(before)
+        before = before.getprevious()
+    return [name for name in (element.get("id"), *(mark.get("id") for mark in marks)) if name]
+
+
+def _titles(root: Any) -> dict[str, str]:
+    """What stands for each label: the caption of a figure or table, the text of a heading."""
+    found: dict[str, str] = {}
+    for element in root.iter(*TITLES):
+        owner = element.getparent() if element.tag in ("figcaption", "caption") else element
+        text = SPACE.sub(" ", "".join(element.itertext())).strip()
+        if text and owner is not None:
+            for name in _names(owner):
+                found.setdefault(name, text[:MAX_TITLE])
+    return found

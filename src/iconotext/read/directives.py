@@ -1,0 +1,274 @@
+r"""What MyST, Quarto and bookdown add to Markdown: directives, roles, divs, labels and references to figures.
+
+All of it is told by how it is written: ``{figure}`` after a fence, ``{numref}`` before code, ``::: {#fig-a}``,
+``@fig-a``, ``\@ref(fig:a)``, ``(label)=``. Text without any of it is read as before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from iconotext.read.code_cells import Cell, cell_figure, parse_cell
+from iconotext.read.cross_references import reference
+from iconotext.read.figure_html import figure, made_by_code, picture
+from iconotext.read.labelled_text import TITLED
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.ruler import RuleOptionsType
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+HEAD = re.compile(r"\{([^{}\n]++)\}[ \t]*+(.*)", re.DOTALL)
+"""After a fence: the name in braces, and what follows."""
+COLONS = re.compile(r"(:{3,})[ \t]*+(.*?)[ \t]*+:*")
+OPTION_LINE = re.compile(r":([\w.-]+):(?:[ \t]+(.*))?")
+ATTRIBUTE = re.compile(r"""([\w-]++)=(?:"([^"]*+)"|'([^']*+)'|([^\s"'}]++))""")
+IDENTIFIER = re.compile(r"#([\w:.-]++)")
+TARGET_LINE = re.compile(r"\(([^()\n]{1,200})\)=[ \t]*+")
+ROLE = re.compile(r"\{([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!`)")
+FIGURE_KEY = re.compile(r"@(?i:fig|tbl|tab)[-:]\w[\w.:/-]*(?<![.:/-])")
+BOOKDOWN = re.compile(r"\\@ref\((?:fig|tab):[^()\n]{1,200}\)")
+EMPTY_LINK = re.compile(r"\[\]\(#[^()\s]{1,200}\)")
+
+INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")
+"""Code within a sentence, whose result is shown in its place."""
+
+REFERENCE = "|".join(
+    (r"\{[a-zA-Z][\w:+.-]{0,60}\}`[^`]{1,2000}`", "-?" + FIGURE_KEY.pattern, BOOKDOWN.pattern, EMPTY_LINK.pattern)
+)
+"""Where references may stand in the source, for who looks for the places of sentences."""
+
+NO_TEXT = frozenset(
+    "code code-block sourcecode math toctree tableofcontents literalinclude bibliography eval-rst raw index glue "
+    "glue:math glue:text mermaid-code exercise-end solution-end video iframe youtube latex embed contents list-of "
+    "autosummary automodule autoclass autofunction tikz-code".split()
+)
+"""Directives that hold no prose; what is in them is left out."""
+DRAWN = frozenset("mermaid graphviz plantuml uml glue:figure plot altair-plot tikz".split())
+"""Directives out of which a picture is made when the document is rendered."""
+FRAME = ":::"
+"""The name of a frame that has none."""
+MAX_DEPTH = 30
+"""Directives within directives."""
+
+
+def directives_plugin(parser: MarkdownIt) -> None:
+    """Teach a parser all of it."""
+    starts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("fence", "framed", _framed, starts)
+    parser.block.ruler.before("fence", "target", _target, starts)
+    parser.inline.ruler.before("escape", "bookdown", _bookdown)
+    parser.inline.ruler.before("backticks", "role", _role)
+    parser.inline.ruler.before("link", "figure_key", _figure_key)
+    parser.inline.ruler.before("link", "empty_link", _empty_link)
+    plain_code = parser.renderer.rules["code_inline"]  # type: ignore[attr-defined]
+    plain = parser.renderer.rules["fence"]  # type: ignore[attr-defined]
+
+    def fence(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        found = HEAD.match(tokens[index].info.strip())
+        if not found:
+            return str(plain(tokens, index, options, env))
+        return directive(parser, found[1].strip(), found[2].strip(), tokens[index].content, env)
+
+    def code(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        if INLINE_R.match(tokens[index].content) and env.get("knitr"):
+            return ""
+        return str(plain_code(tokens, index, options, env))
+
+    parser.renderer.rules["code_inline"] = code  # type: ignore[attr-defined]
+    parser.renderer.rules["fence"] = fence  # type: ignore[attr-defined]
+    parser.renderer.rules["ready"] = lambda tokens, index, _options, _env: tokens[index].content  # type: ignore[attr-defined]
+    parser.renderer.rules["framed"] = lambda tokens, index, _options, env: _frame(parser, tokens[index], env)  # type: ignore[attr-defined]
+
+
+def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
+    """HTML of a directive, or of a cell of code."""
+    depth = env.get("depth", 0)
+    if depth >= MAX_DEPTH:
+        return ""
+    within = {name: value for name, value in env.items() if name != "original"}  # its lines are others than the file's
+    return _directive(parser, name, argument, body, within | {"depth": depth + 1})
+
+
+def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
+    def inline(text: str) -> str:
+        found = env.get("captions", {}).get(text.strip(), text)
+        return str(parser.renderInline(found, env))
+
+    cell = parse_cell(name, body)
+    if cell is not None and name.split()[0] == "code-cell":
+        options, code = split_options(body)
+        named = options.get("label") or options.get("name") or ""
+        captioned = {"fig-cap": options["caption"]} if "caption" in options else {}
+        cell = Cell(label=named, name=named, options=captioned, code=code)
+    if cell is not None:
+        return cell_figure(cell, env.get("stem", ""), inline)
+    if name == FRAME:
+        return str(parser.render(body, env))
+    if name.startswith((".", "#", "=")):  # a listing of pandoc: {.python}, {=html}
+        return _raw(name, body)
+    options, text = split_options(body)
+    label = options.get("name") or options.get("label") or ""
+    alt = options.get("alt")
+    if name in DRAWN:
+        words = " ".join(text.split("\n\n", 1)[0].split()) if name == "glue:figure" else options.get("caption", "")
+        made = label or argument or name
+        return figure([made_by_code(argument if name == "glue:figure" else made, alt)], inline(words), names=[label])
+    if name in NO_TEXT:
+        return ""
+    if name in ("figure", "image"):
+        if not argument:
+            return str(parser.render(text, env))
+        caption, _, rest = text.strip().partition("\n\n") if name == "figure" else ("", "", "")
+        return figure([picture(argument, alt)], inline(caption), names=[label]) + str(parser.render(rest, env))
+    if name == "figure-md":
+        images, _, caption = text.strip().partition("\n\n")
+        return figure([str(parser.renderInline(images, env))], inline(caption), names=[label or argument])
+    if name in ("list-table", "table", "csv-table"):
+        text = "" if name == "csv-table" else text
+        return f'<div id="{escape(label)}"><p>{inline(argument)}</p></div>' + str(parser.render(text, env))
+    title = f"<p>{inline(argument)}</p>" if argument else ""
+    return f"<div>{title}{parser.render(text, env)}</div>"
+
+
+def _raw(name: str, body: str) -> str:
+    """HTML that the author wrote as such; a listing has no text."""
+    return f"\n{body}\n" if name == "=html" else ""
+
+
+def split_options(body: str) -> tuple[dict[str, str], str]:
+    """The options of a directive, as ``:name: value`` lines or as YAML between ``---``, and what follows them."""
+    lines = body.split("\n")
+    options: dict[str, str] = {}
+    if lines and lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
+        end = rest.index("---") + 1
+        from iconotext.read.code_cells import yaml_options
+
+        found = yaml_options("\n".join(lines[1:end]))
+        return {name: value for name, value in found.items() if isinstance(value, str)}, "\n".join(lines[end + 1 :])
+    at = 0
+    while at < len(lines) and (option := OPTION_LINE.fullmatch(lines[at].rstrip())):
+        options[option[1]] = (option[2] or "").strip().strip('"')
+        at += 1
+    return options, "\n".join(lines[at:])
+
+
+def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """``::: name`` up to its ``:::``; frames may stand within frames, with as many colons or with fewer."""
+    opening = COLONS.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
+    if opening is None or not opening[2]:
+        return False
+    if silent:
+        return True
+    depth, at, fence = 1, first, ""
+    while depth and (at := at + 1) < last:
+        line = _line(state, at).strip()
+        if fence or line.startswith(("```", "~~~")):
+            mark = line[:3]
+            fence = "" if fence and mark == fence and not line.strip(mark[0]) else fence or mark
+        elif found := COLONS.fullmatch(line):
+            depth += 1 if found[2] else -1
+    token = state.push("framed", "div", 0)
+    token.info = opening[2]
+    token.content = state.getLines(first + 1, at, state.blkIndent, False)
+    token.map = [first, at]
+    state.line = min(at + 1, last)
+    return True
+
+
+def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
+    head = HEAD.fullmatch(token.info)
+    if head and head[1][:1] not in ".#" and "=" not in head[1]:
+        return directive(parser, head[1].strip(), head[2].strip(), token.content, env)
+    attributes = head[1] if head else ""
+    names = IDENTIFIER.findall(attributes)
+    named = {name: a or b or c for name, a, b, c in ATTRIBUTE.findall(attributes)}
+    title = named.get("title") or named.get("caption") or ("" if head else " ".join(token.info.split()[1:]))
+    before = f"<p>{escape(title)}</p>" if title else ""
+    inner = directive(parser, FRAME, "", token.content, env)
+    if names and names[0].lower().startswith(("fig-", "fig:")):
+        return f'<figure id="{escape(names[0])}" data-caption="last">{before}{inner}</figure>'
+    return f"<div>{before}{inner}</div>"
+
+
+def _target(state: StateBlock, first: int, _last: int, silent: bool) -> bool:
+    """``(label)=`` names what follows."""
+    found = TARGET_LINE.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
+    if not found:
+        return False
+    if not silent:
+        token = state.push("ready", "span", 0)
+        token.content = f'<span id="{escape(found[1].strip())}"></span>'
+        state.line = first + 1
+    return True
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
+
+
+def _push(state: StateInline, silent: bool, length: int, html: str) -> bool:
+    if not silent:
+        state.push("ready", "", 0).content = html
+    state.pos += length
+    return True
+
+
+def _role(state: StateInline, silent: bool) -> bool:
+    found = ROLE.match(state.src, state.pos) if state.src[state.pos] == "{" else None
+    if found is None:
+        return False
+    return _push(state, silent, len(found[0]), role_html(found[1].lower(), found[3].strip(), found[0]))
+
+
+def role_html(name: str, text: str, raw: str) -> str:
+    """HTML of a role."""
+    titled = TITLED.fullmatch(text)
+    title, label = (titled[1], titled[2].strip()) if titled else ("", text)
+    if name == "numref":
+        shown = title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
+        return reference(label.lstrip("#"), shown, label, raw)
+    if name in ("ref", "any"):
+        return reference(label.lstrip("#"), title, title or label, raw)
+    if name in ("eq", "cite", "cite:p", "cite:t", "footcite", "index", "math"):
+        return "" if name != "math" else escape(f"${text}$")
+    return escape(title or label)
+
+
+def _figure_key(state: StateInline, silent: bool) -> bool:
+    """``@fig-a`` shows "Figure 1", ``-@fig-a`` its number alone."""
+    start = state.pos
+    bare = state.src.startswith("-@", start)
+    if not bare and state.src[start] != "@":
+        return False
+    found = FIGURE_KEY.match(state.src, start + bare)
+    if not found or (start and (state.src[start - 1].isalnum() or state.src[start - 1] in "@\\/")):
+        return False
+    name = found[0][1:]
+    word = "Figure" if name[:3].lower() == "fig" else "Table"
+    raw = state.src[start : found.end()]
+    html = reference(name[0].lower() + name[1:], "%s" if bare else f"{word} %s", name, raw)
+    return _push(state, silent, len(raw), html)
+
+
+def _bookdown(state: StateInline, silent: bool) -> bool:
+    found = BOOKDOWN.match(state.src, state.pos) if state.src[state.pos] == "\\" else None
+    if found is None:
+        return False
+    name = found[0][6:-1]
+    html = reference(name.replace("fig:fig-", "fig-", 1), "%s", name, found[0])
+    return _push(state, silent, len(found[0]), html)
+
+
+def _empty_link(state: StateInline, silent: bool) -> bool:
+    """``[](#label)`` of MyST shows the caption or title of what it names."""
+    found = EMPTY_LINK.match(state.src, state.pos) if state.src[state.pos] == "[" else None
+    if found is None:
+        return False
+    label = found[0][4:-1]
+    return _push(state, silent, len(found[0]), reference(label, "", label, found[0]))
