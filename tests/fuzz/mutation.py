@@ -13,7 +13,9 @@ MAX_BYTES = 300_000
 """A mutant is cut there: what only grows is for the benchmark of growth."""
 TOKENS = {
     "markdown": "---\n|+++\n|![|](|[[|]]|![[|{{<|>}}|{%|%}|{{|}}|`|```|~~|**|_|<|>|<!--|-->|<?|&|&#|[^1]:|:   |!!! |> |- |1. |#|\\|\t|\n\n"
-    "|: |&a |*a|<<: |!!int |0x|0b_|-|? |[|{|'|\"|\x00|\ufeff|“|।".split("|"),
+    '|: |&a |*a|<<: |!!int |0x|0b_|-|? |[|{|\'|"|\x00|\ufeff|“|।|:::|:::{a}|```{figure} |```{r a, |fig.cap=|{numref}`|`<a>`|@fig-|\\@ref(fig:|(a)=\n|#\\| |:name: a|{#fig-|c("'.split(
+        "|"
+    ),
     "rst": ".. |::|:|`|``|*|**|_|__|.. _a:|:ref:`|<a>`|.. figure:: |.. image:: |.. |x| replace:: |.. include:: |.. only:: |.. list-table::|.. csv-table::|.. role:: a"
     "|.. default-role:: |.. class:: |.. raw:: html|.. math::|.. code::|.. unicode:: 0x|.. date::|.. contents::|.. sectnum::|.. target-notes::|.. parsed-literal::"
     "|.. header::|.. meta::|=====|-----|+---+|===  ===|[1]_|[#]_|[*]_|\\|\t|\n\n|   |- |1. |#. |(a) |>>> |:: |--|:name: a|:file: a".split(

@@ -63,6 +63,52 @@ code here
 
 [pic]: img/b.png 'Title'
 """
+LABELLED = """# Trams {#sec-a}
+
+(one)=
+```{figure} img/a.*
+:name: old tram
+:alt: A tram
+
+The *old* tram.
+
+It ran.
+```
+
+::::{note} Care
+:::{figure-md} fig-b
+![B](b.png)
+
+Two.
+:::
+See {numref}`Figure {number} <old tram>`, {ref}`one`, @fig-c, [-@fig-d], \\@ref(fig:map), [](#one) and `r code`.
+::::
+
+(ref:cap) A caption.
+
+![The *c*.](c.png){#fig-c fig-alt="C"}
+
+::: {#fig-d layout-ncol=2}
+
+![L](l.png){#fig-l}
+
+Both.
+:::
+
+```{r map, fig.cap=c("(ref:cap)", 'b'), out.width = "1%"}
+#| fig-alt: [a, b]
+knitr::include_graphics(c("a.png", "b.png"))
+```
+
+```{code-cell}
+---
+mystnb:
+  figure:
+    caption: x
+---
+plot()
+```
+"""
 RST = """.. _one:
 
 Heading *one*
@@ -189,7 +235,7 @@ def seeds(format_: str) -> list[bytes]:
     match format_:
         case "markdown":
             toml = '+++\ntitle = "T"\nlang = "fr"\ndate = 2020-01-01\n+++\n\nDu texte.\n'
-            return [MARKDOWN.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
+            return [MARKDOWN.encode(), LABELLED.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
         case "html":
             return [HTML.encode(), HTML.replace("utf-8", "iso-8859-1").encode("latin-1", "replace")]
         case "rst":
