@@ -33,7 +33,7 @@ still](b.png "t") *x [![4](c.png)](http://x)*
 
 {{< figure src="i.png" alt="11" caption="Cap" >}} later ![12](j k.png) ![[l.png|13th]] {% comment %}![no](no.png){% endcomment %}
 
-- ![14](m.png){#fig-m}
+- ![14](m.png){#m}
 
 [ref]: ref.png
 """
