@@ -122,6 +122,6 @@ DOCUMENTS = {
 def pandoc(text: str, to: str, folder: Path) -> bytes:
     """What pandoc itself makes of Markdown: the documents that cannot be written by hand."""
     made = folder / "made"
-    command = [str(_program("odt")), "--from=markdown", f"--to={to}", "--standalone", f"--output={made}"]
+    command = [str(_program("rtf")), "--from=markdown", f"--to={to}", "--standalone", f"--output={made}"]
     subprocess.run(command, input=text.encode(), cwd=folder, check=True, capture_output=True)
     return made.read_bytes()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 import time
-import zipfile
 from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iconotext import extras, read
-from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, MissingPackageError
+from iconotext.errors import DocumentError, IconotextError, MissingPackageError
 from iconotext.links.reference import reference_evidence
 from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
@@ -123,10 +121,9 @@ def test_a_document_with_figures_and_references(document, tmp_path, suffix):
     assert found.images[0].position == max(min(points), 2) + 1
 
 
-@pytest.mark.parametrize("kind", ["odt", "rtf"])
-def test_pictures_inside_the_file(document, tmp_path, kind):
+def test_pictures_inside_the_file(document, tmp_path):
     text = "# Trams\n\nThe first sentence.\n\n![](img/a.png)\n\nBetween, see [there](#x).\n\n![](img/b.png)\n\nLast words.\n"
-    found = document(pandoc(text, kind, tmp_path), f"a.{kind}")
+    found = document(pandoc(text, "rtf", tmp_path), "a.rtf")
     assert [s.text for s in found.sentences] == [
         "Trams", "The first sentence.", "Between, see there.", "Last words.",
     ]  # fmt: skip
@@ -137,8 +134,7 @@ def test_pictures_inside_the_file(document, tmp_path, kind):
 
 
 def test_formats_are_told_by_their_first_bytes(document, tmp_path):
-    odt = pandoc("Words.", "odt", tmp_path)
-    for data in (DOCBOOK, JATS, pandoc("Words.", "rtf", tmp_path), odt):
+    for data in (DOCBOOK, JATS, pandoc("Words.", "rtf", tmp_path)):
         assert document(data, "file.xml").sentences
 
 
@@ -264,20 +260,9 @@ def test_bombs_end_in_one_line(tmp_path, monkeypatch, name):
     assert time.monotonic() - begin < 20
 
 
-def test_a_zip_bomb_is_refused_before_pandoc_sees_it(tmp_path):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        file.writestr("content.xml", b"\0" * 50_000_000)
-    (tmp_path / "a.odt").write_bytes(packed.getvalue())
-    with pytest.raises(HostileDocumentError, match=r"content\.xml in it unpacks to more than 200 times its size"):
-        read(tmp_path / "a.odt")
-
-
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.odt", b"no zip at all", "cut off or damaged"),
         ("a.dbk", b"<article><para>", "pandoc cannot read it as DocBook"),
         ("a.jats", b"<article><body>", "not well-formed XML"),
         ("a.typ", b"#let x = (\n", "pandoc cannot read it as Typst"),

@@ -53,9 +53,7 @@ XML_KIND = re.compile(
     rb"(http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)|-//NLM//DTD|<article[^>]{0,400} dtd-version="
 )
 
-FORMATS = (
-    "Markdown, HTML, DOCX, EPUB, PDF, or with iconotext[formats] LaTeX, reStructuredText, Org, ODT, RTF and others"
-)
+FORMATS = "Markdown, HTML, DOCX, EPUB, PDF, ODT, PPTX, ipynb, or with iconotext[formats] LaTeX, reStructuredText, ..."
 """The formats in words."""
 
 
@@ -125,6 +123,8 @@ def reader_of(format_: str) -> Reader:
             from iconotext.read.docx.document import read_docx as reader
         case "pptx":
             from iconotext.read.pptx import read_pptx as reader
+        case "odt":
+            from iconotext.read.odt import read_odt as reader
         case "notebook":
             from iconotext.read.notebook import read_notebook as reader
         case "epub":

@@ -118,7 +118,7 @@ class _Walk:
             for block in blocks:
                 block.anchors = tuple(anchors)
                 block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
-        blocks = [part for block in blocks for part in _separate_caption(block)]
+        blocks = [part for block in blocks for part in separate_caption(block)]
         before = [self.inside(box, kind) for offset, box in paragraph.boxes if offset == 0]
         after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
         captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
@@ -256,7 +256,7 @@ def _is_contents_list(element: Element) -> bool:
     return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
 
 
-def _separate_caption(block: Block) -> list[Block]:
+def separate_caption(block: Block) -> list[Block]:
     """An image and its caption in one paragraph become two blocks."""
     if not block.images or not block.text or not (block.kind == "caption" or LABEL.match(block.text)):
         return [block]

@@ -1,1 +1,1 @@
-"""LaTeX, Org, ODT, RTF, DocBook, JATS, MediaWiki, Typst → blocks: pandoc makes HTML of them."""
+"""LaTeX, Org, RTF, DocBook, JATS, MediaWiki, Typst → blocks: pandoc makes HTML of them."""

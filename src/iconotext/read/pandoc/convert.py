@@ -16,7 +16,6 @@ from iconotext.extras import require
 NAMES = {
     "latex": "LaTeX",
     "org": "Org",
-    "odt": "ODT",
     "rtf": "RTF",
     "docbook": "DocBook",
     "jats": "JATS",

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from iconotext.errors import DocumentError, HostileDocumentError
-from iconotext.read.archive import Archive, open_archive
 from iconotext.read.blocks import Flow, FlowImage, drop_repeated_title
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.pandoc.convert import to_html
@@ -37,14 +35,11 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
         DocumentError: pandoc cannot read it.
     """
     with ExitStack() as stack:
-        archive = stack.enter_context(open_archive(path, settings.max_bytes)) if format_ == "odt" else None
         media = Path(stack.enter_context(TemporaryDirectory(prefix="iconotext-"))) if format_ == "rtf" else None
         moved = False
         includes: list[str] = []
         folders: tuple[str, ...] = ()
-        if format_ == "odt":
-            source = path.read_bytes()
-        elif format_ == "rtf":  # ASCII by its definition, but for pictures as bytes
+        if format_ == "rtf":  # ASCII by its definition, but for pictures as bytes
             source = path.read_bytes().decode("latin-1").encode()
         else:
             text = decode_text(path, html=True)
@@ -62,23 +57,13 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
         language = language_code(tree.get("lang") or "")
         blocks = html_blocks(tree.find("body"))
         for block in blocks:
-            block.images = [(offset, _image(image, archive, media, folders)) for offset, image in block.images]
+            block.images = [(offset, _image(image, media, folders)) for offset, image in block.images]
     return [Flow(drop_repeated_title(blocks), title, language, unread=left_out)]
 
 
-def _image(image: FlowImage, archive: Archive | None, media: Path | None, folders: tuple[str, ...]) -> FlowImage:
+def _image(image: FlowImage, media: Path | None, folders: tuple[str, ...]) -> FlowImage:
     """An image with its bytes where it lies in the document, else with all addresses that it may mean."""
     address = image.sources[0]
-    if archive is not None:
-        member = archive.find(address)
-        if member is None:
-            return image
-        try:
-            return replace(image, sources=(member,), file=archive.read(member))
-        except HostileDocumentError:
-            raise
-        except DocumentError as error:
-            return replace(image, sources=(member,), problem=str(error))
     if media is not None and Path(address).is_relative_to(media):
         name = Path(address).relative_to(media)
         return replace(image, sources=(name.as_posix(),), file=Path(address).read_bytes())

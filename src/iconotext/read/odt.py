@@ -1,0 +1,200 @@
+"""ODT → blocks: the text of a LibreOffice file in reading order, with its pictures, captions and cross-references."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.archive import Archive, Element, open_archive
+from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
+from iconotext.read.docx.images import METAFILE
+from iconotext.read.docx.styles import CAPTION, TABLE_LABEL
+from iconotext.read.docx.walk import separate_caption
+from iconotext.read.docx.xml import attribute, child, local
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Kind
+
+SKIPPED = frozenset(
+    (
+        "table-of-content illustration-index table-index alphabetical-index bibliography user-index object-index "
+        "tracked-changes forms annotation annotation-end sequence-decls variable-decls user-field-decls page-number "
+        "page-count ruby-text note-citation custom-shape"
+    ).split()
+)
+"""Elements that are no running text."""
+REFERENCES = frozenset(("sequence-ref", "bookmark-ref", "reference-ref"))
+ANCHORS = frozenset(("bookmark", "bookmark-start", "reference-mark", "reference-mark-start", "sequence"))
+LEVELS = tuple("123456789")
+QUOTES = frozenset(("Quotations", "Quote"))
+TITLES = {"Title": 1, "Subtitle": 2}
+
+
+def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A text of LibreOffice (.odt), as one flow. Contents lists, comments, deletions and drawn shapes are left out.
+
+    Raises:
+        HostileDocumentError: It passes a limit; see ``open_archive``.
+        DocumentError: It is no such text, damaged, or has a password.
+    """
+    with open_archive(path, settings.max_bytes) as archive:
+        found = archive.find("content.xml")
+        manifest = archive.find("META-INF/manifest.xml")
+        if manifest is not None and any(local(each) == "encryption-data" for each in archive.xml(manifest).iter()):
+            raise DocumentError("it has a password: save it without one")
+        root = archive.xml(found) if found is not None else None
+        body = child(root, "body", "text")
+        if root is None or body is None:
+            raise DocumentError("not a text of LibreOffice: there is no text in its content.xml")
+        walk = _Walk(archive, _styles(root))
+        walk.container(body, "paragraph")
+        meta = archive.find("meta.xml")
+        title = child(archive.xml(meta), "meta", "title") if meta is not None else None
+        named = " ".join((title.text or "").split()) if title is not None else ""
+    blocks = [*walk.writer.blocks, *walk.notes]
+    return [Flow(drop_repeated_title(blocks) if blocks else [], named or None)]
+
+
+def _styles(root: Element) -> dict[str, tuple[str, bool]]:
+    """By the name of an automatic style: the style that it is based on, and whether it is in italics."""
+    found = {}
+    styles = child(root, "automatic-styles")
+    for style in styles if styles is not None else ():
+        properties = child(style, "text-properties")
+        italic = properties is not None and attribute(properties, "font-style") == "italic"
+        found[attribute(style, "name") or ""] = (attribute(style, "parent-style-name") or "", italic)
+    return found
+
+
+class _Walk:
+    """One pass over the text, and what is open at the moment."""
+
+    def __init__(self, archive: Archive, styles: dict[str, tuple[str, bool]]) -> None:
+        self.archive = archive
+        self.styles = styles
+        self.writer = BlockWriter()
+        self.notes: list[Block] = []
+        self.pending: list[str] = []  # identifiers of the open paragraph
+        self.boxes: list[Block] = []  # of frames in the open paragraph, which come behind it
+
+    def container(self, element: Element, kind: Kind) -> None:
+        """Paragraphs, headings, lists, tables and the elements around them."""
+        for part in element:
+            match local(part):
+                case "p" | "h":
+                    self.paragraph(part, kind)
+                case "list":
+                    self.container(part, "item" if kind == "paragraph" else kind)
+                case "table-cell":
+                    self.container(part, "cell")
+                case "frame":
+                    self.frame(part)
+                    self.writer.close()
+                case name if name and name not in SKIPPED and name != "covered-table-cell":
+                    self.container(part, kind)
+
+    def paragraph(self, element: Element, kind: Kind) -> None:
+        """A paragraph or heading, then what stands in its frames."""
+        style, italic = self.style(element)
+        level = None
+        if local(element) == "h" or style in TITLES:
+            declared = attribute(element, "outline-level") or ""
+            kind, level = "heading", TITLES.get(style) or (min(int(declared), 6) if declared in LEVELS else 1)
+        elif CAPTION.search(style.lower()) and not TABLE_LABEL.match(style):
+            kind = "caption"
+        elif style in QUOTES:
+            kind = "quote"
+        outer, self.boxes, self.pending = self.boxes, [], []
+        first = len(self.writer.blocks)
+        self.inline(element, italic=italic)
+        self.writer.close(kind, level)
+        blocks = self.writer.blocks[first:]
+        anchors = tuple(dict.fromkeys(self.pending))
+        for block in blocks:
+            block.anchors = anchors
+            block.kind = "paragraph" if block.kind == "caption" and not block.text else block.kind
+            block.images = [
+                (offset, replace(image, anchors=(*image.anchors, *anchors))) for offset, image in block.images
+            ]
+        self.writer.blocks[first:] = [part for block in blocks for part in separate_caption(block)] + self.boxes
+        self.boxes, self.pending = outer, []
+
+    def style(self, element: Element) -> tuple[str, bool]:
+        """The named style of a paragraph or a span, spaces and all written out, and whether it is in italics."""
+        name = attribute(element, "style-name") or ""
+        parent, italic = self.styles.get(name, (name, False))
+        return parent.replace("_20_", " "), italic or parent == "Emphasis"
+
+    def inline(self, element: Element, *, italic: bool) -> None:
+        """Text and what stands in it."""
+        self.writer.text(element.text or "", emphasised=italic)
+        for part in element:
+            name = local(part)
+            if name in ANCHORS:
+                self.pending.append(attribute(part, "ref-name") or attribute(part, "name") or "")
+            if name in ("s", "tab", "line-break"):
+                self.writer.text(" ", emphasised=True)
+            elif name == "frame":
+                self.frame(part)
+            elif name == "note":
+                self.note(part)
+            elif name in REFERENCES or name == "a":
+                start = self.writer.offset
+                self.inline(part, italic=italic)
+                href = attribute(part, "href") or ""
+                target = (
+                    (attribute(part, "ref-name") or "") if name != "a" else href[1:] if href.startswith("#") else ""
+                )
+                if target:
+                    self.writer.target(start, target.partition("|")[0])
+            elif name and name not in SKIPPED:
+                self.inline(part, italic=italic or (name == "span" and self.style(part)[1]))
+            self.writer.text(part.tail or "", emphasised=italic)
+
+    def note(self, element: Element) -> None:
+        """A footnote: its text comes at the end of the document."""
+        body = child(element, "note-body")
+        if body is not None:
+            self.notes += self.inside(body, "item")
+
+    def inside(self, element: Element, kind: Kind) -> list[Block]:
+        """The blocks of a note or of a box, which stand apart from the open paragraph."""
+        kept = self.writer, self.pending, self.boxes
+        self.writer, self.pending, self.boxes = BlockWriter(), [], []
+        self.container(element, kind)
+        blocks = self.writer.blocks
+        self.writer, self.pending, self.boxes = kept
+        return blocks
+
+    def frame(self, element: Element) -> None:
+        """A picture, or a box with text, such as a picture and its caption."""
+        box = child(element, "text-box")
+        if box is not None:
+            self.boxes += self.inside(box, "paragraph")
+            return
+        images = [part for part in element if local(part) == "image"]
+        if images and child(element, "object") is None:
+            said = [child(element, name) for name in ("desc", "title")]
+            alt = next(
+                (text for each in said if each is not None and (text := " ".join((each.text or "").split()))), None
+            )
+            addresses = [attribute(image, "href") or "" for image in images]  # the same picture in several formats
+            shown = sorted(addresses, key=lambda address: bool(METAFILE.search(address)))
+            self.writer.image(self.image(shown[0], alt))
+
+    def image(self, address: str, alt: str | None) -> FlowImage:
+        """An image with its bytes, or what is wrong with it."""
+        if METAFILE.search(address):
+            problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
+            return FlowImage((address,), alt, problem=problem)
+        member = self.archive.find(address)
+        if member is None:
+            outside = ":" in address or address.startswith("../")
+            missing = None if outside else "the file names it and does not hold it"
+            return FlowImage((address.removeprefix("../") if outside else address or "picture",), alt, problem=missing)
+        try:
+            return FlowImage((member,), alt, file=self.archive.read(member))
+        except HostileDocumentError:
+            raise
+        except DocumentError as error:
+            return FlowImage((member,), alt, problem=str(error))
