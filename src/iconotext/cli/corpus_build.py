@@ -62,6 +62,10 @@ COMMANDS = {
         {
             "folder": ("corpus.builders.folder", "Make a corpus out of documents, or folders of them."),
             "captions": ("corpus.builders.captions", "Make documents out of photographs with captions."),
+            "label-studio": (
+                "corpus.builders.label_studio",
+                "Take the links that people gave in Label Studio.",
+            ),
             "pairs": (
                 "corpus.builders.pairs",
                 "Make a document of each picture and what its author wrote about it.",

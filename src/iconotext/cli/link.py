@@ -39,8 +39,10 @@ class Format(StrEnum):
     HTML = "html"
     JSON = "json"
     JSONL = "jsonl"
+    LABEL_STUDIO = "label-studio"
     MARKDOWN = "markdown"
     PARQUET = "parquet"
+    WEB_ANNOTATION = "web-annotation"
 
 
 @settings_options
@@ -94,6 +96,7 @@ def link(
     - `iconotext link article.md --explain`
     - `iconotext link report.pdf --to json | jq '.[0].links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
+    - `iconotext link docs/ --to label-studio --output tasks.json`
     - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
@@ -214,6 +217,8 @@ def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunS
     force = settings.force or (to is Format.HTML and output is not None and is_untouched(output))
     if output is not None:
         check_overwrite(output, force)
+        if to is Format.LABEL_STUDIO:
+            check_overwrite(output.with_suffix(".xml"), force)
     elif to is Format.PARQUET:
         raise OutputError("Parquet is no text for a terminal: name a file with --output")
     run = Run(paths, settings.reading, output=output, quiet=settings.quiet)
@@ -232,9 +237,16 @@ def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunS
         write_parquet(linked, output, force=force, explained=settings.linking.explain)
     else:
         write_text(output, _pieces(results, linked, to, output.parent), force=force)
+    written = f"{'Open' if to is Format.HTML else 'Wrote'} {output}"
+    if to is Format.LABEL_STUDIO:
+        from iconotext.corpus.label_studio import labelling_config
+
+        interface = output.with_suffix(".xml")
+        write_text(interface, labelling_config(), force=force)
+        written += f", and the labelling interface of the project: {interface}"
     run.show_table()
     if not settings.quiet and (run.linked or to is not Format.HTML):
-        say(f"{'Open' if to is Format.HTML else 'Wrote'} {output}", err=True)
+        say(written, err=True)
     run.finish()
 
 
@@ -273,6 +285,14 @@ def _pieces(
 
     if to is Format.MARKDOWN:
         return markdown_pages(linked, folder)
+    if to is Format.LABEL_STUDIO:
+        from iconotext.corpus.label_studio import tasks_json
+
+        return tasks_json(linked, folder)
+    if to is Format.WEB_ANNOTATION:
+        from iconotext.adapters.web_annotation import annotations_json
+
+        return annotations_json(linked, folder)
     return json_array(results) if to is Format.JSON else json_lines(results)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
 from iconotext.read.format import SUFFIXES
-from iconotext.read.html import INLINE
+from iconotext.read.html import INLINE, parse_html
 from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
 from iconotext.types import Document
@@ -29,6 +29,7 @@ _REST = r"|(?P<entity>&\#?\w{1,31};)|(?P<word>[^\W_]+)|(?P<gap>.)"
 _TOKENS = {
     "html": re.compile(_HIDDEN + _TAG + _REST, re.DOTALL | re.IGNORECASE),
     "markdown": re.compile(_HIDDEN + _TAG + _MARKDOWN + _REST, re.DOTALL | re.IGNORECASE),
+    "page text": re.compile(r"(?P<tag>(?!))|(?P<entity>(?!))|(?P<word>[^\W_]+)|(?P<gap>.)", re.DOTALL),
 }
 _WORD = re.compile(r"[^\W_]+")
 
@@ -42,16 +43,45 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
         None for a sentence that is not found, for all where the file is neither Markdown nor HTML, came from the web,
         or cannot be read any more.
     """
-    nothing: list[tuple[int, int] | None] = [None] * len(document.sentences)
+    found = _source(document)
+    return [None] * len(document.sentences) if found is None else _found(document, *found)
+
+
+def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None]] | None:
+    """The text that others count characters of a document in, and where in it each sentence stands.
+
+    It is the decoded Markdown file, or the text content of the ``body`` of an HTML page, as browsers have it.
+
+    Returns:
+        None where ``source_spans`` finds nothing either.
+    """
+    found = _source(document)
+    if found is None:
+        return None
+    text, kind = found
+    if kind == "html":
+        root = parse_html(text)
+        body = root.find("body")
+        text, kind = "".join((root if body is None else body).itertext()), "page text"
+    return text, _found(document, text, kind)
+
+
+def _source(document: Document) -> tuple[str, str] | None:
+    """The decoded file of a document and its format; None where sentences cannot be found in it."""
     path = document.source
     kind = SUFFIXES.get(path.suffix.lower()) if path is not None else None
     if path is None or kind not in _TOKENS or "address" in document.meta:
-        return nothing
+        return None
     try:
-        source = decode_text(path, html=kind == "html")
+        return decode_text(path, html=kind == "html"), kind
     except (OSError, IconotextError):
-        return nothing
-    shown = markdown_references(source, path.stem) if kind == "markdown" else {}
+        return None
+
+
+def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
+    """Where the sentences of a document stand in a text."""
+    stem = document.source.stem if document.source is not None else ""
+    shown = markdown_references(source, stem) if kind == "markdown" else {}
     plain, places = _words(source, kind, shown)
     star = kind == "markdown"  # emphasis within a word: so a star is nothing in the sentence, too
     keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]

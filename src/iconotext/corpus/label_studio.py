@@ -1,0 +1,247 @@
+"""Label Studio: links as tasks for people to correct, and what they annotated as documents with gold links.
+
+A task has the text of a document and its pictures. A stretch of the text and a picture are regions, a link is a
+relation between the two. Label Studio counts in characters, as we do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+from xml.sax.saxutils import quoteattr
+
+from pydantic import BaseModel, Field, StrictStr, ValidationError
+
+from iconotext.corpus.document_row import document_of, row_of
+from iconotext.corpus.image_files import ImageFiles
+from iconotext.corpus.row import Row, parse_row, problems_of
+from iconotext.errors import CorpusError
+from iconotext.plain_text import json_text
+from iconotext.relations import RELATIONS
+from iconotext.report.as_json import plain_number
+from iconotext.report.document_text import Span, document_text
+from iconotext.report.embedded import embed
+from iconotext.report.shown_relations import shown_relations
+from iconotext.types import Link, LinkedDocument
+
+KEY = "iconotext"
+"""Where the data of a task keeps the document."""
+
+MOST = 0.5
+"""A sentence that a region covers more of than this belongs to it; and the one that the region lies in."""
+
+
+def labelling_config() -> str:
+    """The labelling interface of a project for these tasks, as XML."""
+    relations = "\n".join(f"    <Relation value={quoteattr(relation.name)}/>" for relation in RELATIONS)
+    return f"""<View>
+  <Header value="Mark a sentence, mark a picture, and draw a relation between the two where the sentence is about it."/>
+  <Labels name="sentence" toName="text">
+    <Label value="Sentence"/>
+  </Labels>
+  <Text name="text" value="$text"/>
+  <RectangleLabels name="picture" toName="pictures">
+    <Label value="Picture"/>
+  </RectangleLabels>
+  <Image name="pictures" valueList="$pictures"/>
+  <Relations>
+{relations}
+  </Relations>
+</View>
+"""
+
+
+def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
+    """The pieces of a list of tasks, as they come; what Label Studio imports."""
+    separator = "[\n"
+    for linked in documents:
+        yield separator + json_text(task(linked, folder))
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def task(linked: LinkedDocument, folder: Path) -> dict[str, Any]:
+    """A document as a task, with its links as a prediction.
+
+    Pictures are in it, at most 900 pixels long; one that cannot be decoded is left out.
+
+    Args:
+        folder: Where the file of tasks will lie; the names of pictures start there.
+    """
+    document = linked.document
+    images = tuple(replace(each, file=each.file if isinstance(each.file, Path) else None) for each in document.images)
+    row = row_of(replace(document, images=images, links=None), folder)
+    text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # as it is read again
+    pictures = {n: made for n, made in embed(document.images, range(len(document.images))).items() if made.uri}
+    places = {number: place for place, number in enumerate(pictures)}
+    links = [link for link in linked.links if link.image in places]
+    regions = [_sentence(text, spans, number, links) for number in sorted({link.sentence for link in links})]
+    regions += [
+        {
+            "id": f"picture-{number}",
+            "from_name": "picture",
+            "to_name": "pictures",
+            "type": "rectanglelabels",
+            "item_index": places[number],
+            "original_width": made.width,
+            "original_height": made.height,
+            "image_rotation": 0,
+            "value": {"x": 0, "y": 0, "width": 100, "height": 100, "rotation": 0, "rectanglelabels": ["Picture"]},
+        }
+        for number, made in pictures.items()
+    ]
+    shown = shown_relations(linked.links)
+    relations = [
+        {
+            "from_id": f"sentence-{link.sentence}",
+            "to_id": f"picture-{link.image}",
+            "type": "relation",
+            "direction": "right",
+            "labels": [relation.name for relation, _ in shown[link.sentence, link.image]],
+        }
+        for link in links
+    ]
+    score = sum(link.confidence for link in links) / len(links) if links else 0.0
+    prediction = {"model_version": linked.model, "score": plain_number(score), "result": [*regions, *relations]}
+    return {
+        "data": {
+            "text": text,
+            "pictures": [made.uri for made in pictures.values()],
+            KEY: {"row": row.model_dump(mode="json", exclude_none=True), "pictures": list(pictures)},
+        },
+        "predictions": [prediction],
+    }
+
+
+def _sentence(text: str, spans: list[tuple[int, int]], number: int, links: list[Link]) -> dict[str, Any]:
+    start, end = spans[number]
+    return {
+        "id": f"sentence-{number}",
+        "from_name": "sentence",
+        "to_name": "text",
+        "type": "labels",
+        "score": plain_number(max(link.confidence for link in links if link.sentence == number)),
+        "value": {"start": start, "end": end, "text": text[start:end], "labels": ["Sentence"]},
+    }
+
+
+class _Value(BaseModel):
+    start: Annotated[int, Field(ge=0)] | None = None
+    end: Annotated[int, Field(ge=0)] | None = None
+
+
+class _Result(BaseModel):
+    id: StrictStr | None = None
+    type: StrictStr | None = None
+    to_name: StrictStr | None = None
+    item_index: Annotated[int, Field(ge=0)] = 0
+    from_id: StrictStr | None = None
+    to_id: StrictStr | None = None
+    value: _Value | None = None
+
+
+class _Annotation(BaseModel):
+    result: list[_Result]
+    was_cancelled: bool | None = False
+
+
+class _Kept(BaseModel):
+    row: dict[str, Any]
+    pictures: list[Annotated[int, Field(ge=0)]]
+
+
+class _Data(BaseModel):
+    text: StrictStr
+    pictures: list[StrictStr]
+    iconotext: _Kept
+
+
+class Task(BaseModel):
+    """A task of an export; keys that are not named here are not looked at."""
+
+    data: _Data
+    annotations: list[_Annotation] = []
+
+
+MISFIT = "relation that does not join a sentence with a picture"
+
+Drop = Callable[[str, str, str], None]
+
+
+def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int, str]] | None:
+    """The document of an exported task, with the links that most of its annotators gave.
+
+    Args:
+        value: The task, as JSON has it.
+        place: Where it is, for messages.
+        drop: Gets what is left out: rule, item, reason.
+
+    Returns:
+        The row of a corpus, and by the number of a picture what the task shows of it, as a ``data:`` address; None
+        where nobody has annotated it.
+
+    Raises:
+        CorpusError: It is no task of ours.
+    """
+    try:
+        task = Task.model_validate(value)
+    except ValidationError as error:
+        problem = problems_of(error, place)[0]
+        raise CorpusError(f"{problem}; a task that `iconotext link --to label-studio` wrote is needed") from error
+    record = parse_row(task.data.iconotext.row, place)
+    if record.row is None or record.problems:
+        raise CorpusError(str(record.problems[0]))
+    row, numbers = record.row, task.data.iconotext.pictures
+    if len(numbers) != len(task.data.pictures) or any(number >= len(row.images) for number in numbers):
+        raise CorpusError(f"{place}, field data.iconotext.pictures: does not fit the pictures of the task")
+    annotations = [each for each in task.annotations if not each.was_cancelled]
+    if not annotations:
+        drop("task without annotations", row.id, "")
+        return None
+    document = document_of(row, ImageFiles(Path(), files=False))
+    text, spans = document_text(document)
+    if text != task.data.text:
+        raise CorpusError(f"{place}, field data.text: it is not that of its sentences")
+    votes = Counter(
+        link for each in annotations for link in _links(each, spans, numbers, partial(drop, MISFIT, row.id))
+    )
+    row.links = sorted(link for link, given in votes.items() if 2 * given > len(annotations))
+    for link in sorted(votes.keys() - set(row.links)):
+        drop("link that not most annotators gave", row.id, f"sentence {link[0]}, picture {link[1]}")
+    return row, dict(zip(numbers, task.data.pictures, strict=True))
+
+
+def _links(
+    annotation: _Annotation, spans: list[Span], numbers: list[int], drop: Callable[[str], None]
+) -> set[tuple[int, int]]:
+    """The links that one annotator gave; ``drop`` gets the names of the relations that are none."""
+    regions = {result.id: result for result in annotation.result if result.id is not None and result.type != "relation"}
+    links: set[tuple[int, int]] = set()
+    for relation in annotation.result:
+        if relation.type != "relation":
+            continue
+        ends = [regions.get(name) for name in (relation.from_id, relation.to_id) if name is not None]
+        texts = [end for end in ends if end is not None and end.to_name == "text"]
+        pictures = [end for end in ends if end is not None and end.to_name == "pictures"]
+        sentences = list(_sentences(texts[0], spans)) if texts else []
+        image = numbers[pictures[0].item_index] if pictures and pictures[0].item_index < len(numbers) else None
+        if not sentences or image is None:
+            drop(f"{relation.from_id} → {relation.to_id}")
+        else:
+            links |= {(sentence, image) for sentence in sentences}
+    return links
+
+
+def _sentences(region: _Result, spans: list[tuple[int, int]]) -> Iterator[int]:
+    """The sentences that a region of the text means: those that it covers, or the one that it lies in."""
+    start, end = (region.value.start, region.value.end) if region.value else (None, None)
+    if start is None or end is None:
+        return
+    for number, (first, last) in enumerate(spans):
+        common = min(end, last) - max(start, first)
+        if common > 0 and (common > MOST * (last - first) or first <= start <= end <= last):
+            yield number
