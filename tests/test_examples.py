@@ -18,6 +18,7 @@ RUN = {
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
     "own_scores": (["corpus.jsonl"], "'auc': "),
     "pictures_in_docling": (["paper.json", "linked.json"], "['Here is number 1, a dog."),
+    "pictures_in_haystack": (["docs"], "['img11.png']"),
     "pictures_in_langchain": (["docs"], "['img11.png']"),
     "pictures_in_llama_index": (["docs/0.md"], "ImageNode img0.png: 'Number 0"),
     "search_library": (["docs", "a dog"], "12 added"),

@@ -206,7 +206,7 @@ def write_inputs(folder):
     (folder / "reddit/RS_2013-01.zst").write_bytes(b"\x28\xb5\x2f\xfd")
 
 
-@pytest.mark.parametrize("adapter", ["docling", "langchain", "llama_index"])
+@pytest.mark.parametrize("adapter", ["docling", "haystack", "langchain", "llama_index"])
 def test_adapters_say_what_to_install(bare, monkeypatch, adapter):
     monkeypatch.delitem(sys.modules, f"iconotext.adapters.{adapter}", raising=False)
     extra = adapter.replace("_", "-")

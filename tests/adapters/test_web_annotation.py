@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from iconotext.adapters.web_annotation import annotations, annotations_json, with_links
+from iconotext.adapters.web_annotation import annotations_json, link_annotations, with_links
 from iconotext.errors import SettingError
 from iconotext.read import read
 from iconotext.types import Image, Link, LinkedDocument, Sentence
@@ -76,7 +76,7 @@ def folder(tmp_path, picture) -> Path:
 
 def test_markdown_is_counted_in_its_file(folder):
     linked = linked_file(folder / "docs" / "a b.md", (1, 0, 0.9), (3, 1, 0.5))
-    first, second = annotations(linked, folder)
+    first, second = link_annotations(linked, folder)
     text, image = first["target"]
     quotation, position = text["selector"]
     assert (text["source"], image) == ("docs/a%20b.md", {"id": "docs/one.png", "type": "Image"})
@@ -87,7 +87,7 @@ def test_markdown_is_counted_in_its_file(folder):
 
 
 def test_html_is_counted_in_the_text_of_its_body(folder):
-    (found,) = annotations(linked_file(folder / "docs" / "page.html", (0, 0, 0.9)), folder / "docs")
+    (found,) = link_annotations(linked_file(folder / "docs" / "page.html", (0, 0, 0.9)), folder / "docs")
     quotation, position = found["target"][0]["selector"]
     body = "A & B wait\n here. It waits.x()A cat sleeps."
     assert quotation["exact"] == body[position["start"] : position["end"]] == "A & B wait\n here."
@@ -146,7 +146,7 @@ def test_annotations_of_others():
     """The picture as the body, one target, a quotation of part of a sentence, words that stand twice."""
     texts = [Sentence("It waits.", 0), Sentence("A red tram waits at the stop.", 1), Sentence("It waits.", 2)]
     document = make_linked(texts, [Image("https://example.org/a.png"), Image("b", photograph(1))], []).document
-    source = next(annotations(linked_to(document), Path()))["target"][0]["source"]
+    source = next(link_annotations(linked_to(document), Path()))["target"][0]["source"]
 
     def said(exact, prefix="", body="https://example.org/a.png"):
         quotation = {"type": "TextQuoteSelector", "exact": exact, "prefix": prefix}

@@ -59,6 +59,13 @@ def annotated(made, *annotations):
     return {"id": 17, "data": made["data"], "annotations": found, "predictions": made["predictions"], "meta": {}}
 
 
+def taken(value, drop=lambda *what: None):
+    """The row of a task, and the pictures that it shows."""
+    found = annotated_row(value, "task 1", drop)
+    assert found is not None
+    return found
+
+
 def test_a_task(linked, tmp_path):
     made = task(linked, tmp_path)
     text = made["data"]["text"]
@@ -89,13 +96,9 @@ def test_the_interface_names_what_tasks_use(linked, tmp_path):
     assert [each.get("value") for each in root.iter("Relation")] == [relation.name for relation in RELATIONS]
 
 
-@pytest.mark.skipif(
-    "not __import__('importlib').util.find_spec('label_studio_sdk')", reason="needs an older NumPy than ours"
-)
 def test_label_studio_takes_them(linked, tmp_path):
-    from label_studio_sdk.label_interface import LabelInterface
-
-    interface = LabelInterface(labelling_config())
+    sdk = pytest.importorskip("label_studio_sdk.label_interface", reason="it needs an older NumPy than ours")
+    interface = sdk.LabelInterface(labelling_config())
     interface.validate()
     assert interface.validate_prediction(task(linked, tmp_path)["predictions"][0], return_errors=True) == []
 
@@ -117,12 +120,12 @@ def test_what_most_annotators_say_comes_back(linked, tmp_path):
     across = [both, picture, {"type": "relation", "from_id": "both", "to_id": "picture-1"}]
     astray = [picture, {"type": "relation", "from_id": "picture-1", "to_id": "lost"}]
     dropped: list[tuple[str, ...]] = []
-    row, shown = annotated_row(annotated(made, (within, False)), "task 1", lambda *what: dropped.append(what))
+    row, shown = taken(annotated(made, (within, False)), lambda *what: dropped.append(what))
     assert (row.links, set(shown)) == ([(2, 1)], {0, 1})
-    row, _ = annotated_row(annotated(made, (across, False), (within, False), (given_, True)), "", lambda *what: None)
+    row, _ = taken(annotated(made, (across, False), (within, False), (given_, True)), lambda *what: None)
     assert row.links == [(2, 1)]  # the other sentence was marked by one of two; who cancelled does not count
     assert dropped == []
-    row, _ = annotated_row(annotated(made, (astray, False)), "", lambda *what: dropped.append(what))
+    row, _ = taken(annotated(made, (astray, False)), lambda *what: dropped.append(what))
     assert row.links == []
     assert dropped == [("relation that does not join a sentence with a picture", "doc", "picture-1 → lost")]
     assert annotated_row(annotated(made), "", lambda *what: dropped.append(what)) is None
@@ -136,7 +139,7 @@ def test_a_round_trip(linked):
     linked = replace(linked, document=replace(linked.document, images=images))
     (made,) = json.loads("".join(tasks_json([linked], Path())))
     result = made["predictions"][0]["result"]
-    row, _ = annotated_row(annotated(made, (result, False)), "task 1", lambda *what: pytest.fail(str(what)))
+    row, _ = taken(annotated(made, (result, False)), lambda *what: pytest.fail(str(what)))
     assert row.links == sorted((each.sentence, each.image) for each in linked.links)
     assert row.sentences == [sentence.text for sentence in linked.document.sentences]
 
@@ -187,4 +190,4 @@ def test_tasks_that_were_changed(linked, tmp_path, change):
     made = task(linked, tmp_path)
     made["data"] |= change
     with pytest.raises(CorpusError):
-        annotated_row(annotated(made, ([], False)), "task 1", lambda *what: None)
+        taken(annotated(made, ([], False)), lambda *what: None)

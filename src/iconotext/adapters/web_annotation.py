@@ -47,13 +47,13 @@ def annotations_json(documents: Iterable[LinkedDocument], folder: Path) -> Itera
     yield f'{head.removesuffix("}")}, "items": ['
     separator = "\n"
     for linked in chain([] if first is None else [first], rest):
-        for annotation in annotations(linked, folder):
+        for annotation in link_annotations(linked, folder):
             yield separator + json_text(annotation)
             separator = ",\n"
     yield "\n]}\n"
 
 
-def annotations(linked: LinkedDocument, folder: Path) -> Iterator[dict[str, Any]]:
+def link_annotations(linked: LinkedDocument, folder: Path) -> Iterator[dict[str, Any]]:
     """The links of a document as annotations, the strongest first; see ``annotations_json``."""
     document = linked.document
     texts = _Texts(document)
@@ -136,8 +136,8 @@ def with_links(document: Document, found: object, folder: Path) -> Document:
     """A document with the links that annotations say, as its gold links.
 
     An annotation counts that has the document's text, and one of its pictures, among its targets and bodies; which is
-    the way that ``annotations`` writes them, and others may. What it quotes is found again by its place, if the same
-    words stand there, else by the words.
+    the way that ``link_annotations`` writes them, and others may. What it quotes is found again by its place, if
+    the same words stand there, else by the words.
 
     Args:
         document: As it was read.

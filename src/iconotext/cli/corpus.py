@@ -141,6 +141,13 @@ def convert(
             "a folder, or a name on the Hugging Face hub."
         ),
     ] = None,
+    links: Annotated[
+        str | None,
+        option(
+            metavar="MODEL",
+            help="Link the pictures with this model first (default, photographs, a folder); its links replace others.",
+        ),
+    ] = None,
     download: Download = False,
     force: Force = False,
 ) -> None:
@@ -156,13 +163,15 @@ def convert(
     - `iconotext corpus convert corpus.jsonl for-released-code/ --features efficientnet-lite0`
     - `iconotext corpus convert shard.jsonl.zip shard.parquet`
     - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
+    - `iconotext corpus convert shard.jsonl linked.jsonl --to mmc4 --links default`
     """
     with known_errors(download=download):
         from iconotext.corpus.convert import convert_corpus
 
         kind = cast("FormatName | None", to and to.value)
 
-        done = convert_corpus(source, target, to=kind, features=features, force=force, watch=_watched(source))
+        watch = _watched(source)
+        done = convert_corpus(source, target, to=kind, features=features, links=links, force=force, watch=watch)
         say(f"{done.file}: {counted(done.documents, 'document')}", err=True)
         if done.left_out:
             say(f"{done.format} has no place for {', '.join(done.left_out)}: left out", err=True)

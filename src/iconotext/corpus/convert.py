@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from iconotext.corpus.document_row import written_source
 from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.in_order import Watch, unwatched
+from iconotext.corpus.linked import linked_corpus
 from iconotext.corpus.store import (
     FormatName,
     corpus_folder,
@@ -56,6 +57,7 @@ def convert_corpus(
     *,
     to: FormatName | None = None,
     features: str | None = None,
+    links: str | None = None,
     force: bool = False,
     watch: Watch = unwatched,
 ) -> Converted:
@@ -64,6 +66,7 @@ def convert_corpus(
     Args:
         target: The file to write, or the folder for the released format.
         to: The format; None: as the name of the target says.
+        links: Model that links the documents first: see ``corpus.linked``. None keeps the links that are there.
         features: Image backbone to compute ``features.npy`` and ``id2row.json`` with, beside the target.
 
     Raises:
@@ -90,7 +93,8 @@ def convert_corpus(
     files: dict[str, Path] = {}  # of images, by their names in the target
 
     def noted() -> Iterator[Document]:
-        for document in watch(read_corpus(source), total=0, label="Converting"):
+        found = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
+        for document in watch(found, total=0, label="Converting"):
             lost.update(left_out(document, kind))
             for image in document.images:
                 name = names[image.source] = written_source(image, folder)

@@ -1,0 +1,114 @@
+"""Haystack: a component that gives chunks with their pictures; ``iconotext[haystack]``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from iconotext.adapters.stable_id import stable_id
+from iconotext.errors import DocumentError
+from iconotext.excerpts import CHUNK_WORDS
+from iconotext.extras import require
+from iconotext.pipeline import Linker
+from iconotext.read import Failure, read_all
+from iconotext.report.as_excerpts import row
+from iconotext.types import LinkedDocument
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+except ModuleNotFoundError:
+    require("haystack", purpose="iconotext.adapters.haystack")
+    raise
+
+logger = logging.getLogger(__name__)
+
+
+def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
+    """The chunks of a linked document.
+
+    ``meta`` has what a chunk has but its text, ``file_path`` (where the document comes from), its ``title`` and
+    ``language``; ``images`` is a list of objects.
+    """
+    found = linked.document
+    for chunk in linked.chunks(words):
+        meta = {"file_path": found.place or found.id, "title": found.title, "language": found.language, **row(chunk)}
+        text = meta.pop("text")
+        yield Document(id=stable_id(found, f"chunk-{chunk.chunk}"), content=text, meta=meta)
+
+
+@component
+class PictureConverter:
+    """Makes a document of each chunk, with its pictures in ``meta["images"]``: of files, or of what was loaded.
+
+    Pictures are beside the text in the files, not in what other converters make of them: so a document that is handed
+    in must have its ``file_path`` in the ``meta``. Its other ``meta`` go along. Each file is read once.
+
+    Args:
+        words: Most words of a chunk.
+        model: Name or folder of a model of iconotext.
+    """
+
+    def __init__(self, words: int = CHUNK_WORDS, model: str = "default") -> None:
+        self.words, self.model = words, model
+        self._linker: Linker | None = None
+
+    def warm_up(self) -> None:
+        """Load the model."""
+        self._linker = self._linker or Linker.load(self.model)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a pipeline that is saved has of it."""
+        return default_to_dict(self, words=self.words, model=self.model)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PictureConverter:
+        """The component that ``to_dict`` told of."""
+        made: PictureConverter = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document], failures=list[str])
+    def run(
+        self,
+        sources: list[str | Path] | None = None,
+        documents: list[Document] | None = None,
+    ) -> dict[str, Any]:
+        """Read, link and cut.
+
+        Args:
+            sources: Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.
+            documents: Documents that were loaded from such files.
+
+        Returns:
+            ``documents``: the chunks. ``failures``: why files could not be read or linked, a line each; they were
+            logged as warnings.
+
+        Raises:
+            DocumentError: A document does not say which file it was loaded from.
+        """
+        self.warm_up()
+        assert self._linker is not None  # warm_up sees to it
+        given: dict[Path, dict[str, Any]] = {Path(source): {} for source in sources or ()}
+        for each in documents or ():
+            path = each.meta.get("file_path")
+            if not path:
+                raise DocumentError(f"document {each.id}: its meta has no file_path, so its pictures are nowhere")
+            given.setdefault(Path(path), each.meta)
+        made: list[Document] = []
+        failures: list[str] = []
+        for linked in self._linker.link_all(read_all(given)):
+            if isinstance(linked, Failure):
+                failures.append(str(linked.error))
+                logger.warning("left out: %s", linked.error)
+                continue
+            source = linked.document.source
+            more = given.get(source, {}) if source is not None else {}
+            for each in _documents(linked, self.words):
+                made.append(replace(each, meta={**more, **each.meta}))
+        return {"documents": made, "failures": failures}
+
+
+_documents = documents
+"""The function, by a name that no argument of ``run`` hides."""
