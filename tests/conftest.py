@@ -17,6 +17,8 @@ from PIL import Image
 
 from iconotext.worker import close_worker
 
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
+
 settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 settings.load_profile("untimed")
 

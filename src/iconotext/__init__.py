@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from iconotext.excerpts import Context
+
 # Imported here and now: the function takes the name of its package, which a later import could not give it.
 from iconotext.read import read, read_all
 from iconotext.types import LinkedDocument
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.encoder import load_encoder
     from iconotext.errors import IconotextError
-    from iconotext.excerpts import Chunk, Context
+    from iconotext.excerpts import Chunk
     from iconotext.pipeline import Linker, LinkSettings
     from iconotext.read import ReadSettings
     from iconotext.report import save, to_pandas
@@ -83,6 +85,13 @@ def _chunks(linked: LinkedDocument, words: int) -> list[Chunk]:
     return chunks(linked, words)
 
 
+def _card_in_notebook(context: Context) -> str:
+    from iconotext.report.context_card import context_card
+
+    return context_card(context)
+
+
+Context.card_in_notebook = _card_in_notebook
 LinkedDocument.page_in_notebook = _page_in_notebook
 LinkedDocument.make_context = _context
 LinkedDocument.make_chunks = _chunks

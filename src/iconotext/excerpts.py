@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 CONTEXT_WORDS = 120
 """Words of a context: a paragraph or two."""
@@ -78,6 +79,12 @@ class Context:
     relation: str | None
     sentences: tuple[Excerpt, ...]
     text: str
+
+    card_in_notebook: ClassVar[Callable[[Context], str]]
+    """Makes the HTML that notebooks show: ``report.context_card``. The package sets it."""
+
+    def _repr_html_(self) -> str:
+        return type(self).card_in_notebook(self)
 
 
 @dataclass(frozen=True, slots=True)

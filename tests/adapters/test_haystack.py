@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from iconotext.errors import DocumentError
 from tests.report.made_up import linked_documents
 
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 pytest.importorskip("haystack", reason="haystack-ai is not installed")
 
 from haystack import Document, Pipeline

@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1_000
 """Rows that are in memory before they are written."""
 
 _OTHERS = {"sentences": Excerpt, "images": ChunkImage}
-_NUMBERS = frozenset("image page sentence chunk first last start end source_start source_end words also_in".split())
+NUMBERS = frozenset("image page sentence chunk first last start end source_start source_end words also_in".split())
 _SHARES = frozenset(("confidence", "score"))
 
 
@@ -104,7 +104,7 @@ def columns(kind: type) -> pa.StructType:
     def type_of(name: str) -> pa.DataType:
         if name in _OTHERS:
             return pa.list_(columns(_OTHERS[name]))
-        if name in _NUMBERS:
+        if name in NUMBERS:
             return pa.int64()
         if name in _SHARES:
             return pa.float32()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iconotext.extras import require
 from iconotext.plain_text import encodable
 from iconotext.report.flow import links_by_image
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
 from iconotext.write import open_atomic
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = {
     "document": "string",
@@ -88,20 +85,6 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
             yield {**head, **shown}
     if not document.images:
         yield head
-
-
-def to_pandas(linked: LinkedDocument) -> pd.DataFrame:
-    """The rows of one document as a table of pandas; whole numbers that may be missing are ``Int32``.
-
-    Raises:
-        MissingPackageError: There is no pandas.
-    """
-    require("pandas", purpose="a table of pandas")
-    import pandas as pd
-
-    table = pd.DataFrame(list(rows(linked)))
-    table = table.reindex(columns=[*COLUMNS, *(name for name in table.columns if name not in COLUMNS)])
-    return table.astype({name: "Int32" for name, type_ in COLUMNS.items() if type_ == "int32"})
 
 
 def _explanation(found: Explanation | None) -> dict[str, Any]:
