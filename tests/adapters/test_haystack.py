@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,8 +41,10 @@ def test_in_a_pipeline(article, caplog):
     made.add_component("write", DocumentWriter(document_store=store))
     made.connect("convert.documents", "write.documents")
     pipeline = Pipeline.loads(made.dumps(), allowed_modules=["iconotext.adapters.haystack"])
-    assert pipeline.get_component("convert").words == 16
-    pipeline.get_component("write").document_store = store
+    converter: Any = pipeline.get_component("convert")
+    writer: Any = pipeline.get_component("write")
+    assert converter.words == 16
+    writer.document_store = store
     answer = pipeline.run({"convert": {"sources": [article.parent]}}, include_outputs_from={"convert"})
     (failure,) = answer["convert"]["failures"]
     assert "broken.docx" in failure
