@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_pandas(found: LinkedDocument | Iterable[Context] | Iterable[Chunk]) -> pd.DataFrame:
+def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
     """A table of pandas; whole numbers that may be missing are ``Int32`` or ``Int64``.
 
     Args:
