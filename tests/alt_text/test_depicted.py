@@ -48,6 +48,9 @@ def test_what_is_said(sentence, said):
         "It shows red barns at dawn.",  # nobody knows what
         "Figure 3 shows barns.",  # too little
         "Figure 3 shows https://example.org/red barns at dawn.",
+        "-time graphs of two barns are shown in Figure 3.",  # cut off before it came here
+        "Figure 3 shows a red barn as seen in, because it burned.",  # cut off in the middle
+        "Figure 3 shows the farmers and their red barn.",
         "Das Bild zeigt eine rote Scheune.",
         "",
     ],

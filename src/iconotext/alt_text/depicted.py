@@ -117,11 +117,13 @@ _NO_PHRASE = re.compile(
 )
 _BACK = re.compile(
     r"\b(?:this|these|those|such|it|they|them|he|she|him|i|we|us|you|my|our|your|above|below|aforementioned|same|latter|former|previous(?:ly)?"
-    r"|described|discussed|mentioned|resulting|corresponding|analogous|similar|more|further|stages|respective(?:ly)?)\b",
+    r"|described|discussed|mentioned|resulting|corresponding|analogous|similar|more|further|stages|respective(?:ly)?|their|both"
+    r"|closer look|greater detail|possible effects)\b",
     re.IGNORECASE,
 )
 """Words that lean on what was said before: who hears the alternative text alone does not know what is meant."""
 
+_OPEN_END = re.compile(r"\b(?:of|in|on|at|to|for|from|with|by|and|or|as|the|an?|shown|seen)$", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|will|would|can|could|should|must|may|might|has|have|had|do|does|did)\b", re.IGNORECASE
 )
@@ -140,7 +142,8 @@ def depicted(sentence: str) -> str | None:
         says nothing of the kind, speaks of a part of the picture, or leans on what was said before.
     """
     text = _SPACES.sub(" ", sentence).strip()
-    for pattern in _SAYS if len(text) <= MOST else ():
+    whole = len(text) <= MOST and not text.startswith(("-", "–", ",", ";", ")"))
+    for pattern in _SAYS if whole else ():
         found = pattern.match(text)
         if found is not None:
             before, after = text[: found.start("what")], text[found.end("what") :]
@@ -168,7 +171,8 @@ def _phrase(what: str) -> str | None:
     if len(text) > LONGEST:
         ends = [cut.start() for cut in _LATER.finditer(text) if cut.start() <= LONGEST]
         text = text[: ends[-1]].rstrip(" ,") if ends else ""
-    if not text or _NO_PHRASE.match(text) or _BACK.search(text) or _ODD.search(text) or any(cited_labels(text)):
+    wrong = (_OPEN_END.search, _NO_PHRASE.match, _BACK.search, _ODD.search)
+    if not text or any(found(text) for found in wrong) or any(cited_labels(text)):
         return None
     telling = [word for word in _WORD.findall(text.lower()) if word not in _EMPTY]
     if len(telling) < SHORTEST or len(text) > LONGEST or _VERB.search(text):
