@@ -143,6 +143,19 @@ def test_tags_of_site_generators(tmp_path):
         insert_alts(path, path.read_bytes(), {0: "One ]] two"}, SETTINGS)
 
 
+def test_figures_of_quarto_have_it_beside_their_caption(tmp_path):
+    path = tmp_path / "a.qmd"
+    path.write_text("Text.\n\n![Barns.](a.png){#fig-a width=3}\n\n![Cows.](b.png){#fig-b fig-alt='Two cows'}\n")
+    assert [(i.caption, i.alt) for i in read(path).images] == [("Barns.", None), ("Cows.", "Two cows")]
+    data = insert_alts(path, path.read_bytes(), {0: "A red barn & more"}, SETTINGS).data.decode()
+    assert data == path.read_text().replace("#fig-a", '#fig-a fig-alt="A red barn & more"')
+    path.write_text(data)
+    assert [image.alt for image in read(path).images] == ["A red barn & more", "Two cows"]
+    path.write_text("![Barns.](a.png){#fig-a}\n")
+    with pytest.raises(DocumentError, match="would read differently"):
+        insert_alts(path, path.read_bytes(), {0: 'A "barn"'}, SETTINGS)
+
+
 def test_only_pictures_without_a_text(tmp_path):
     path = tmp_path / "a.md"
     path.write_text("![has](a.png) ![](b.png)")

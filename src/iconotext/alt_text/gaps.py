@@ -13,11 +13,13 @@ from typing import Literal
 
 from iconotext.read.docx.images import WRITTEN_BY_WORD
 
-Markup = Literal["attribute", "markdown", "wiki", "shortcode"]
+Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
 MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
 WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
 SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
+FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
+"""A figure of Quarto, whose brackets hold the caption: ``![A barn](a.png){#fig-barn}``."""
 IMG = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
 DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")
 NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")
@@ -50,7 +52,7 @@ class Gap:
 
 
 def escaped(text: str, markup: Markup) -> str:
-    """The text so that it reads back as it was; nothing helps braces in a shortcode, ``]`` in a wiki."""
+    """The text so that it reads back as it was; nothing helps quotes and brackets in plain text."""
     match markup:
         case "attribute":  # braces, since site generators look at them before HTML is read
             return escape(text).replace("{", "&#123;").replace("}", "&#125;")
@@ -58,7 +60,7 @@ def escaped(text: str, markup: Markup) -> str:
             return ESCAPED.sub(r"\\\g<0>", text)
         case "shortcode":
             return text.replace('"', '\\"')
-        case "wiki":
+        case "plain":
             return text
 
 
@@ -72,7 +74,8 @@ def find_gaps(text: str, format_: str) -> list[Gap]:
     found = list(_tags(text, DRAWING if format_ == "docx" else IMG))
     if format_ == "markdown":
         found += [Gap(*match.span(1), "markdown") for match in MARKDOWN.finditer(text)]
-        found += [Gap(*match.span(1), "wiki", before="|") for match in WIKI.finditer(text)]
+        found += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]
+        found += [Gap(m.end(), m.end(), "plain", ' fig-alt="', '"') for m in FIGURE.finditer(text)]
         found += [replace(gap, markup="shortcode") for gap in _tags(text, SHORTCODE)]
     return sorted(found, key=lambda gap: gap.start)
 
