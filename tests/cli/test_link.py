@@ -192,6 +192,14 @@ def test_problems_are_listed(tmp_path, monkeypatch):
     assert "problems.tsv exists already" in run("link", "docs", "-o", "out", status=1)
 
 
+def test_what_the_extra_would_read_is_told(article, tmp_path, monkeypatch):
+    (tmp_path / "a.org").write_text("Words.")
+    monkeypatch.setattr("iconotext.read.format.has", lambda _extra: False)
+    said = CliRunner().invoke(app, ["link", str(tmp_path), "-o", str(tmp_path / "pages")]).stderr
+    assert "Not read: 1 .org\n" in said
+    assert 'pip install "iconotext[formats]"' in said
+
+
 @pytest.mark.slow
 def test_files_that_are_not_read_are_counted(article, tmp_path):
     for name in ("a.txt", "b.txt", "c.pages", "d.css", "e\x1b[31m.js", "drafts/e.md", "_layouts/f.html", ".git/g.md"):

@@ -71,7 +71,7 @@ JATS = """<?xml version="1.0"?>
 <article xmlns:xlink="http://www.w3.org/1999/xlink" xml:lang="en">
 <front><article-meta><title-group><article-title>Trams</article-title></title-group></article-meta></front>
 <body><sec><title>The start</title>
-<p>The first sentence. See <xref ref-type="fig" rid="F1 F2">Figures 1 and 2</xref>.</p>
+<p>The first sentence. See <xref ref-type="fig" rid="F1 F2">both</xref>.</p>
 <fig id="F1"><label>Figure 1.</label><caption><p>The old tram.</p></caption><alt-text>A red tram</alt-text>
 <graphic xlink:href="img/a"/></fig>
 <fig id="F2"><label>Figure 2.</label><caption><p>The new tram.</p></caption>

@@ -28,7 +28,7 @@ READ = {
             "The start",
             "The first sentence.",
             "Figure 1 and Figure 2 show it.",
-            "Look at Figure 3a.",
+            "Look at Figure 3 (a).",
             "Last words.",
         ],
         ["The old tram.", "The new tram.", "Two depots. Left."],
@@ -62,7 +62,7 @@ READ = {
     ),
     "jats": (
         JATS,
-        ["Trams", "The start", "The first sentence.", "See Figures 1 and 2.", "Look at the third.", "Last words."],
+        ["Trams", "The start", "The first sentence.", "See both.", "Look at the third.", "Last words."],
         ["Figure 1. The old tram.", "Figure 2. The new tram.", "A depot."],
         {3: [0, 1], 4: [2]},
     ),

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from iconotext.read.blocks import LABEL
+from iconotext.read.cross_references import fill_references
 from iconotext.read.html import Element
 
-NUMBER = re.compile(r"^Figure (?=\d)")
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-MAX_NAME = 100
-"""Characters of a heading in a reference to it."""
+KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
+"""What is referred to, and what it is called; a heading by its text."""
 MAX_TARGETS = 50
 """Places that one reference points at."""
-NO_TEXT = frozenset(("toctree", "contents", "index", "highlight", "currentmodule", "meta", "sectnum"))
-"""Directives of reStructuredText whose lines are no text of the document."""
 
 
 def mend(tree: Element, format_: str) -> str | None:
@@ -34,9 +30,13 @@ def mend(tree: Element, format_: str) -> str | None:
     elif format_ == "typst":
         for span in list(tree.iter("span")):
             _label_to_figure(span)
-    called, captions = _names(tree)
+    kinds = {element.get("id"): str(element.tag) for element in tree.iter() if element.get("id")}
+    captions = {
+        f.get("id"): _said(f.find("figcaption")) for f in tree.iter("figure") if f.find("figcaption") is not None
+    }
     for link in list(tree.iter("a")):
-        _link_to_all(link, called, captions, number_only=format_ == "org")
+        _to_labels(link, kinds, captions, number_only=format_ == "org")
+    fill_references(tree)
     return title
 
 
@@ -76,58 +76,46 @@ def _label_to_figure(span: Element) -> None:
         _drop(paragraph)
 
 
-def _names(tree: Element) -> tuple[dict[str, str], dict[str, str]]:
-    """What to call each place that can be pointed at: a figure by its number, a heading by its text, others not ("").
+def _said(element: Element) -> str:
+    return " ".join(element.text_content().split())
 
-    Figures with a caption are counted, those within them lettered; a label at the beginning of a caption counts more.
 
-    Returns:
-        These names, and the captions of figures, which pandoc puts in references of DocBook.
+def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *, number_only: bool) -> None:
+    """Let a reference show what ``fill_references`` finds for its label; one to several becomes a link to each.
+
+    Args:
+        kinds: The element that each label is at.
+        captions: Those of figures, which pandoc shows in references of DocBook.
+        number_only: The author writes "Figure" before a reference, as in Org and with ``\\ref``.
     """
-    found = {element.get("id"): "" for element in tree.iter() if element.get("id")}
-    captions: dict[str, str] = {}
-    number = 0
-    for element in tree.iter("figure", "h1", "h2", "h3", "h4", "h5", "h6"):
-        if element.tag != "figure":
-            found[element.get("id") or ""] = " ".join(element.text_content().split())[:MAX_NAME]
-            continue
-        caption = element.find("figcaption")
-        if caption is None or any(True for _ in element.iterancestors("figure")):
-            continue
-        number += 1
-        said = " ".join(caption.text_content().split())
-        captions[element.get("id") or ""] = said
-        own = LABEL.match(said)
-        name = own[0].rstrip(" .:|–—-") if own else f"Figure {number}"
-        parts = list(element.iter("figure"))[1:]
-        for part, letter in zip((element, *parts), ("", *LETTERS), strict=False):
-            for each in (part, part.getparent(), *part.iter("img", "div", "span")):
-                if each.get("id") and (each is not part.getparent() or len(each) == 1):
-                    found[each.get("id")] = name + letter
-    return found, captions
-
-
-def _link_to_all(link: Element, called: dict[str, str], captions: dict[str, str], *, number_only: bool) -> None:
-    """Let a reference say in words what it points at; one to several places becomes links within each other."""
     href = unquote(link.get("href") or "")
     name = href.removeprefix("#")
-    if not name or (not href.startswith("#") and name not in called):
+    if not name or (not href.startswith("#") and name not in kinds):
         return
-    names = [name] if name in called else [part for part in re.split(r"[,\s]+", name)[:MAX_TARGETS] if part] or [name]
-    text = " ".join(link.text_content().split())
-    if text in ("", name, f"[{name}]", captions.get(name)) or link.get("data-reference"):
-        said = [called.get(each) or each for each in names]
-        if number_only or link.get("data-reference-type") == "ref":  # the author writes "Figure" before it
-            said = [NUMBER.sub("", each) for each in said]
-        for part in list(link):
-            link.remove(part)
-        link.text = ", ".join(said)
+    names = [name] if name in kinds else [part for part in re.split(r"[,\s]+", name)[:MAX_TARGETS] if part] or [name]
+    text = _said(link)
+    bare = text in ("", name, f"[{name}]", captions.get(name)) or link.get("data-reference") is not None
+    number_only = number_only or link.get("data-reference-type") == "ref"
     link.set("href", f"#{names[-1]}")
     for each in names[:-1]:
-        inner = link.makeelement("a", href=f"#{each}")
-        inner.text, link.text = link.text, None
-        inner.extend(list(link))
-        link.append(inner)
+        other = link.makeelement("a", href=f"#{each}")
+        if bare:
+            other.tail = ", "
+            link.addprevious(other)
+            _show(other, each, kinds, number_only=number_only)
+        else:  # the author's own words, within a link to each
+            other.text, link.text = link.text, None
+            other.extend(list(link))
+            link.append(other)
+    if bare:
+        _show(link, names[-1], kinds, number_only=number_only)
+
+
+def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool) -> None:
+    kind = KINDS.get(kinds.get(label, ""))
+    link.text = link.text or label
+    if kind is not None:
+        link.set("data-shown", "%s" if kind and number_only else f"{kind} %s" if kind else "")
 
 
 def _drop(element: Element) -> None:
