@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -194,7 +195,7 @@ def test_problems_are_listed(tmp_path, monkeypatch):
 
 def test_what_the_extra_would_read_is_told(article, tmp_path, monkeypatch):
     (tmp_path / "a.org").write_text("Words.")
-    monkeypatch.setattr("iconotext.read.format.has", lambda _extra: False)
+    monkeypatch.setattr(import_module("iconotext.read.format"), "has", lambda _extra: False)
     said = CliRunner().invoke(app, ["link", str(tmp_path), "-o", str(tmp_path / "pages")]).stderr
     assert "Not read: 1 .org\n" in said
     assert 'pip install "iconotext[formats]"' in said

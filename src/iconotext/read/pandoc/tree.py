@@ -86,7 +86,7 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
     Args:
         kinds: The element that each label is at.
         captions: Those of figures, which pandoc shows in references of DocBook.
-        number_only: The author writes "Figure" before a reference, as in Org and with ``\\ref``.
+        number_only: The author writes "Figure" before a reference, as in Org and with LaTeX's ``ref``.
     """
     href = unquote(link.get("href") or "")
     name = href.removeprefix("#")
