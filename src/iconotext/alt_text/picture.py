@@ -25,7 +25,7 @@ class Place:
         line: Line of its markup in a Markdown or HTML file, from 1; None where nobody knows.
         column: Character in that line, from 1; None likewise.
         at: The same in characters from the beginning of the file, or of the part of an EPUB; None likewise.
-        part: The file within a DOCX or EPUB that names it.
+        part: The chapter of an EPUB that names it.
         page: Page of a PDF, from 1.
     """
 

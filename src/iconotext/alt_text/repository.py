@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 
 
@@ -13,9 +14,8 @@ def repository_root() -> Path:
 
 def repository_path(path: str, root: Path) -> str | None:
     """The path of a file from ``root`` on, with ``/``; None where it lies elsewhere."""
-    whole = Path(path).absolute()
-    try:
-        return whole.relative_to(root).as_posix()
-    except ValueError:
-        resolved, base = whole.resolve(), root.resolve()
-        return resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else None
+    for clean in (os.path.abspath, os.path.realpath):  # the second one follows links
+        whole, base = Path(clean(path)), Path(clean(root))
+        if whole.is_relative_to(base):
+            return whole.relative_to(base).as_posix()
+    return None

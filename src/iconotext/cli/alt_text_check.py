@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from iconotext.alt_text.outcome import FAILED, Outputs, outcome
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import READING, Json, SettingsPanel, settings_options
-from iconotext.cli.output import complain, say, say_json
-from iconotext.plain_text import counted
+from iconotext.cli.options import READING, Json, SettingsPanel, option, settings_options
+from iconotext.cli.output import complain, say
 from iconotext.read import ReadSettings
 
 
@@ -33,28 +33,31 @@ def check(
         SettingsPanel("Reading", only=("root", "include", "exclude", "max_bytes"), more=READING.more),
     ],
     json: Json = False,
+    sarif: Annotated[
+        Path | None, option("--sarif", metavar="FILE", help="Write the findings as SARIF 2.1.0, too.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, option("--baseline", metavar="FILE", help="Findings that are known: only others count.")
+    ] = None,
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Write all findings into the baseline.")
+    ] = False,
 ) -> None:
     """Find pictures without alternative text, or with one that serves nobody: a file name, the caption again.
 
-    Ends with status 1 if there is something to mend, and with 2 if a document cannot be read.
+    Ends with status 1 if there is something new to mend, and with 2 if a document cannot be read. No model is asked,
+    and no picture is looked at but for its size.
 
     **Examples**
 
     - `iconotext alt-text check docs/`
-    - `iconotext alt-text check docs/ --skip long,image-of`
+    - `iconotext alt-text check docs/ --skip long,image-of --sarif found.sarif`
+    - `iconotext alt-text check docs/ --baseline known.json --write-baseline`
     """
-    with known_errors():
-        from iconotext.alt_text.as_lines import finding_lines
-        from iconotext.alt_text.check import check as check_alt_text
-
-        checked = check_alt_text(paths, checking, reading)
-        if json:
-            say_json([asdict(finding) for finding in checked.findings])
-        else:
-            for line in finding_lines(checked.findings):
-                say(line)
-        for failure in checked.failures:
-            complain(str(failure.error))
-        found, pictures = counted(len(checked.findings), "finding"), counted(checked.pictures, "picture")
-        say(f"{found} in {pictures} of {counted(checked.documents, 'document')}", err=True)
-    sys.exit(2 if checked.failures else bool(checked.findings))
+    with known_errors(status=FAILED):
+        found = outcome(paths, checking, reading, Outputs(json, sarif, baseline, write_baseline))
+        if found.printed:
+            say(found.printed)
+        for line in found.told:
+            complain(line)
+    sys.exit(found.status)

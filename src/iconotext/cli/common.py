@@ -24,12 +24,13 @@ Item = TypeVar("Item")
 
 
 @contextmanager
-def known_errors(*, download: bool = False, goes_on: bool = False) -> Iterator[None]:
-    """End the program with status 1 and one line on stderr for every error that we raise on purpose.
+def known_errors(*, download: bool = False, goes_on: bool = False, status: int = 1) -> Iterator[None]:
+    """End the program with a status and one line on stderr for every error that we raise on purpose.
 
     Args:
         download: Whether models that are named in the body may be fetched.
         goes_on: Whether the same command goes on where it was stopped.
+        status: Another one where 1 says something else.
     """
     try:
         with ExitStack() as stack:
@@ -43,14 +44,14 @@ def known_errors(*, download: bool = False, goes_on: bool = False) -> Iterator[N
     except IconotextError as error:
         complain(str(error))
         _give_up_stdout()
-        sys.exit(1)
+        sys.exit(status)
     except ModuleNotFoundError as error:
         missing = missing_package(error)
         if missing is None:
             raise
         complain(missing)
         _give_up_stdout()
-        sys.exit(1)
+        sys.exit(status)
     except KeyboardInterrupt:
         complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
         sys.exit(130)

@@ -30,6 +30,7 @@ OF_A_PROJECT = frozenset(
     {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
     | {f"{command}.{name}" for command in ("link", "library.add") for name in ("language", "captions", "epub", "k")}
     | {"link.min-side", "library.add.min-side", "link.quiet", "link.verbose"}
+    | {f"alt-text.check.{name}" for name in ("rules", "skip", "empty", "large", "max-length", "include", "exclude")}
     | {"search.top", "search.relation", "search.json"}
 )
 """What the file of a project may set."""
@@ -49,7 +50,7 @@ def configured(context: typer.Context) -> dict[str, Any]:
     """
     group: Any = context.command
     command = str(context.invoked_subcommand)
-    prefix, commands = f"ICONOTEXT_{command.upper()}_", group.list_commands(context)
+    prefix, commands = f"ICONOTEXT_{command.upper().replace('-', '_')}_", group.list_commands(context)
     files = [(path, _of_command(table, command, commands, path), own) for path, table, own in _files()]
     if not any(table for _, table, _ in files) and not any(name.startswith(prefix) for name in os.environ):
         return {}  # a group's commands, which may be many, need not be imported

@@ -170,7 +170,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
             source = context_.get_parameter_source(option)
             return source is not None and source.name != "DEFAULT"
 
-        with known_errors():
+        with known_errors(status=2):  # as Typer ends where it sees itself what is wrong
             for parameter, (kind, panel, options) in made.items():
                 found = {name: _plain(kind, name, values.pop(option)) for option, name in options.items()}
                 given = {name: found[name] for option, name in options.items() if is_given(option)}

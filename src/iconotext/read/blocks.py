@@ -27,7 +27,7 @@ class FlowImage:
         box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
         problem: Why it cannot be used, where the reader already knows.
         at: Where its markup begins, in characters of the decoded file, or of the part; None where nobody knows.
-        part: The file within a DOCX or EPUB that names it.
+        part: The chapter of an EPUB that names it.
         decorative: Whether the source says that it is for the eye alone.
         linked: Whether it is all that a link holds.
         sides: Width and height that the source gives it, in pixels.

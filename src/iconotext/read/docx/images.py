@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element
@@ -19,15 +19,18 @@ WRITTEN_BY_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An image of a drawing, by the relation that leads to it, or a text box."""
+    """An image of a drawing, by the relation that leads to it, or a text box; whether Word calls it decorative."""
 
     relation: str | None = None
     alt: str | None = None
     title: str | None = None
     box: Element | None = None
+    decorative: bool = False
 
 
-def drawn(element: Element, alt: str | None = None, title: str | None = None) -> Iterator[Drawn]:
+def drawn(
+    element: Element, alt: str | None = None, title: str | None = None, *, decorative: bool = False
+) -> Iterator[Drawn]:
     """Pictures and text boxes of a drawing in their order; the alt text of the whole drawing counts for each."""
     match local(element):
         case "txbxContent":
@@ -37,7 +40,7 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
             blip = child(element, "blipFill", "blip")
             if blip is not None:
                 relation = attribute(blip, "embed") or attribute(blip, "link")
-                yield Drawn(relation, _own_alt(element) if alt is None else alt, title)
+                yield Drawn(relation, _own_alt(element) if alt is None else alt, title, decorative=decorative)
             return
         case "imagedata":  # VML
             yield Drawn(attribute(element, "id") or attribute(element, "href"), alt, attribute(element, "title"))
@@ -47,14 +50,15 @@ def drawn(element: Element, alt: str | None = None, title: str | None = None) ->
             if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
                 return
             alt, title = alternative_text(properties) or alt, drawing_title(properties) or title
+            decorative = properties is not None and _is_decorative(properties)
         case "shape" | "rect" | "roundrect" | "oval":  # VML
             alt = attribute(element, "alt") or alt
     for part in alternative(element) if local(element) == "AlternateContent" else element:
-        yield from drawn(part, alt, title)
+        yield from drawn(part, alt, title, decorative=decorative)
 
 
 def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
-    """The image with its bytes, or with what is wrong with it.
+    """The image with its bytes, or with what is wrong with it, and with what the document says of it.
 
     Args:
         relations: From the id of a relation to a member of the archive; ``:`` before an address outside it.
@@ -62,25 +66,34 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
     Raises:
         HostileDocumentError: The image unpacks to more than is allowed.
     """
-    target = relations.get(found.relation or "")
+    image = _named(found.relation, relations, archive)
+    return replace(image, alt=found.alt, title=found.title, decorative=found.decorative)
+
+
+def _named(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:
+    target = relations.get(relation or "")
+    missing = "the file names it and does not hold it"
     if target is None:
-        missing = "the file names it and does not hold it"
-        return FlowImage((found.relation or "picture",), found.alt, title=found.title, problem=missing)
+        return FlowImage((relation or "picture",), problem=missing)
     if target.startswith(":"):
-        return FlowImage((target[1:],), found.alt, title=found.title)
+        return FlowImage((target[1:],))
     if METAFILE.search(target):
         problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
-        return FlowImage((target,), found.alt, title=found.title, problem=problem)
+        return FlowImage((target,), problem=problem)
     member = archive.find(target)
     if member is None:
-        missing = "the file names it and does not hold it"
-        return FlowImage((target,), found.alt, title=found.title, problem=missing)
+        return FlowImage((target,), problem=missing)
     try:
-        return FlowImage((member,), found.alt, title=found.title, file=archive.read(member))
+        return FlowImage((member,), file=archive.read(member))
     except HostileDocumentError:
         raise
     except DocumentError as error:
-        return FlowImage((member,), found.alt, title=found.title, problem=str(error))
+        return FlowImage((member,), problem=str(error))
+
+
+def _is_decorative(properties: Element) -> bool:
+    marks = (mark for mark in properties.iter() if local(mark) == "decorative")
+    return any((attribute(mark, "val") or "1").lower() not in OFF for mark in marks)
 
 
 def _own_alt(element: Element) -> str | None:

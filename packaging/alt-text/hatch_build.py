@@ -1,0 +1,57 @@
+"""Which modules of iconotext the check needs: those that its program and its readers import, and what these import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = Path(__file__).parents[2] / "src"
+PROGRAM = ("iconotext.alt_text.light", "iconotext.worker")
+READERS = tuple(f"iconotext.read.{name}" for name in ("markdown", "html", "epub", "docx.document", "pandoc.convert"))
+"""They are imported when a document needs them; the last one knows which formats need an extra."""
+
+
+class Modules(BuildHookInterface[Any]):
+    """Puts the modules into the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Name them."""
+        for path in needed():
+            build_data["force_include"][str(path)] = path.relative_to(SOURCE).as_posix()
+
+
+def needed() -> list[Path]:
+    """The files of the modules."""
+    found: set[Path] = set()
+    waiting = [*PROGRAM, *READERS]
+    while waiting:
+        for path in _files(waiting.pop()):
+            if path not in found:
+                found.add(path)
+                waiting += _imported(ast.parse(path.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+def _files(module: str) -> Iterator[Path]:
+    """The file of a module and those of the packages around it; none for a name within a module."""
+    folder = SOURCE
+    for part in module.split("."):
+        folder = folder / part
+        path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+        if path.is_file():
+            yield path
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """What a module imports as soon as it is imported itself; what a function imports, others may need."""
+    if isinstance(node, ast.FunctionDef | ast.If):
+        return
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("iconotext"):
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from _imported(child)

@@ -1,0 +1,98 @@
+"""The program ``iconotext-alt-text``: the check alone, with nothing but what it needs.
+
+It is a distribution of its own (``packaging/alt-text``), made of the same modules. What Typer and rich would make of
+the options, argparse makes here, of the same class of settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from iconotext import __version__
+from iconotext.alt_text.outcome import FAILED, Outputs, outcome
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import IconotextError
+from iconotext.plain_text import readable
+from iconotext.read import ReadSettings
+
+READING = ("root", "include", "exclude", "max_bytes")
+"""Settings of reading that concern the check."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    parser = _parser()
+    given = vars(parser.parse_args(arguments))
+    try:
+        settings = AltTextSettings.model_validate(_of(AltTextSettings, given))
+        reading = ReadSettings.model_validate(_of(ReadSettings, given))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = str(wrong["loc"][0]).replace("_", "-")
+        parser.error(f"argument --{name}: {wrong['input']!r}: {wrong['msg']}")
+    outputs = Outputs(given["json"], given.get("sarif"), given.get("baseline"), given["write_baseline"])
+    try:
+        found = outcome(given["paths"], settings, reading, outputs)
+    except IconotextError as error:
+        _tell(str(error))
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        _tell("stopped")
+        sys.exit(130)
+    if found.printed:
+        print(readable(found.printed))
+    for line in found.told:
+        _tell(line)
+    sys.exit(found.status)
+
+
+def _of(kind: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in kind.model_fields}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="iconotext-alt-text",
+        description="Find pictures without alternative text, or with one that serves nobody. Ends with status 1 if "
+        "there is something new to mend, and with 2 if a document cannot be read.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("--version", action="version", version=f"iconotext-alt-text {__version__}")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="Markdown, HTML, DOCX or EPUB files, or folders.")
+    for name in AltTextSettings.model_fields:
+        _add(parser, AltTextSettings, name)
+    for name in READING:
+        _add(parser, ReadSettings, name)
+    parser.add_argument("--json", action="store_true", default=False, help="Print JSON, for programs.")
+    parser.add_argument("--sarif", type=Path, metavar="FILE", help="Write the findings as SARIF 2.1.0, too.")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="Findings that are known: only others count.")
+    parser.add_argument(
+        "--write-baseline", action="store_true", default=False, help="Write all findings into the baseline."
+    )
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
+    """An option for a field: its help is the docstring below the field."""
+    info = kind.model_fields[name]
+    about = " ".join((info.description or "").replace("``", "`").replace("%", "%%").split())
+    flag = f"--{name.replace('_', '-')}"
+    more: dict[str, Any] = {}
+    if get_origin(info.annotation) is tuple:
+        chosen = get_origin(get_args(info.annotation)[0]) is Literal
+        more = {"type": lambda text: tuple(text.split(",")), "metavar": "RULE,..."} if chosen else {"action": "append"}
+    elif get_origin(info.annotation) is Literal:
+        more = {"choices": get_args(info.annotation)}
+    elif info.annotation is int:
+        more = {"type": int, "metavar": "N"}
+    parser.add_argument(flag, dest=name, help=about, **more)
+
+
+def _tell(line: str) -> None:
+    print(f"iconotext: {readable(' '.join(line.splitlines()))}", file=sys.stderr)

