@@ -16,6 +16,10 @@ TOKENS = {
     '|: |&a |*a|<<: |!!int |0x|0b_|-|? |[|{|\'|"|\x00|\ufeff|“|।|:::|:::{a}|```{figure} |```{r a, |fig.cap=|{numref}`|`<a>`|@fig-|\\@ref(fig:|(a)=\n|#\\| |:name: a|{#fig-|c("'.split(
         "|"
     ),
+    "asciidoc": "= |== |* |. |.T|[[a]]|[#a]|<<a>>|<<a,|xref:|image::|image:|[|]|====|----|....|____|****|++++|--|====\\n|;;|a:: |{a}|:a: |:!a:|include::|ifdef::a[]"
+    "|endif::[]|ifeval::[|((|(((|pass:[|+++|*|_|`|+|^|~|#|\\|//|////|NOTE: |[quote]|[cols=a]|,===|stem:[|footnote:[|\n\n|+|'''".split(
+        "|"
+    ),
     "rst": ".. |::|:|`|``|*|**|_|__|.. _a:|:ref:`|<a>`|.. figure:: |.. image:: |.. |x| replace:: |.. include:: |.. only:: |.. list-table::|.. csv-table::|.. role:: a"
     "|.. default-role:: |.. class:: |.. raw:: html|.. math::|.. code::|.. unicode:: 0x|.. date::|.. contents::|.. sectnum::|.. target-notes::|.. parsed-literal::"
     "|.. header::|.. meta::|=====|-----|+---+|===  ===|[1]_|[#]_|[*]_|\\|\t|\n\n|   |- |1. |#. |(a) |>>> |:: |--|:name: a|:file: a".split(

@@ -36,6 +36,7 @@ from tests.fuzz.seeds import real_seeds, seeds
 SUFFIXES = {
     "markdown": (".md", ".qmd", ".rmd"),
     "rst": (".rst",),
+    "asciidoc": (".adoc",),
     "html": (".html", ".htm"),
     "docx": (".docx",),
     "epub": (".epub",),

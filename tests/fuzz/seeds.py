@@ -109,6 +109,83 @@ mystnb:
 plot()
 ```
 """
+ASCIIDOC = """= Trams
+A. Uthor <a@example.org>
+v1.0
+:imagesdir: img
+:town: Basel & Bern
+
+Trams of {town}, see <<old>>, xref:new[the new one] and <<b.adoc#both,both>>; not <<gone>>.(((Trams, old)))
+
+[#old.left]
+.The *old* tram
+image::old.png[A tram, 300, 200]
+
+[[new,New Tram]]
+image::new.png["Red, and new", title="The new one"]
+
+== Details [[details]]
+
+It rings: image:bell.png[A bell] <<new>>.
+
+* One _item_
+that goes on
+** within
++
+image::in-item.png[]
+
+NOTE: Take *care*.
+
+[quote]
+____
+Quoted.
+____
+
+[#both]
+.Two trams
+====
+image::l.png[]
+image::r.png[]
+====
+
+.Prices
+|===
+|Town 2+|Price
+
+|Bern
+a|
+image::cell.png[]
+|===
+
+Term:: Meaning.
+
+----
+<<old>> is code
+image::code.png[]
+----
+
+[source,python]
+print("code")
+
+// A comment
+[graphviz,calls]
+.Who calls
+....
+a -> b
+....
+include::other.adoc[tag=a]
+ifdef::x,y[]
+,===
+a,b
+,===
+endif::[]
+:!town: no
+====
+--
+1. one
+--
+====
+"""
 RST = """.. _one:
 
 Heading *one*
@@ -238,6 +315,8 @@ def seeds(format_: str) -> list[bytes]:
             return [MARKDOWN.encode(), LABELLED.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
         case "html":
             return [HTML.encode(), HTML.replace("utf-8", "iso-8859-1").encode("latin-1", "replace")]
+        case "asciidoc":
+            return [ASCIIDOC.encode(), ASCIIDOC.encode("utf-16")]
         case "rst":
             return [RST.encode(), RST.encode("utf-16")]
         case "docx":

@@ -26,6 +26,8 @@ SUFFIXES = {
     ".qmd": "markdown",
     ".rmd": "markdown",
     ".rst": "rst",
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
@@ -117,6 +119,8 @@ def reader_of(format_: str) -> Reader:
             from iconotext.read.markdown import read_markdown as reader
         case "html":
             from iconotext.read.html import read_html as reader
+        case "asciidoc":
+            from iconotext.read.asciidoc import read_asciidoc as reader
         case "rst":
             from iconotext.read.rst import read_rst as reader
         case "docx":
