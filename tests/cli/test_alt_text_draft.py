@@ -109,6 +109,7 @@ def test_a_no_writes_nothing(article, monkeypatch):
         ([], "name the documents"),
         (["a.md", "--json", "--write"], "take one after the other"),
         (["a.md", "--epub", "chapters"], "as a whole"),
+        (["a.md", "--relations", "none"], "leave --relations out"),
     ],
 )
 def test_what_does_not_go_together(arguments, message, tmp_path, monkeypatch):

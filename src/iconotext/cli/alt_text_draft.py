@@ -93,6 +93,8 @@ def _drafts(paths: list[Path], settings: RunSettings) -> tuple[list[Draft], dict
     from iconotext.alt_text.drafts import LANGUAGE, make_drafts
     from iconotext.cli.link_run import Run
 
+    if settings.linking.relations == "none":
+        raise SettingError("only the relation model says whether a sentence tells what is seen: leave --relations out")
     if settings.reading.epub != "book":
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
