@@ -1,0 +1,63 @@
+"""The commands of the guide to other programs, one after the other, on an article."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.adapters.conftest import ARTICLE
+from tests.cli.test_excerpts import run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def docs(tmp_path, picture, monkeypatch):
+    picture("docs/one.png", seed=1)
+    picture("docs/two.png", seed=2)
+    (tmp_path / "docs" / "article.md").write_text(ARTICLE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_label_studio_and_back(docs):
+    said = run("link", "docs/", "--to", "label-studio", "--output", "tasks.json").stderr
+    assert "the labelling interface of the project: tasks.xml" in said
+    assert (docs / "tasks.xml").read_text().startswith("<View>")
+    again = run("link", "docs/", "--to", "label-studio", "--output", "tasks.json", status=1).stderr
+    assert "tasks.json exists already" in again
+    tasks = json.loads((docs / "tasks.json").read_text())
+    for task in tasks:  # people agree with everything
+        task["annotations"] = [{"result": task["predictions"][0]["result"], "was_cancelled": False}]
+    (docs / "export.json").write_text(json.dumps(tasks))
+    run("corpus", "build", "label-studio", "--source", "export.json", "--images", ".", "--output", "gold.jsonl")
+    gold = json.loads((docs / "gold.jsonl").read_text())
+    assert gold["images"] == ["docs/one.png", "docs/two.png", "gone.png"]
+    said_of = [gold["sentences"][sentence] for sentence, image in gold["links"] if image == 1]
+    assert "A cat sleeps on the roof of the depot." in said_of
+    measured = json.loads(
+        run("evaluate", "default", "gold.jsonl", "--evidence", "picture,caption,layout,reference", "--json").stdout
+    )
+    assert measured["auc"] > 0.5
+    said = run("link", "docs/", "--to", "label-studio").stdout
+    assert len(json.loads(said)) == 1
+
+
+def test_web_annotations(docs):
+    run("link", "docs/", "--to", "web-annotation", "--output", "links.jsonld")
+    page = json.loads((docs / "links.jsonld").read_text())
+    assert page["type"] == "AnnotationPage"
+    (cat, *_) = [each for each in page["items"] if each["target"][1]["id"] == "docs/two.png"]
+    position = cat["target"][0]["selector"][1]
+    assert ARTICLE[position["start"] : position["end"]] == cat["target"][0]["selector"][0]["exact"]
+
+
+def test_rows_of_others(docs):
+    run("corpus", "build", "folder", "--source", "docs/", "--output", "corpus.jsonl")
+    run("corpus", "convert", "corpus.jsonl", "shard.jsonl", "--to", "mmc4", "--links", "default")
+    row = json.loads((docs / "shard.jsonl").read_text())
+    matched = [info["matched_text_index"] for info in row["image_info"]]
+    assert row["text_list"][matched[1]] in ("A cat sleeps on the roof of the depot.", "Nobody wakes it.")
+    run("corpus", "convert", "shard.jsonl", "again.jsonl", "--to", "mmc4", "--links", "no-such", status=1)
+    assert not (docs / "again.jsonl").exists()
