@@ -130,6 +130,16 @@ def test_back_from_a_file(folder, name):
     assert with_links(read(folder / "docs" / name), [], folder).links == ()
 
 
+def test_pictures_that_are_not_at_hand_any_more(folder, caplog):
+    linked = linked_file(folder / "docs" / "a b.md", (1, 0, 0.9), (3, 1, 0.5))
+    page = json.loads("".join(annotations_json([linked], folder)))
+    (folder / "docs" / "my cat.png").unlink()
+    assert with_links(read(folder / "docs" / "a b.md"), page, folder).links == ((1, 0), (3, 1))
+    page["items"][1]["target"][1]["id"] = "docs/other.png"
+    assert with_links(read(folder / "docs" / "a b.md"), page, folder).links == ((1, 0),)
+    assert "names no picture of a b" in caplog.text
+
+
 @given(linked_documents())
 @settings(max_examples=30)
 def test_a_round_trip(linked):

@@ -6,13 +6,14 @@ A sentence is named by its words (``TextQuoteSelector``), and by its place where
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from iconotext import __version__
 from iconotext.adapters.stable_id import stable_id
@@ -26,6 +27,8 @@ from iconotext.types import Document, Image, LinkedDocument
 
 CONTEXT = ["http://www.w3.org/ns/anno.jsonld", {"iconotext": "urn:iconotext:"}]
 """The vocabulary of the standard, and for confidence and relations one of ours."""
+
+logger = logging.getLogger(__name__)
 
 AROUND = 32
 """Characters before and after a quotation that tell it from the same words elsewhere."""
@@ -119,17 +122,22 @@ def _name(file: Path, folder: Path) -> str:
 
 def _picture(document: Document, number: int, source: str, folder: Path) -> dict[str, Any]:
     """A picture by its own name, or where it has none, as a part of its document."""
-    name = _picture_name(document.images[number], folder)
+    name = _picture_name(document, document.images[number], folder)
     if name is not None:
         return {"id": name, "type": "Image"}
     part = {"type": "FragmentSelector", "value": f"picture={number}"}
     return {"type": "SpecificResource", "source": source, "selector": part}
 
 
-def _picture_name(image: Image, folder: Path) -> str | None:
+def _picture_name(document: Document, image: Image, folder: Path) -> str | None:
+    """The name of a picture that is a file or on the web; of one that was not had, where its document says it is."""
     if isinstance(image.file, Path):
         return _name(image.file, folder)
-    return image.source if image.source.lower().startswith(("https://", "http://")) else None
+    if image.source.lower().startswith(("https://", "http://")):
+        return image.source
+    if image.file is not None or document.source is None or ":" in image.source or "\x00" in image.source:
+        return None
+    return _name(Path(os.path.normpath(document.source.parent / unquote(image.source))), folder)
 
 
 def with_links(document: Document, found: object, folder: Path) -> Document:
@@ -144,20 +152,24 @@ def with_links(document: Document, found: object, folder: Path) -> Document:
         found: What the JSON says: a page or collection, a list, or one annotation.
         folder: Where the file of annotations lies.
 
+    One of this document that names none of its pictures is left out, with a warning in the log.
+
     Raises:
         SettingError: It is no annotation, or one quotes what the document does not say.
     """
     texts, source = _Texts(document), _document_name(document, folder)
-    numbers = {name: n for n, image in enumerate(document.images) if (name := _picture_name(image, folder))}
+    numbers = {name: n for n, image in enumerate(document.images) if (name := _picture_name(document, image, folder))}
     links: set[tuple[int, int]] = set()
     for annotation in _all(found):
         resources = [each for name in ("target", "body") for each in _listed(annotation.get(name))]
         images = {n for each in resources if (n := _image(each, numbers, source, document)) is not None}
-        if not images:
+        of_text = [each for each in resources if isinstance(each, Mapping) and each.get("source") == source]
+        if of_text and not images:
+            logger.warning("left out: annotation %s: it names no picture of %s", annotation.get("id"), document.id)
             continue
-        for each in resources:
+        for each in of_text:
             selectors = {s.get("type"): s for s in _listed(each.get("selector")) if isinstance(s, Mapping)}
-            if each.get("source") == source and {"TextQuoteSelector", "TextPositionSelector"} & selectors.keys():
+            if {"TextQuoteSelector", "TextPositionSelector"} & selectors.keys():
                 sentences = _quoted(texts, selectors)
                 if not sentences:
                     name = annotation.get("id", "without an id")
