@@ -130,7 +130,8 @@ def bert_graph(weights: Path, path: Path, *, layers: int, heads: int, epsilon: f
     def added(x: str, more: str, name: str) -> str:
         product = graph.product(graph.rounded(more, f"{name}.dense"), f"{name}.dense", f"{name}.dense")
         norm = (f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias")
-        return add("SkipLayerNormalization", x, product, *norm, domain=OURS, epsilon=epsilon)
+        # Not SkipLayerNormalization, which does both at once: onnxruntime's takes a fifth of all the time.
+        return add("LayerNormalization", add("Add", x, product), *norm, axis=-1, epsilon=epsilon)
 
     for layer in range(layers):
         name = f"encoder.layer.{layer}"

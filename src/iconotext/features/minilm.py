@@ -31,8 +31,8 @@ DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
 LONGEST = 256
 """Tokens of a text that are read."""
 
-TOKENS = 1024
-"""Tokens in a batch, padding included: enough to keep a core busy, and work for all of them in a short document."""
+TOKENS = 384
+"""Tokens in a batch, padding included: they then fit a core's cache, and all cores work on a short document."""
 
 STEPS = ((64, 4), (128, 16), (LONGEST, 32))
 """Texts up to so many tokens are padded to a multiple of the second number."""
