@@ -117,6 +117,8 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     picture("one.png", seed=7)
     (tmp_path / "a.md").write_text(MARKDOWN + "\n![A drawing](drawing.svg)\n")
     (tmp_path / "a.html").write_text(HTML)
+    (tmp_path / "a.org").write_text(f'A tram.\n\n[[{REMOTE}]]\n\n#+INCLUDE: "https://cdn.example/more.org"\n')
+    (tmp_path / "a.tex").write_text(rf"A tram. \includegraphics{{{REMOTE}}} \input{{https://cdn.example/more}}")
     (tmp_path / "drawing.svg").write_text(SVG)
     sheet = Sheet()
     sheet.lines(72, 110, ["A red tram waits at the stop.", "The driver drinks coffee."])
@@ -131,6 +133,7 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     commands = [
         "link a.md a.html a.pdf --output pages",
+        "link a.org a.tex --output more",
         "link a.md --to parquet --output links.parquet --model no-training",
         "library add lib photos a.md",
         "search lib tram --relation story --html found.html",

@@ -49,7 +49,9 @@ INSTRUCTIONS = (
     "(context), and finds pictures in a library (search). Paths are relative to the folder that is served."
 )
 
-DocumentPath = Annotated[str, Field(description="A Markdown, HTML, DOCX, EPUB or PDF file, relative to the folder.")]
+DocumentPath = Annotated[
+    str, Field(description="A document (Markdown, HTML, DOCX, EPUB, PDF, ...), relative to the folder.")
+]
 Words = Annotated[int, Field(ge=1, le=5000, description="Most words of the sentences of a picture.")]
 Number = Annotated[int | None, Field(ge=0, description="Number of one picture, from 0; all without it.")]
 LibraryPath = Annotated[str, Field(description="Folder of the library, relative to the folder that is served.")]

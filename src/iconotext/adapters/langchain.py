@@ -43,7 +43,7 @@ class PictureLoader(BaseLoader):
     """Loads files, and folders of them, as chunks with their pictures.
 
     Args:
-        paths: Markdown, HTML, DOCX, EPUB or PDF files, or folders.
+        paths: Documents of any format that is read, or folders.
         words: Most words of a chunk.
         linker: What links; the default model where none is given.
         settings: How documents are read.

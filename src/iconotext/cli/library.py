@@ -40,7 +40,7 @@ def add(
         list[Path] | None,
         argument(
             metavar="PATH...",
-            help="Pictures, Markdown, HTML, DOCX, EPUB or PDF documents, or folders of both. Without any, what "
+            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), or folders of both. Without any, what "
             "was added before is looked at again.",
         ),
     ] = None,

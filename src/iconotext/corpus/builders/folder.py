@@ -1,4 +1,4 @@
-"""A corpus out of documents as people have them: Markdown, HTML, DOCX, EPUB and PDF files.
+"""A corpus out of documents as people have them: files of any format that is read.
 
 Splits depend on which documents share an image, so they are known only after the last document was read. Until then
 the documents wait on disk: memory holds a few numbers for each document and image.
@@ -47,7 +47,7 @@ PARTICULARS = re.compile(r" \(\d+ × \d+\)| as image \d+|(?<=outside the folder)
 
 
 class Settings(ReadSettings, BuilderSettings):
-    """Make a corpus out of documents: Markdown, HTML, DOCX, EPUB and PDF files, or folders of them.
+    """Make a corpus out of documents: files of any format that is read, or folders of them.
 
     Pictures that came inside a document, or from the web, are written beside the corpus; others stay where they are.
     Captions are not among the sentences. What cannot be used is dropped and reported. Documents that share a picture go
