@@ -47,6 +47,7 @@ LAYERS = [
     "demo",
     "train",
     "papers",
+    "serve",
     "cli",
 ]
 
@@ -144,6 +145,8 @@ def test_start_up_stays_quick(statement):
         "statsmodels",
         "lancedb",
         "gensim",
+        "fastapi",
+        "uvicorn",
     )
     code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
     assert (

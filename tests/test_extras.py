@@ -30,6 +30,7 @@ DISTRIBUTIONS = {
     "langchain_core": "langchain-core",
     "lightning_fabric": "lightning-fabric",
     "llama_index": "llama-index-core",
+    "python_multipart": "python-multipart",
     "sentence_transformers": "sentence-transformers",
 }
 OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "timm"}
@@ -82,6 +83,7 @@ def test_a_missing_import_deep_inside_is_one_line(monkeypatch, capsys):
 
 
 NEEDY = {
+    "serve --no-browser": "web",
     "demo": "demo",
     "link a.rst": "formats",
     "library add lib docs": "library",

@@ -29,6 +29,17 @@ FORMATS = (
     "import pathlib, iconotext; pathlib.Path('a.rst').write_text('A tram.'); print(iconotext.read('a.rst').sentences)"
 )
 
+SERVES = """
+import re, subprocess, sys, urllib.request
+command = [sys.executable, "-m", "iconotext", "serve", "--port", "0", "--no-browser"]
+server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+try:
+    address = re.search(r"http://\\S+/", server.stderr.readline())[0]
+    assert b'"ok"' in urllib.request.urlopen(address + "v1/health").read()
+finally:
+    server.terminate()
+"""
+
 RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
     "formats": [["-c", FORMATS], "-m iconotext link article.org --to json"],
@@ -46,6 +57,7 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",
         "-m iconotext evaluate model corpus.jsonl --split test",
     ],
+    "web": [["-c", SERVES]],
 }
 """What each extra is for. timm is left out, whose torchvision must fit the build of PyTorch, and so are the adapters, each
 of which has a program of its own around it."""

@@ -22,6 +22,7 @@ EXTRAS = {
     "pandas": ("pandas",),
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
     "timm": ("timm", "torchvision"),
+    "web": ("fastapi", "uvicorn", "python_multipart"),
 }
 """The modules that each extra of pyproject.toml brings, beside those of other extras that it names."""
 

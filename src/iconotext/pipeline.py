@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from iconotext.errors import SettingError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
     from iconotext.links.calibration import Calibration
-    from iconotext.links.habit import Habit
+    from iconotext.links.habit import Habit, Judged
     from iconotext.links.promise import Promises
     from iconotext.links.windows import Told
 
@@ -101,20 +102,26 @@ class Linker:
             raise linked.error
         return linked
 
-    def habits(self, documents: Iterable[Document | Path | str | Failure]) -> dict[str, Habit]:
+    def habits(
+        self,
+        documents: Iterable[Document | Path | str | Failure],
+        judged: Mapping[str, Judged] = MappingProxyType({}),
+    ) -> dict[str, Habit]:
         """Where the authors of each collection put images, learned from the first of its documents without a label.
 
-        Captions and references teach it; no image is looked at.
+        Captions and references teach it, and what people said of some images; no image is looked at.
 
         Args:
             documents: Walked once, ``HABIT_DOCUMENTS`` of them at most; what cannot be read is passed over.
+            judged: By the id of a document the sentences of some of its images, as people said: the number of the image
+                to the numbers of its sentences, () for none of them.
 
         Returns:
             By ``collection_of`` a document; nothing where the layout is no evidence, or the habit is given.
         """
         from iconotext.links.windows import habits_of
 
-        return habits_of(self._taught(self._read(documents))) if self._learns_habits else {}
+        return habits_of(self._taught(self._read(documents)), judged) if self._learns_habits else {}
 
     def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
         """Encode documents many at a time into the cache, for whoever links them one by one afterwards."""

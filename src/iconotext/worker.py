@@ -244,7 +244,7 @@ def _end_after(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End this process when its parent was killed and it has another one; its input is closed only later."""
     while os.getppid() == parent:
         time.sleep(0.5)
@@ -258,7 +258,7 @@ def work() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not come between the answers
         serve(sys.stdin.buffer, output, sys.argv[1:])

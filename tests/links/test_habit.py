@@ -1,6 +1,7 @@
 """Habits: where authors put their images, learned from their own documents."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from iconotext.links.habit import (
     habit_probability,
     infer_habit,
     infer_shares,
+    judged_evidence,
     place_evidence,
 )
 from iconotext.links.layout import PLACES, place_numbers
@@ -190,3 +192,44 @@ def test_a_guide_whose_pictures_stand_on_one_side_of_their_steps_is_linked_right
     assert (confidence.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
     given = weigh_evidence(guide, None, encode, evidence=["layout"], habit=Habit(given=side)).confidence
     assert (given.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
+
+
+def test_what_people_said_of_some_images_says_where_the_others_stand():
+    silent = guide("silent", above=True, steps=12)
+    found = told(silent, 0.0)
+    before = habit_probability(silent, found, Habit())
+    judged = {image: (image,) for image in range(1, 7)}
+    after = habit_probability(silent, judged_evidence(silent, found, judged), Habit())
+    others = range(7, 11)
+    assert all(after[j, j] > before[j, j] for j in others)
+    assert [int(after[:, j].argmax()) for j in others] == list(others)
+    elsewhere = guide("elsewhere", above=True)
+    habit = infer_habit([("silent", judged_evidence(silent, found, judged))])
+    plain = infer_habit([("silent", found)])
+    assert (
+        habit_probability(elsewhere, told(elsewhere, 0.0), habit)[2, 2]
+        > (habit_probability(elsewhere, told(elsewhere, 0.0), plain)[2, 2])
+    )
+
+
+def test_an_image_that_belongs_to_no_sentence_teaches_nothing_and_unknown_ones_are_as_they_were():
+    document = guide("d", above=True)
+    found = told(document, 1.0)
+    none = judged_evidence(document, found, {2: ()})
+    assert not none.likelihood[2].any()
+    np.testing.assert_array_equal(np.delete(none.likelihood, 2, 0), np.delete(found.likelihood, 2, 0))
+    assert judged_evidence(document, found, {}) is found
+    shifted = judged_evidence(document, found, {7: (0,)}, [5, 6, 7, 8, 9, 10])  # images known by other numbers
+    assert shifted.likelihood[2].sum() == 1
+    assert shifted.likelihood[2, place_numbers(document)[0, 2]] == 1
+
+
+def test_judged_images_are_found_by_their_numbers_beside_broken_ones():
+    document = guide("d", above=True)
+    broken = replace(document.images[0], problem="not found")
+    document = replace(document, images=(broken, *document.images[1:]))
+    usual = Habit(judged={"d": {j: (j,) for j in (1, 2, 3)}})
+    plain = weigh_evidence(document, None, encode, evidence=["layout", "caption"], habit=Habit())
+    told_so = weigh_evidence(document, None, encode, evidence=["layout", "caption"], habit=usual)
+    assert told_so.confidence[4, 4] > plain.confidence[4, 4]
+    assert not told_so.confidence[:, 0].any()

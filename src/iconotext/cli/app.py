@@ -27,6 +27,7 @@ COMMANDS = {
         "search:search",
         "Find pictures by what they show, by what is said of them, and by how they stand to a sentence.",
     ),
+    "serve": LazyCommand("serve:serve", "Read linked documents in the browser, and correct their links."),
     "train": LazyCommand("train:train", "Train a model on documents, without a labelled link."),
     "evaluate": LazyCommand("evaluate:evaluate", "Measure how well a model finds the gold links of a corpus."),
     "reproduce": LazyCommand(

@@ -11,7 +11,7 @@ import numpy as np
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links.caption import Encode, caption_features, texts_of
 from iconotext.links.combine import Coefficients, Combination, combine
-from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, place_evidence
+from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, judged_evidence, place_evidence
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.reference import reference_evidence
@@ -59,8 +59,10 @@ def weigh_evidence(
         document, image_similarity, encode, evidence, sentence_vectors, matcher, written
     )
     if "layout" in evidence and has_places(sound):
+        usual = habit or Habit()
         places = places_by_evidence(sound, features, reference, coefficients)
-        features["layout"] = layout_features(sound, habit_probability(sound, places, habit or Habit()))
+        places = judged_evidence(sound, places, usual.judged.get(document.id, {}), good.tolist())
+        features["layout"] = layout_features(sound, habit_probability(sound, places, usual))
     found = combine(
         features,
         shape=(shape[0], len(good)),

@@ -50,6 +50,10 @@ GIVEN: Mapping[str, tuple[int, ...]] = {
 """Habits that can be given by name: the places of ``PLACES`` at which images stand, seen from their sentence."""
 
 
+Judged = Mapping[int, Sequence[int]]
+"""Number of an image in its document to the numbers of its sentences, as people said; () for none of them."""
+
+
 class PlaceEvidence(NamedTuple):
     """What other evidence than the layout says about the places of V images; K places.
 
@@ -70,11 +74,13 @@ class Habit:
         counts: Document id to (K,) number of its images at each place, as inferred.
         given: A name of ``GIVEN``, which stands for all inference; None for none.
         common: (K,) shares of the places with other publishers; those of the package by default.
+        judged: Document id to what people said of its images; see ``Judged``.
     """
 
     counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     given: str | None = None
     common: NDArray[np.float64] | None = None
+    judged: Mapping[str, Judged] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.given is not None and self.given not in GIVEN:
@@ -143,6 +149,29 @@ def place_evidence(document: Document, log_odds: FloatMatrix) -> PlaceEvidence:
     np.add.at(total, (column, numbers), odds)
     np.add.at(count, (column, numbers), 1)
     return PlaceEvidence(total / np.maximum(count, 1), count)
+
+
+def judged_evidence(
+    document: Document, found: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
+) -> PlaceEvidence:
+    """The evidence about places where people have said to which sentences some images belong: there, and nowhere else.
+
+    Args:
+        document: Whose images the evidence is about.
+        found: Of its images.
+        judged: By the number of the image.
+        numbers: (V,) by which number ``judged`` knows each image; in order by default.
+    """
+    known = range(len(document.images)) if numbers is None else numbers
+    rows = [row for row, number in enumerate(known) if number in judged]
+    if not rows:
+        return found
+    places, likelihood = place_numbers(document), found.likelihood.copy()
+    likelihood[rows] = 0.0
+    for row in rows:
+        sentences = judged[known[row]]
+        np.add.at(likelihood[row], places[list(sentences), row], 1 / max(len(sentences), 1))
+    return found._replace(likelihood=likelihood)
 
 
 def infer_shares(found: PlaceEvidence, pseudo_counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

@@ -7,20 +7,21 @@ does not depend on the others. Memory is that of a few windows, however many doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.errors import IconotextError
 from iconotext.features.cached import knowing
 from iconotext.features.cores import in_threads
 from iconotext.links.caption import compared_text
-from iconotext.links.evidence import Written, document_places, what_is_written
-from iconotext.links.habit import Habit, PlaceEvidence, collection_of, infer_habit
+from iconotext.links.evidence import Written, document_places, sound_images, what_is_written
+from iconotext.links.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.links.language import is_foreign, language_note, no_meaning
 from iconotext.links.matcher import PROBE
 from iconotext.read import Failure
@@ -141,13 +142,24 @@ def taught(
         yield replace(told, encode=None, written=written if small else None, places=places)
 
 
-def habits_of(documents: Iterable[Told | Failure]) -> dict[str, Habit]:
-    """Where the authors of each collection put images; by ``collection_of`` a document."""
+def habits_of(
+    documents: Iterable[Told | Failure], judged: Mapping[str, Judged] = MappingProxyType({})
+) -> dict[str, Habit]:
+    """Where the authors of each collection put images; by ``collection_of`` a document.
+
+    Args:
+        documents: Of ``taught``.
+        judged: By the id of a document what people said of its images.
+    """
     found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for told in documents:
         if isinstance(told, Told) and told.places is not None:
-            found.setdefault(collection_of(told.document), []).append((told.document.id, told.places))
-    return {name: infer_habit(some) for name, some in found.items()}
+            document, said = told.document, judged.get(told.document.id, {})
+            good = sound_images(document)
+            sound = replace(document, images=tuple(document.images[j] for j in good))
+            places = judged_evidence(sound, told.places, said, good) if said else told.places
+            found.setdefault(collection_of(document), []).append((document.id, places))
+    return {name: replace(infer_habit(some), judged=judged) for name, some in found.items()}
 
 
 def failure_of(document: Document, error: IconotextError) -> Failure:

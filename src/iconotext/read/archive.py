@@ -55,11 +55,20 @@ class Archive:
             DocumentError: It is missing, damaged, or has a password.
         """
         if name not in self._read:
-            info = self._members.get(name)
-            if info is None:
-                raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
-            self._read[name] = self._unpack(info)
+            self._read[name] = self.unpack(name)
         return self._read[name]
+
+    @property
+    def names(self) -> list[str]:
+        """The members but folders: paths without ``..`` that begin at the archive's root."""
+        return list(self._members)
+
+    def unpack(self, name: str) -> bytes:
+        """As ``read``, but nothing is kept."""
+        info = self._members.get(name)
+        if info is None:
+            raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
+        return self._unpack(info)
 
     def xml(self, name: str) -> Element:
         """The root element of an XML member; ``DocumentError`` as ``read``, or where it is not well-formed."""

@@ -53,6 +53,11 @@ def policy_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
+def policy_of(page: str) -> str:
+    """The content security policy that a page names in its head, for a server to send along."""
+    return page.split('<meta http-equiv="Content-Security-Policy" content="', 1)[1].split('"', 1)[0]
+
+
 @cache
 def _environment(package: str) -> jinja2.Environment:
     import jinja2

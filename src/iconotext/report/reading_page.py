@@ -73,13 +73,18 @@ class _Passage:
 
 
 def reading_page(
-    linked: LinkedDocument, *, index: str | None = None, embedded: Mapping[int, Embedded] | None = None
+    linked: LinkedDocument,
+    *,
+    index: str | None = None,
+    review: str | None = None,
+    embedded: Mapping[int, Embedded] | None = None,
 ) -> str:
     """The reading view of one document, a whole HTML page.
 
     Args:
         linked: The document; the files of its images are read. In place of one that cannot be read the page says why.
         index: Address of the page that lists this one among others, or None.
+        review: Address of the page where its links are corrected, or None.
         embedded: ``shown_images`` where they were embedded before; None embeds them now.
     """
     document = linked.document
@@ -126,6 +131,7 @@ def reading_page(
         promises=[(readable(line), p.decides) for p in linked.promises for line in promise_lines([p])],
         model=readable(linked.model),
         index=index,
+        review=review,
         data=_data(linked, explained),
         explained=bool(explained),
     )

@@ -1,0 +1,65 @@
+"""``iconotext serve``: read linked documents in the browser, and correct their links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli import complete
+from iconotext.cli.common import known_errors
+from iconotext.cli.options import Runtime, SettingsPanel, Threads, option, settings_options
+from iconotext.cli.output import say
+from iconotext.serve.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Serving = Annotated[ServeSettings, SettingsPanel("Serving")]
+
+
+@settings_options
+def serve(
+    serving: Serving,
+    model: Annotated[
+        str, typer.Option(help="Name or folder of the model that links.", autocompletion=complete.models)
+    ] = "default",
+    threads: Threads = None,
+    runtime: Runtime = None,
+    browser: Annotated[bool, option("--browser/--no-browser", help="Open the page at the start.")] = True,
+) -> None:
+    """Read linked documents in the browser, and correct their links.
+
+    Drop an article on the page: its pictures stand beside their sentences. Under Review its links are corrected with
+    the keyboard; what was said becomes a corpus for `evaluate` and `train`. Only this machine can reach the page, and
+    only with the address that is printed; each works once. Stop it with Ctrl-C; the next start goes on from there.
+
+    **Examples**
+
+    - `iconotext serve`
+    - `iconotext serve --root docs/ --data reviews/`
+    - `iconotext serve --port 0 --no-browser`
+    - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
+    """
+    with known_errors(goes_on=True):
+        from iconotext.extras import require
+
+        require("web", purpose="iconotext serve")
+        from iconotext.serve.app import run
+
+        run(serving, model, _announcing(browser))
+
+
+def _announcing(browser: bool) -> Callable[[str], None]:
+    opened = not browser
+
+    def announce(address: str) -> None:
+        nonlocal opened
+        say(f"Open {address}", err=True)
+        if not opened:
+            import webbrowser
+
+            opened = True
+            webbrowser.open(address)
+
+    return announce

@@ -1,0 +1,114 @@
+"""What the server says of collections, documents and pictures, made of what the store knows."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from fastapi import HTTPException
+
+from iconotext.serve.agreement import agreed, agreement, by_picture
+from iconotext.serve.doubt import worths
+from iconotext.serve.records import Collection, Entry
+from iconotext.serve.schemas import ChangedOut, CollectionOut, DocumentOut, PictureOut, ReviewOut
+from iconotext.serve.store import Store
+
+
+def known_collection(store: Store, identifier: str) -> Collection:
+    """A collection, or the answer that there is none."""
+    found = store.collection(identifier)
+    if found is None:
+        raise HTTPException(404, "there is no such collection")
+    return found
+
+
+def known_entry(store: Store, identifier: int) -> Entry:
+    """A linked document, or the answer that there is none."""
+    found = store.entry(identifier) if 0 <= identifier < 2**63 else None
+    if found is None:
+        raise HTTPException(404, "there is no such document")
+    if found.state != "done":
+        raise HTTPException(409, found.problem or "it is not linked yet")
+    return found
+
+
+def collection_out(store: Store, collection: Collection) -> CollectionOut:
+    """A collection with its documents, and how far it is."""
+    pictures = store.pictures(collection.id)
+    entries = store.entries(collection.id)
+    counts: dict[int, int] = {}
+    for picture in pictures:
+        counts[picture.document] = counts.get(picture.document, 0) + 1
+    return CollectionOut(
+        id=collection.id,
+        name=collection.name,
+        state=_state(store, collection, entries),
+        problem=collection.problem,
+        habit=collection.habit,
+        documents=[
+            DocumentOut(
+                id=entry.id,
+                name=entry.name,
+                title=entry.title,
+                state=entry.state,
+                problem=entry.problem,
+                sentences=entry.sentences,
+                pictures=counts.get(entry.id, 0),
+                links=entry.links,
+                changed=len(json.loads(entry.changed)),
+            )
+            for entry in entries
+        ],
+        pictures=len(pictures),
+        judged=len(by_picture(store.verdicts(collection.id))),
+    )
+
+
+def _state(
+    store: Store, collection: Collection, entries: list[Entry]
+) -> Literal["finding", "linking", "learning", "done", "failed"]:
+    if collection.problem is not None:
+        return "failed"
+    if not collection.found:
+        return "finding"
+    if any(entry.round < 0 for entry in entries):
+        return "linking"
+    return "done" if is_current(store, collection, entries) else "learning"
+
+
+def is_current(store: Store, collection: Collection, entries: list[Entry]) -> bool:
+    """Whether all that was said has been learned, and all documents were linked with it."""
+    learned = store.last_change(collection.id) == collection.learned
+    return learned and all(entry.round == collection.round for entry in entries)
+
+
+def review_out(store: Store, collection: Collection, reviewer: str | None) -> ReviewOut:
+    """What there is to review; for a reviewer what he or she has judged comes last, for nobody what anybody has."""
+    verdicts, pictures = store.verdicts(collection.id), store.pictures(collection.id)
+    entries = store.entries(collection.id)
+    said = by_picture(verdicts)
+    done = {key for key, answers in said.items() if reviewer is None or reviewer in answers}
+    worth = worths(pictures, done)
+    ordered = sorted(pictures, key=lambda p: -worth.get((p.document, p.number), -1.0))
+    return ReviewOut(
+        pictures=[
+            PictureOut(
+                document=p.document,
+                picture=p.number,
+                best=p.best,
+                confidence=round(p.confidence, 4),
+                worth=round(worth.get((p.document, p.number), 0.0), 4),
+                verdicts={name: list(s) for name, s in said.get((p.document, p.number), {}).items()},
+            )
+            for p in ordered
+        ],
+        reviewers=sorted({verdict.reviewer for verdict in verdicts}),
+        alpha=agreement(verdicts),
+        undecided=len(said) - len(agreed(verdicts)),
+        changed=[
+            ChangedOut(document=entry.id, picture=picture, before=before, now=now)
+            for entry in entries
+            for picture, before, now in json.loads(entry.changed)
+        ],
+        current=is_current(store, collection, entries),
+    )

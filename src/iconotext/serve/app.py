@@ -1,0 +1,147 @@
+"""The application: store, processes, jobs and routes put together behind the guard, and the server that runs it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp
+
+from iconotext import __version__
+from iconotext.errors import SettingError
+from iconotext.serve import collections, pages, work
+from iconotext.serve.access import Access
+from iconotext.serve.events import Events
+from iconotext.serve.guard import Guard
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.pool import BusyError, Pool
+from iconotext.serve.schemas import Health
+from iconotext.serve.settings import ServeSettings
+from iconotext.serve.store import Store
+
+MAX_CONNECTIONS = 500
+"""Connections at once; more are told to come again."""
+
+
+def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
+    """The application, with the guard before it.
+
+    Args:
+        settings: Of the server.
+        access: Who may ask.
+        jobs: Closed, with its store and its processes, when the application ends.
+    """
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        jobs.events.open()
+        yield
+        jobs.events.close()
+
+    app = FastAPI(title="iconotext", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+
+    @app.exception_handler(BusyError)
+    def busy(_: Request, error: BusyError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 503, {"retry-after": "60"})
+
+    @app.get("/v1/health", tags=["server"])
+    def health() -> Health:
+        """Whether the server is there; needs no key."""
+        return Health(status="ok", version=__version__)
+
+    app.include_router(pages.routes(jobs))
+    app.include_router(collections.routes(jobs))
+    return Guard(app, settings=settings, access=access)
+
+
+def open_data(settings: ServeSettings) -> Store:
+    """The store of a server, in a folder that only its owner can read.
+
+    Raises:
+        SettingError: The folder cannot be used, or another server uses it.
+    """
+    from filelock import FileLock, Timeout
+
+    data = settings.data
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (data / ".gitignore").write_text("*\n", encoding="ascii")  # what was dropped is nobody else's
+        lock = FileLock(data / "lock", mode=0o600)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise SettingError(f"{data}: another server uses it: stop that one, or name another folder") from None
+    except OSError as error:
+        raise SettingError(f"{data}: cannot be used: {error.strerror}") from error
+    return Store(data / "serve.sqlite", lock)
+
+
+def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) -> None:
+    """Serve until somebody stops it.
+
+    Args:
+        settings: Of the server.
+        model: Name or folder of the model that links.
+        announce: Told the address at the start, and a new one whenever one was used.
+
+    Raises:
+        SettingError: The folder, the port or the root cannot be used.
+    """
+    import uvicorn
+
+    from iconotext.serve.protocol import Protocol
+
+    if settings.root is not None and not settings.root.is_dir():
+        raise SettingError(f"{settings.root}: no folder: the root is one")
+    store = open_data(settings)
+    listener = listen(settings)
+    port = listener.getsockname()[1]
+    access = Access(store, port, settings.data)
+    pool = Pool(settings.workers, work.prepare, model)
+    jobs = Jobs(store, pool, settings, Events())
+
+    def say() -> None:
+        host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.new_token()}")
+
+    access.on_use = say
+    config = uvicorn.Config(
+        make_app(settings, access, jobs),
+        http=Protocol,
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+    )
+    try:
+        say()
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        jobs.close()
+        pool.close()
+        store.close()
+        listener.close()
+
+
+def listen(settings: ServeSettings) -> socket.socket:
+    """A socket at the address of the server.
+
+    Raises:
+        SettingError: The address cannot be used, or the port is taken.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        listener.listen(128)  # now: the address is told before anything is answered
+    except OSError as error:
+        listener.close()
+        problem = f"cannot listen at {settings.host}, port {settings.port}: {error.strerror}"
+        raise SettingError(f"{problem}: name another port, or 0 for a free one") from error
+    return listener

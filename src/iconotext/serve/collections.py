@@ -1,0 +1,214 @@
+"""Collections over HTTP: open one, see how far it is, review its pictures, take its corpus, remove it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, StreamingResponse
+from starlette.background import BackgroundTask
+from starlette.datastructures import UploadFile
+
+from iconotext.errors import IconotextError
+from iconotext.plain_text import readable, shortened
+from iconotext.serve import export
+from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.records import Entry
+from iconotext.serve.schemas import (
+    CollectionOut,
+    Name,
+    PathIn,
+    Problem,
+    ReviewerIn,
+    ReviewOut,
+    SavedOut,
+    UndoneOut,
+    VerdictIn,
+)
+from iconotext.serve.store import new_id
+from iconotext.serve.uploads import save_files
+
+FILES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                }
+            }
+        },
+    }
+}
+"""How files are sent: each as ``files``; the name of one may be a path, such as ``docs/pictures/a.png``."""
+
+
+def problems(*codes: int) -> dict[int | str, dict[str, type[Problem]]]:
+    """The answers other than the good one that a route may give."""
+    return {code: {"model": Problem} for code in (401, 403, 421, *codes)}
+
+
+async def received(request: Request, folder: Path, jobs: Jobs) -> str:
+    """Save the files of a request into a folder, which is made; says what the first is called.
+
+    Raises:
+        HTTPException: No files came, or one is refused.
+    """
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
+    async with request.form(max_files=jobs.settings.max_files, max_fields=8) as form:
+        files = [(each.filename or "", each.file) for each in form.getlist("files") if isinstance(each, UploadFile)]
+        if not files:
+            raise HTTPException(400, "no files came: send each as files=@NAME")
+        try:
+            await run_in_threadpool(save_files, files, folder, jobs.settings)
+        except IconotextError as error:
+            raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
+        return files[0][0]
+
+
+def routes(jobs: Jobs) -> APIRouter:
+    """The routes of collections."""
+    router, store = APIRouter(prefix="/v1", tags=["collections"]), jobs.store
+
+    @router.get("/collections", responses=problems())
+    def all_collections() -> list[CollectionOut]:
+        """All collections, the newest first."""
+        return [collection_out(store, each) for each in store.collections()]
+
+    @router.post("/collections", status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415))
+    async def drop(request: Request) -> CollectionOut:
+        """Drop files, a folder or a zip; they are linked one after the other."""
+        identifier = new_id()
+        folder = jobs.settings.data.absolute() / "dropped" / identifier
+        first = await received(request, folder, jobs)
+        made = store.add_collection(_name(first), folder, own=True, identifier=identifier)
+        jobs.wake()
+        return collection_out(store, made)
+
+    @router.post("/collections/path", status_code=201, responses=problems(400, 404, 413))
+    def open_path(body: PathIn) -> CollectionOut:
+        """Open a file or folder below the root of the server. Nothing is written there."""
+        made = store.add_collection(*_below(jobs.settings.root, body.path), own=False)
+        jobs.wake()
+        return collection_out(store, made)
+
+    @router.get("/collections/{collection}", responses=problems(404))
+    def one(collection: str) -> CollectionOut:
+        """How far a collection is."""
+        return collection_out(store, known_collection(store, collection))
+
+    @router.delete("/collections/{collection}", status_code=204, responses=problems(404))
+    def remove(collection: str) -> None:
+        """Remove a collection with what was said of it, and the files that were dropped."""
+        jobs.remove(known_collection(store, collection))
+
+    @router.get("/collections/{collection}/review", responses=problems(404))
+    def review(collection: str, reviewer: Annotated[Name | None, Query()] = None) -> ReviewOut:
+        """Its pictures in the order of doubt, and what was said of them."""
+        return review_out(store, known_collection(store, collection), reviewer)
+
+    @router.post("/collections/{collection}/verdicts", status_code=201, responses=problems(404, 409, 413))
+    def say(collection: str, body: VerdictIn) -> SavedOut:
+        """Say to which sentences a picture belongs. It is on the disk when the answer comes."""
+        known = known_collection(store, collection)
+        entry = known_entry(store, body.document)
+        pictures = {p.number for p in store.pictures(known.id) if p.document == entry.id}
+        if entry.collection != known.id or body.picture not in pictures:
+            raise HTTPException(404, "there is no such picture in the collection")
+        if any(sentence >= entry.sentences for sentence in body.sentences):
+            raise HTTPException(404, "there is no such sentence in the document")
+        saved = store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))
+        jobs.wake()
+        return SavedOut(verdict=saved)
+
+    @router.post("/collections/{collection}/undo", responses=problems(404, 413))
+    def undo(collection: str, body: ReviewerIn) -> UndoneOut:
+        """Take back what a reviewer said last."""
+        undone = store.undo(known_collection(store, collection).id, body.reviewer)
+        jobs.wake()
+        return UndoneOut(document=undone and undone.document, picture=undone and undone.picture)
+
+    @router.get(
+        "/collections/{collection}/corpus",
+        response_class=FileResponse,
+        responses={200: {"content": {"application/zip": {}}}, **problems(404, 409, 503)},
+    )
+    async def corpus(collection: str) -> FileResponse:
+        """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
+        known = known_collection(store, collection)
+        judged = jobs.judged(known.id)
+        if not judged:
+            raise HTTPException(409, "nobody has judged a picture yet")
+        entries = [entry for entry in store.entries(known.id) if entry.id in judged]
+        items = [(jobs.place(known, entry), entry.digest or "", judged[entry.id]) for entry in entries]
+        target = jobs.settings.data.absolute() / "exports" / f"{new_id()}.zip"
+        future = jobs.pool.submit(export.write_corpus, jobs.settings.max_seconds, items, known.name, str(target))
+        try:
+            await asyncio.wrap_future(future)
+        except IconotextError as error:
+            raise HTTPException(409, str(error)) from None
+        gone = BackgroundTask(target.unlink, missing_ok=True)
+        return FileResponse(target, media_type="application/zip", filename="corpus.zip", background=gone)
+
+    @router.get("/documents/{document}", response_class=FileResponse, responses=problems(404, 409))
+    def linked(document: int) -> FileResponse:
+        """A linked document, as ``iconotext link --to json`` gives it."""
+        return FileResponse(_made(jobs, known_entry(store, document), "linked.json"), media_type="application/json")
+
+    @router.get("/documents/{document}/review", response_class=FileResponse, responses=problems(404, 409))
+    def shown(document: int) -> FileResponse:
+        """Sentences and pictures of a document, with the likeliest sentences of each picture."""
+        return FileResponse(_made(jobs, known_entry(store, document), "review.json"), media_type="application/json")
+
+    @router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
+    def picture(document: int, picture: int) -> FileResponse:
+        """A picture of a document, at most 900 pixels a side."""
+        folder = jobs.entry_folder(known_entry(store, document))
+        for kind in ("jpeg", "png"):
+            if 0 <= picture < 2**31 and (file := folder / f"{picture}.{kind}").is_file():
+                return FileResponse(file, media_type=f"image/{kind}")
+        raise HTTPException(404, "there is no such picture")
+
+    @router.get("/events", response_class=StreamingResponse, responses=problems(503), include_in_schema=False)
+    async def events() -> StreamingResponse:
+        """Tells of every change, as server-sent events."""
+        if jobs.events.full:
+            raise HTTPException(503, "too many pages are open", {"retry-after": "60"})
+        return StreamingResponse(jobs.events.stream(), media_type="text/event-stream")
+
+    return router
+
+
+def _made(jobs: Jobs, entry: Entry, name: str) -> Path:
+    return jobs.entry_folder(entry) / name
+
+
+def _name(first: str) -> str:
+    """What a collection is called after its first file."""
+    return shortened(readable(first.replace("\\", "/").split("/")[0]), 80)
+
+
+def _below(root: Path | None, path: str) -> tuple[str, Path]:
+    """Name and place of what lies below the root, however its path is written.
+
+    Raises:
+        HTTPException: Nothing may be opened by its path, or there is no such thing below the root.
+    """
+    if root is None:
+        raise HTTPException(404, "this server opens no paths: start it with a root folder")
+    try:
+        given = Path(path)
+        place = (root / given).resolve(strict=True)
+        inside = place.is_relative_to(root.resolve())
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside:  # the same answer for what is not there and what is elsewhere: nothing is told of other folders
+        raise HTTPException(404, "there is no such file or folder below the root")
+    return shortened(readable(place.name or "root"), 80), place

@@ -1,0 +1,181 @@
+"""Processes that read and link, one document at a time each, with a limit on time.
+
+Whatever a document does to its process, the server goes on: the process is ended, the next document gets a new one.
+The queue is bounded: where too much waits, the next one is refused at once instead of being kept waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, ParamSpec, TypeVar
+
+from iconotext.errors import IconotextError
+from iconotext.worker import end_with
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+MAX_WAITING = 64
+"""Calls that wait for a process."""
+
+START_SECONDS = 120.0
+"""Seconds that a process may take until it can work: it loads the model."""
+
+
+class BusyError(IconotextError):
+    """Too much waits already."""
+
+
+class GoneError(IconotextError):
+    """The work took too long, or ended its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    seconds: float
+    future: Future[Any]
+
+
+class Pool:
+    """Processes, each with a thread that hands it its work.
+
+    Args:
+        processes: How many.
+        prepare: Called in each process before anything else, with ``settings``.
+        settings: For ``prepare``; must pickle.
+    """
+
+    def __init__(self, processes: int, prepare: Callable[[Any], None], settings: Any) -> None:
+        self._prepare, self._settings = prepare, settings
+        self._calls: queue.Queue[_Call | None] = queue.Queue(MAX_WAITING)
+        self._closed = False
+        self._running: dict[int, Any] = {}
+        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that no process has taken yet."""
+        return self._calls.qsize()
+
+    def submit(
+        self, function: Callable[P, Result], seconds: float, /, *arguments: P.args, **_: P.kwargs
+    ) -> Future[Result]:
+        """Let a process call a function of a module; arguments, result and what it raises must pickle.
+
+        The future raises what the function raises, or ``GoneError``.
+
+        Raises:
+            BusyError: Too much waits already.
+        """
+        future: Future[Result] = Future()
+        try:
+            self._calls.put_nowait(_Call(function, arguments, seconds, future))
+        except queue.Full:
+            raise BusyError("too much is waiting already: try again in a minute") from None
+        return future
+
+    def close(self) -> None:
+        """End all processes at once; what they were at is lost, and what waits is cancelled."""
+        self._closed = True
+        while True:
+            try:
+                call = self._calls.get_nowait()
+            except queue.Empty:
+                break
+            if call is not None:
+                call.future.cancel()
+        for process in list(self._running.values()):
+            process.kill()
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join(5)
+
+    def _work(self, number: int) -> None:
+        process: Any = None
+        pipe: Connection | None = None
+        while (call := self._calls.get()) is not None:
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            try:
+                if process is None or pipe is None or not process.is_alive():
+                    process, pipe = self._start(number)
+                good, value = _asked(pipe, call)
+            except GoneError as error:
+                good, value = False, error
+                if process is not None:
+                    process.kill()
+                    process.join()
+                process = pipe = None
+            if good:
+                call.future.set_result(value)
+            else:
+                call.future.set_exception(value)
+            del call
+        if process is not None:
+            process.kill()
+            process.join()
+
+    def _start(self, number: int) -> tuple[Any, Connection]:
+        if self._closed:
+            raise GoneError("the server ends")
+        spawn = multiprocessing.get_context("spawn")  # a fork would share locks of our threads
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=serve, args=(theirs, self._prepare, self._settings), daemon=True)
+        process.start()
+        self._running[number] = process
+        theirs.close()
+        try:
+            if not ours.poll(START_SECONDS):
+                raise EOFError
+            good, value = ours.recv()
+        except (EOFError, OSError):
+            process.kill()
+            raise GoneError("the process that links cannot be started: is there enough memory?") from None
+        if not good:
+            process.kill()
+            raise GoneError(str(value))
+        return process, ours
+
+
+def _asked(pipe: Connection, call: _Call) -> tuple[bool, Any]:
+    try:
+        pipe.send((call.function, call.arguments))
+        if not pipe.poll(call.seconds):
+            raise GoneError(f"it takes more than {call.seconds:.0f} seconds")
+        answer: tuple[bool, Any] = pipe.recv()
+    except (EOFError, OSError):
+        raise GoneError("it ended the process that links: it may need more memory than there is") from None
+    return answer
+
+
+def serve(pipe: Connection, prepare: Callable[[Any], None], settings: Any) -> None:
+    """Work until there are no more calls, or nobody is left to answer: what each process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all of us, and the server says what follows
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        pipe.send(_answer(prepare, (settings,)))
+        while True:
+            pipe.send(_answer(*pipe.recv()))
+
+
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    try:
+        return True, function(*arguments)
+    except IconotextError as error:
+        return False, error
+    except Exception as error:
+        return False, GoneError(f"a bug of iconotext: {error!r}")

@@ -1,0 +1,108 @@
+"""What the store keeps of collections, documents, pictures and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["waiting", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What was dropped or opened at once: its documents share a habit.
+
+    Attributes:
+        id: Names it in addresses.
+        name: What people call it.
+        folder: Where its files are.
+        own: Whether the files are ours to remove: they were dropped.
+        made: When, in seconds since 1970.
+        found: Whether its documents are known.
+        habits: Where its pictures stand, as ``links.habit`` learned it, in JSON; empty before that.
+        habit: The same in words.
+        problem: Why it holds no document.
+        round: How often it is to be linked with what people said since; documents say which round they had.
+        learned: The last verdict that its habits know.
+    """
+
+    id: str
+    name: str
+    folder: str
+    own: bool
+    made: float
+    found: bool
+    habits: str
+    habit: str | None
+    problem: str | None
+    round: int
+    learned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document of a collection.
+
+    Attributes:
+        id: Names it in addresses.
+        collection: The id of its collection.
+        number: Its place there, from 0.
+        name: Unique there.
+        path: Its file.
+        state: Whether it was linked.
+        problem: Why it could not be.
+        title: Its title.
+        sentences: How many it has.
+        links: How many were found.
+        digest: Of its sentences and pictures: what people said of another version does not count.
+        round: With which round of its collection it was linked.
+        changed: Pictures that this round gave another sentence, though nobody said anything of them: number, sentence
+            before, sentence now, in JSON.
+    """
+
+    id: int
+    collection: str
+    number: int
+    name: str
+    path: str
+    state: State
+    problem: str | None
+    title: str | None
+    sentences: int
+    links: int
+    digest: str | None
+    round: int
+    changed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a linked document.
+
+    Attributes:
+        document: The id of its document.
+        number: Its place there.
+        best: Its likeliest sentence; None where none is likely at all.
+        confidence: Of that.
+        doubt: Entropy of its confidences, in nats; see ``serve.doubt``.
+        place_doubt: Entropy of where it may stand, likewise.
+    """
+
+    document: int
+    number: int
+    best: int | None
+    confidence: float
+    doubt: float
+    place_doubt: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What somebody said of a picture: these sentences, or () for none of them."""
+
+    id: int
+    document: int
+    picture: int
+    reviewer: str
+    sentences: tuple[int, ...]
+    digest: str

@@ -1,0 +1,129 @@
+"""What the server takes and gives as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]+$")]
+"""What a reviewer is called."""
+
+LARGEST = 2**31 - 1
+"""Of numbers that name something."""
+
+
+class Answer(BaseModel):
+    """What every answer has in common: no field that is not described."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Answer):
+    """Why a request was not answered."""
+
+    detail: str
+
+
+class Health(Answer):
+    """Whether the server is there."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class DocumentOut(Answer):
+    """A document of a collection."""
+
+    id: int
+    name: str
+    title: str | None
+    state: Literal["waiting", "done", "failed"]
+    problem: str | None
+    sentences: int
+    pictures: int
+    links: int
+    changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
+
+
+class CollectionOut(Answer):
+    """What was dropped or opened at once, and how far it is."""
+
+    id: str
+    name: str
+    state: Literal["finding", "linking", "learning", "done", "failed"]
+    problem: str | None
+    habit: str | None = Field(description="Where its pictures stand, in words.")
+    documents: list[DocumentOut]
+    pictures: int
+    judged: int = Field(description="Pictures that somebody has judged.")
+
+
+class PathIn(BaseModel):
+    """What is to be opened."""
+
+    model_config = ConfigDict(extra="forbid")
+    path: str = Field(min_length=1, max_length=4096, description="A file or folder below the root of the server.")
+
+
+class VerdictIn(BaseModel):
+    """What somebody says of a picture."""
+
+    model_config = ConfigDict(extra="forbid")
+    document: int = Field(ge=0, le=LARGEST)
+    picture: int = Field(ge=0, le=LARGEST)
+    sentences: list[Annotated[int, Field(ge=0, le=LARGEST)]] = Field(
+        max_length=100, description="The sentences that it belongs to; none where it belongs to none."
+    )
+    reviewer: Name
+
+
+class ReviewerIn(BaseModel):
+    """Who takes back what was said last."""
+
+    model_config = ConfigDict(extra="forbid")
+    reviewer: Name
+
+
+class PictureOut(Answer):
+    """A picture and what was said of it."""
+
+    document: int
+    picture: int
+    best: int | None = Field(description="Its likeliest sentence.")
+    confidence: float
+    worth: float = Field(description="How much a verdict would change, in nats; 0 where this reviewer gave one.")
+    verdicts: dict[str, list[int]] = Field(description="By reviewer the sentences that were named.")
+
+
+class ChangedOut(Answer):
+    """A picture that has another sentence since somebody corrected another one."""
+
+    document: int
+    picture: int
+    before: int | None
+    now: int | None
+
+
+class ReviewOut(Answer):
+    """What there is to review in a collection."""
+
+    pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
+    reviewers: list[str]
+    alpha: float | None = Field(description="Krippendorff's alpha of the reviewers; null where nobody can tell.")
+    undecided: int = Field(description="Pictures for which no answer has more voices than every other.")
+    changed: list[ChangedOut]
+    current: bool = Field(description="Whether all that was said so far has been learned from.")
+
+
+class SavedOut(Answer):
+    """A verdict is on the disk."""
+
+    verdict: int
+
+
+class UndoneOut(Answer):
+    """What was taken back; null where there was nothing."""
+
+    document: int | None
+    picture: int | None

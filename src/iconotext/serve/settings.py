@@ -1,0 +1,59 @@
+"""What a server may do, and how much of it: every choice a user has, with its default."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+
+class ServeSettings(BaseModel):
+    """How documents are served; the command has an option for each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True)
+
+    root: Path | None = None
+    """A folder whose documents may be opened from the page by their path (default: none, only what is dropped)."""
+
+    data: Path = Path("iconotext-serve")
+    """Where dropped files, links and corrections are kept."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at. Any but a loopback one lets other machines in; ``allow`` then says by which names."""
+
+    allow: tuple[str, ...] = ()
+    """Names by which other machines reach this one, such as ``docs.example.org``; may be repeated."""
+
+    port: int = Field(8017, ge=0, le=65535)
+    """Port to listen at; 0 takes a free one."""
+
+    workers: int = Field(1, ge=1, le=64)
+    """Processes that read and link documents."""
+
+    max_upload: int = Field(256 * 2**20, ge=1)
+    """Largest upload, and largest sum of what a zip unpacks to, in bytes."""
+
+    max_files: int = Field(2_000, ge=1)
+    """Most files in an upload, a zip or an opened folder."""
+
+    max_seconds: float = Field(600.0, ge=1)
+    """Most seconds for reading and linking one document."""
+
+    @field_validator("allow")
+    @classmethod
+    def _reachable(cls, allow: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        host = info.data.get("host", "127.0.0.1")
+        if not is_loopback(host) and not allow:
+            raise ValueError(f"{host} lets other machines in: say by which names they reach this one")
+        return tuple(name.lower() for name in allow)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address, or a name."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

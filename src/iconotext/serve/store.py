@@ -1,0 +1,284 @@
+"""What must survive a kill: collections, documents, pictures, verdicts and cookies, in one SQLite file.
+
+Every change is on the disk before the call that makes it returns. A verdict is never changed: a later one counts in
+its place, and undoing one marks it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.errors import SettingError
+from iconotext.serve.records import Collection, Entry, Picture, Verdict
+
+VERSION = 1
+"""Of the tables; a file of another version is refused."""
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+
+_TABLES = """
+create table if not exists sessions (digest blob primary key, made real not null);
+create table if not exists collections (
+    id text primary key, name text not null, folder text not null, own integer not null, made real not null,
+    found integer not null default 0, habits text not null default '', habit text, problem text,
+    round integer not null default 0, learned integer not null default 0
+);
+create table if not exists documents (
+    id integer primary key, collection text not null references collections on delete cascade, number integer not null,
+    name text not null, path text not null, state text not null, problem text, title text,
+    sentences integer not null default 0, links integer not null default 0, digest text,
+    round integer not null default -1, changed text not null default '[]', unique (collection, number)
+);
+create table if not exists pictures (
+    document integer not null references documents on delete cascade, number integer not null,
+    best integer, confidence real not null, doubt real not null, place_doubt real not null,
+    primary key (document, number)
+) without rowid;
+create table if not exists verdicts (
+    id integer primary key, document integer not null references documents on delete cascade, picture integer not null,
+    reviewer text not null, sentences text not null, digest text not null, made real not null,
+    undone integer not null default 0
+);
+create index if not exists verdicts_of on verdicts (document, picture, reviewer);
+"""
+
+
+class Store:
+    """The file; any thread may use it.
+
+    Args:
+        file: Is made where it is not there.
+        lock: Kept as long as the store is open.
+
+    Raises:
+        SettingError: The file was made by another version.
+    """
+
+    def __init__(self, file: Path, lock: BaseFileLock | None = None) -> None:
+        self._folder_lock = lock
+        self._lock = threading.RLock()
+        self._sql = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+        self._sql.row_factory = sqlite3.Row
+        for line in ("journal_mode = wal", "synchronous = full", "foreign_keys = on", "busy_timeout = 5000"):
+            self._sql.execute(f"pragma {line}")
+        version = self._sql.execute("pragma user_version").fetchone()[0]
+        if version not in (0, VERSION):
+            raise SettingError(f"{file}: made by another version of iconotext ({version}): name another folder")
+        self._sql.executescript(_TABLES + f"pragma user_version = {VERSION};")
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._sql.close()
+        if self._folder_lock is not None:
+            self._folder_lock.release()
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """Several changes that are made together or not at all."""
+        with self._lock:
+            self._sql.execute("begin immediate")
+            try:
+                yield self._sql
+            except BaseException:
+                self._sql.execute("rollback")
+                raise
+            self._sql.execute("commit")
+
+    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._sql.execute(query, values).fetchall()
+
+    # Who may ask.
+
+    def add_session(self, digest: bytes) -> None:
+        """Remember a cookie."""
+        with self._change() as sql:
+            sql.execute("insert into sessions values (?, ?)", (digest, time.time()))
+
+    def has_session(self, digest: bytes, seconds: float) -> bool:
+        """Whether a cookie was given out, in the last so many seconds."""
+        return bool(self._rows("select 1 from sessions where digest = ? and made > ?", digest, time.time() - seconds))
+
+    # Collections and their documents.
+
+    def add_collection(self, name: str, folder: Path, *, own: bool, identifier: str | None = None) -> Collection:
+        """A new collection, whose documents are not known yet."""
+        made = identifier or new_id()
+        with self._change() as sql:
+            sql.execute(
+                "insert into collections (id, name, folder, own, made) values (?, ?, ?, ?, ?)",
+                (made, name, str(folder), own, time.time()),
+            )
+        found = self.collection(made)
+        assert found is not None
+        return found
+
+    def collections(self) -> list[Collection]:
+        """All of them, the newest first."""
+        return [_collection(row) for row in self._rows("select * from collections order by made desc, id")]
+
+    def collection(self, identifier: str) -> Collection | None:
+        """One of them."""
+        rows = self._rows("select * from collections where id = ?", identifier)
+        return _collection(rows[0]) if rows else None
+
+    def set_documents(
+        self, collection: str, found: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
+    ) -> None:
+        """What a collection holds: name and path of each document, and where its pictures stand."""
+        with self._change() as sql:
+            sql.executemany(
+                "insert or ignore into documents (collection, number, name, path, state) "
+                "values (?, ?, ?, ?, 'waiting')",
+                [(collection, number, name, path) for number, (name, path) in enumerate(found)],
+            )
+            sql.execute(
+                "update collections set found = 1, habits = ?, habit = ?, problem = ? where id = ?",
+                (habits, habit, problem, collection),
+            )
+
+    def set_habits(self, collection: str, habits: str, habit: str | None, learned: int) -> None:
+        """Where its pictures stand with what people said up to a verdict; its documents are to be linked again."""
+        with self._change() as sql:
+            sql.execute(
+                "update collections set habits = ?, habit = ?, learned = ?, round = round + 1 where id = ?",
+                (habits, habit, learned, collection),
+            )
+
+    def remove_collection(self, collection: str) -> None:
+        """Forget a collection, its documents and what was said of them."""
+        with self._change() as sql:
+            sql.execute("delete from collections where id = ?", (collection,))
+
+    def entries(self, collection: str) -> list[Entry]:
+        """The documents of a collection, in order."""
+        rows = self._rows("select * from documents where collection = ? order by number", collection)
+        return [Entry(**dict(row)) for row in rows]
+
+    def entry(self, identifier: int) -> Entry | None:
+        """A document."""
+        rows = self._rows("select * from documents where id = ?", identifier)
+        return Entry(**dict(rows[0])) if rows else None
+
+    def set_linked(
+        self,
+        entry: int,
+        round_: int,
+        known: Mapping[str, Any],
+        pictures: Iterable[Picture],
+        changed: Sequence[Sequence[int | None]],
+    ) -> None:
+        """A document was linked: its ``title``, ``sentences``, ``links`` and ``digest``, its pictures, what changed."""
+        with self._change() as sql:
+            sql.execute(
+                "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, digest = ?, "
+                "round = ?, changed = ? where id = ?",
+                (
+                    *(known[name] for name in ("title", "sentences", "links", "digest")),
+                    round_,
+                    json.dumps(changed),
+                    entry,
+                ),
+            )
+            sql.execute("delete from pictures where document = ?", (entry,))
+            sql.executemany(
+                "insert into pictures values (?, ?, ?, ?, ?, ?)",
+                [(p.document, p.number, p.best, p.confidence, p.doubt, p.place_doubt) for p in pictures],
+            )
+
+    def set_failed(self, entry: int, round_: int, problem: str) -> None:
+        """A document could not be linked. One that was linked before stays as it was."""
+        with self._change() as sql:
+            sql.execute(
+                "update documents set state = case when round < 0 then 'failed' else state end, problem = ?, round = ? "
+                "where id = ?",
+                (problem, round_, entry),
+            )
+
+    def next_entry(self, collection: str, without: Iterable[int]) -> Entry | None:
+        """The first document of a collection that is to be linked, or linked again, but for some."""
+        query = (
+            "select documents.* from documents join collections on collections.id = collection where collection = ? "
+            "and documents.round < collections.round order by number"
+        )
+        taken = set(without)
+        return next((Entry(**dict(row)) for row in self._rows(query, collection) if row["id"] not in taken), None)
+
+    def pictures(self, collection: str) -> list[Picture]:
+        """The pictures of all linked documents of a collection, in order."""
+        query = (
+            "select pictures.* from pictures join documents on documents.id = document "
+            "where collection = ? order by documents.number, pictures.number"
+        )
+        return [Picture(**dict(row)) for row in self._rows(query, collection)]
+
+    # What people said.
+
+    def add_verdict(self, entry: Entry, picture: int, reviewer: str, sentences: Sequence[int]) -> int:
+        """Remember what somebody said of a picture; it is on the disk when this returns."""
+        with self._change() as sql:
+            said = json.dumps(list(sentences)), entry.digest or "", time.time()
+            return int(
+                sql.execute(
+                    "insert into verdicts (document, picture, reviewer, sentences, digest, made) "
+                    "values (?, ?, ?, ?, ?, ?)",
+                    (entry.id, picture, reviewer, *said),
+                ).lastrowid
+                or 0
+            )
+
+    def undo(self, collection: str, reviewer: str) -> Verdict | None:
+        """Take back the last thing that somebody said in a collection; None where there is nothing to take back."""
+        with self._change() as sql:
+            query = (
+                "select verdicts.* from verdicts join documents on documents.id = document "
+                "where collection = ? and reviewer = ? and undone = 0 order by verdicts.id desc limit 1"
+            )
+            row = sql.execute(query, (collection, reviewer)).fetchone()
+            if row is None:
+                return None
+            sql.execute("update verdicts set undone = 1 where id = ?", (row["id"],))
+            return _verdict(row)
+
+    def verdicts(self, collection: str) -> list[Verdict]:
+        """What counts: the last verdict of each reviewer on each picture, of documents that have not changed since."""
+        query = (
+            "select verdicts.* from verdicts join documents on documents.id = document and documents.digest = "
+            "verdicts.digest where collection = ? and undone = 0 order by verdicts.id"
+        )
+        last = {(row["document"], row["picture"], row["reviewer"]): row for row in self._rows(query, collection)}
+        return [_verdict(row) for row in last.values()]
+
+    def last_change(self, collection: str) -> int:
+        """A number that grows whenever somebody says something, or takes it back."""
+        query = (
+            "select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) as last from verdicts "
+            "join documents on documents.id = document where collection = ?"
+        )
+        return int(self._rows(query, collection)[0]["last"])
+
+
+def new_id() -> str:
+    """A name that nobody can guess, and that is a name of a folder, too."""
+    return secrets.token_hex(8)
+
+
+def _collection(row: sqlite3.Row) -> Collection:
+    values = dict(row)
+    return Collection(**values | {"own": bool(values["own"]), "found": bool(values["found"])})
+
+
+def _verdict(row: sqlite3.Row) -> Verdict:
+    sentences = tuple(json.loads(row["sentences"]))
+    return Verdict(row["id"], row["document"], row["picture"], row["reviewer"], sentences, row["digest"])

@@ -1,0 +1,251 @@
+import { ask, counted, follow, make } from "/static/server.js";
+
+const byId = (id) => document.getElementById(id);
+const collection = byId("review").dataset.collection;
+const home = `/v1/collections/${collection}`;
+const judge = byId("judge"), text = byId("text"), field = byId("reviewer");
+const PLAIN = { h: "h4", quote: "blockquote" };
+
+let reviewer = null;
+let review = null; // as the server knows it
+let current = null; // the picture that is looked at
+let marked = null; // the number of the marked sentence
+let busy = false;
+let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
+const later = new Set();
+const documents = new Map();
+const key = (one) => `${one.document}/${one.picture}`;
+const percent = (share) => `${Math.round(share * 100)} %`;
+
+const say = (words, bad = false) => {
+  byId("saved").textContent = words;
+  byId("saved").classList.toggle("bad", bad);
+};
+
+const known = async (document) => {
+  if (!documents.has(document)) documents.set(document, await ask("GET", `/v1/documents/${document}/review`));
+  return documents.get(document);
+};
+
+// --- What there is to do.
+
+const left = () => review.pictures.filter((one) => !(reviewer in one.verdicts));
+
+const summarize = () => {
+  const all = review.pictures.length, open = left().length;
+  byId("progress").textContent = `${all - open} of ${counted(all, "picture")} judged by ${reviewer}.`;
+  const parts = [];
+  if (review.reviewers.length > 1) {
+    const alpha = review.alpha === null ? "cannot be told yet" : review.alpha.toFixed(2);
+    const open = review.undecided ? `; ${counted(review.undecided, "picture")} undecided` : "";
+    parts.push(make("p", {}, `Agreement of ${review.reviewers.length} reviewers (Krippendorff’s α): ${alpha}${open}.`));
+  }
+  if (!review.current) parts.push(make("p", { class: "quiet" }, "Learning from what was said …"));
+  if (review.changed.length) {
+    parts.push(
+      make("p", {}, `What was said gave ${counted(review.changed.length, "other picture")} another sentence:`),
+      make("ul", {}, ...review.changed.slice(0, 20).map((one) => make(
+        "li", {}, make("a", { href: `/documents/${one.document}#p${one.picture}` }, `picture ${one.picture + 1}`),
+        one.now === null ? ": none" : `: sentence ${one.now + 1}, before ${one.before === null ? "none" : one.before + 1}`,
+      ))),
+    );
+  } else if (review.current && review.reviewers.length) {
+    parts.push(make("p", { class: "quiet" }, "What was said so far gave no other picture another sentence."));
+  }
+  if (review.reviewers.length) parts.push(make("p", {}, make("a", { href: `${home}/corpus` }, "Take the corpus")));
+  byId("summary").replaceChildren(...parts);
+};
+
+const load = async () => {
+  for (;;) {
+    const before = version;
+    const found = await ask("GET", `${home}/review?reviewer=${encodeURIComponent(reviewer)}`);
+    if (before !== version) continue;
+    review = found;
+    return summarize();
+  }
+};
+
+const next = async (wanted = null) => {
+  const open = left();
+  const fresh = open.filter((one) => !later.has(key(one)));
+  if (!fresh.length) later.clear();
+  const chosen = wanted ? open.find((one) => key(one) === wanted) : null;
+  current = chosen ?? fresh[0] ?? open[0] ?? null;
+  judge.hidden = current === null;
+  byId("done").hidden = current !== null;
+  if (current === null) {
+    byId("done").focus();
+    return;
+  }
+  await show();
+};
+
+// --- One picture.
+
+const mark = (number, scroll = true) => {
+  text.querySelector(".marked")?.classList.remove("marked");
+  for (const button of byId("candidates").querySelectorAll("button")) {
+    button.toggleAttribute("data-marked", +button.dataset.sentence === number);
+  }
+  marked = number;
+  const element = number === null ? null : byId(`s${number}`);
+  element?.classList.add("marked");
+  if (!element || !scroll) return;
+  const [box, view] = [element.getBoundingClientRect(), text.getBoundingClientRect()];
+  text.scrollTop += box.top - view.top - (view.height - box.height) / 2; // the page itself stays where it is
+};
+
+const show = async () => {
+  const document_ = await known(current.document);
+  const picture = document_.pictures[current.picture];
+  const digits = new Map(picture.candidates.map(([sentence], n) => [sentence, n + 1]));
+  const said = picture.caption ?? picture.alt;
+  byId("picture-name").textContent = `Picture ${current.picture + 1}`;
+  Object.assign(byId("picture"), {
+    src: `/v1/documents/${current.document}/pictures/${current.picture}`,
+    alt: picture.alt ?? picture.caption ?? "No description",
+  });
+  byId("caption").textContent = said ?? "";
+  byId("candidates").replaceChildren(...picture.candidates.map(([sentence, confidence], n) => make(
+    "li", {}, make(
+      "button", { type: "button", "data-sentence": sentence, onclick: () => decide([sentence]) },
+      make("kbd", {}, String(n + 1)), make("span", { class: "words", lang: document_.language, dir: "auto" },
+        document_.sentences[sentence][0]), make("span", { class: "sure" }, percent(confidence)),
+    ),
+  )));
+
+  const blocks = [];
+  let block = {};
+  document_.sentences.forEach(([words, number, kind], n) => {
+    if (number === null || number !== block.number) {
+      block = { number, element: make(kind === "heading" ? "h4" : PLAIN[kind] ?? "p", { dir: "auto" }) };
+      blocks.push(block.element);
+    }
+    const digit = digits.get(n);
+    const sentence = make("span", { id: `s${n}`, class: digit ? "candidate" : null, "data-n": n }, words);
+    if (digit) sentence.prepend(make("b", { "aria-hidden": "true" }, String(digit)));
+    block.element.append(sentence, " ");
+  });
+  text.lang = document_.language;
+  text.replaceChildren(...blocks);
+  mark(current.best);
+  byId("picture-name").focus({ preventScroll: true });
+};
+
+const decide = async (sentences) => {
+  if (busy || !current) return;
+  busy = true;
+  const one = current;
+  version += 1;
+  try {
+    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer });
+    version += 1;
+    review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
+    say(sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${sentences[0] + 1}.`
+      : `Saved: picture ${one.picture + 1} belongs to none.`);
+    summarize();
+    await next();
+  } catch (error) {
+    say(`Not saved: ${error.message}`, true);
+  } finally {
+    busy = false;
+  }
+};
+
+const undo = async () => {
+  if (busy) return;
+  busy = true;
+  try {
+    const undone = await ask("POST", `${home}/undo`, { reviewer });
+    version += 1;
+    if (undone.document === null) {
+      say("There is nothing to take back.");
+    } else {
+      say(`Taken back: picture ${undone.picture + 1}.`);
+      await load();
+      await next(key(undone));
+    }
+  } catch (error) {
+    say(`Not taken back: ${error.message}`, true);
+  } finally {
+    busy = false;
+  }
+};
+
+const skip = () => {
+  if (!current) return;
+  later.add(key(current));
+  next();
+};
+
+const move = (step) => {
+  const all = documents.get(current.document).sentences.length;
+  mark(Math.min(Math.max((marked ?? (step > 0 ? -1 : all)) + step, 0), all - 1));
+  say(`Sentence ${marked + 1}: ${documents.get(current.document).sentences[marked][0]}`);
+};
+
+byId("none").addEventListener("click", () => decide([]));
+byId("skip").addEventListener("click", skip);
+byId("undo").addEventListener("click", undo);
+text.addEventListener("click", (event) => {
+  const sentence = event.target.closest("[data-n]");
+  if (sentence && getSelection().isCollapsed) decide([+sentence.dataset.n]);
+});
+
+addEventListener("keydown", (event) => {
+  if (!reviewer || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, a")) return;
+  const pressed = event.key.toLowerCase();
+  if (pressed === "u") return void undo();
+  if (!current) return;
+  if (/^[1-9]$/.test(pressed)) {
+    const found = documents.get(current.document)?.pictures[current.picture].candidates[+pressed - 1];
+    if (found) decide([found[0]]);
+  } else if (pressed === "0" || pressed === "n") decide([]);
+  else if (pressed === "s") skip();
+  else if (pressed === "enter" && !event.target.closest("button")) {
+    if (marked !== null) decide([marked]);
+  } else if (pressed === "arrowdown" || pressed === "arrowup") {
+    event.preventDefault();
+    move(pressed === "arrowdown" ? 1 : -1);
+  }
+});
+
+// --- Who reviews.
+
+const begin = async () => {
+  reviewer = field.value.trim();
+  if (!reviewer) return;
+  localStorage.setItem("reviewer", reviewer);
+  try {
+    await load();
+    await next();
+  } catch (error) {
+    say(`The server does not answer: ${error.message}`, true);
+  }
+};
+byId("who").addEventListener("submit", (event) => {
+  event.preventDefault();
+  begin();
+});
+field.value = localStorage.getItem("reviewer") ?? "";
+if (field.value) begin();
+else field.focus();
+
+let asking = false, again = false;
+follow(async (id) => {
+  if (!reviewer || busy || (id !== null && id !== collection)) return;
+  again = true;
+  if (asking) return;
+  asking = true;
+  while (again) {
+    again = false;
+    const before = new Map(review?.pictures.map((one) => [key(one), one.best]));
+    await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
+    for (const one of review?.pictures ?? []) {
+      if (before.has(key(one)) && before.get(key(one)) !== one.best) documents.delete(one.document);
+    }
+    await new Promise((done) => setTimeout(done, 300));
+  }
+  asking = false;
+});

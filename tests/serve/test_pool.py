@@ -1,0 +1,79 @@
+"""Processes that work, are ended, and are replaced."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from iconotext.errors import DocumentError, IconotextError
+from iconotext.serve import pool as module
+from iconotext.serve.pool import BusyError, GoneError, Pool
+
+
+def prepare(settings):
+    if settings == "fail":
+        raise IconotextError("no such model")
+
+
+def work(what):
+    if what == "sleep":
+        time.sleep(60)
+    if what == "die":
+        os._exit(3)
+    if what == "ours":
+        raise DocumentError("a document of yours")
+    if what == "bug":
+        raise ZeroDivisionError("by nothing")
+    return os.getpid()
+
+
+@pytest.fixture
+def pool():
+    made = Pool(1, prepare, None)
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+def test_whatever_a_call_does_the_next_one_is_answered(pool):
+    first = pool.submit(work, 60, "good").result(60)
+    assert pool.submit(work, 60, "good").result(60) == first  # the same process
+    with pytest.raises(DocumentError, match="of yours"):
+        pool.submit(work, 60, "ours").result(60)
+    with pytest.raises(GoneError, match=r"a bug of iconotext.*by nothing"):
+        pool.submit(work, 60, "bug").result(60)
+    with pytest.raises(GoneError, match="ended the process"):
+        pool.submit(work, 60, "die").result(60)
+    second = pool.submit(work, 60, "good").result(60)
+    begin = time.monotonic()
+    with pytest.raises(GoneError, match="more than 0 seconds"):
+        pool.submit(work, 0.2, "sleep").result(60)
+    assert time.monotonic() - begin < 10
+    third = pool.submit(work, 60, "good").result(60)
+    assert len({first, second, third}) == 3
+
+
+@pytest.mark.slow
+def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch):
+    monkeypatch.setattr(module, "MAX_WAITING", 2)
+    pool = Pool(1, prepare, None)
+    calls = [pool.submit(work, 60, "sleep")]
+    while pool.waiting:
+        time.sleep(0.01)
+    calls += [pool.submit(work, 60, "good") for _ in range(2)]
+    with pytest.raises(BusyError):
+        pool.submit(work, 60, "good")
+    pool.close()
+    assert [call.cancelled() for call in calls] == [False, True, True]
+    with pytest.raises(GoneError):
+        calls[0].result(10)
+
+
+@pytest.mark.slow
+def test_a_process_that_cannot_be_prepared_says_why():
+    pool = Pool(1, prepare, "fail")
+    with pytest.raises(GoneError, match="no such model"):
+        pool.submit(work, 60, "good").result(60)
+    pool.close()

@@ -1,0 +1,146 @@
+"""What people say of links is kept, counts for other pictures, and becomes a corpus."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import threading
+import time
+import zipfile
+from http.client import HTTPException
+
+import pytest
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from tests.serve.conftest import Running, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def opened(server, article):
+    """Address of a collection that was dropped and linked, and its document."""
+    made = server.send(article).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    yield f"/v1/collections/{made['id']}", document
+    assert server.ask("DELETE", f"/v1/collections/{made['id']}").status == 204
+
+
+def verdict(document, picture, *sentences, reviewer="Ada"):
+    return {"document": document, "picture": picture, "sentences": list(sentences), "reviewer": reviewer}
+
+
+def learned(server, home):
+    return wait_for(lambda: (found := server.ask("GET", f"{home}/review").json)["current"] and found)
+
+
+def test_the_doubtful_come_first_and_the_judged_last(server, opened):
+    home, document = opened
+    pictures = server.ask("GET", f"{home}/review?reviewer=Ada").json["pictures"]
+    assert [p["worth"] for p in pictures] == sorted((p["worth"] for p in pictures), reverse=True)
+    first = pictures[0]["picture"]
+    assert server.ask("POST", f"{home}/verdicts", verdict(document, first, pictures[0]["best"])).status == 201
+    pictures = server.ask("GET", f"{home}/review?reviewer=Ada").json["pictures"]
+    assert pictures[-1]["picture"] == first
+    assert pictures[-1]["verdicts"] == {"Ada": [pictures[-1]["best"]]}
+    assert server.ask("GET", f"{home}/review?reviewer=Bob").json["pictures"][0]["worth"] > 0
+
+
+def test_a_correction_is_shown_and_undone(server, opened):
+    home, document = opened
+    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 4))
+    learned(server, home)
+    linked = server.ask("GET", f"/v1/documents/{document}").json
+    assert [(link["sentence"], link["confidence"]) for link in linked["links"] if link["image"] == 0] == [(4, 1)]
+    assert any("as a reviewer said" in note for note in linked["notes"])
+    assert server.ask("POST", f"{home}/undo", {"reviewer": "Bob"}).json == {"document": None, "picture": None}
+    assert server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json == {"document": document, "picture": 0}
+    learned(server, home)
+    linked = server.ask("GET", f"/v1/documents/{document}").json
+    assert max((link for link in linked["links"] if link["image"] == 0), key=lambda x: x["confidence"])["sentence"] == 1
+    assert server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json["document"] is None
+
+
+def test_what_is_wrong_is_refused(server, opened):
+    home, document = opened
+    for wrong in (verdict(document, 9, 0), verdict(document, 0, 999), verdict(document + 999, 0, 0)):
+        assert server.ask("POST", f"{home}/verdicts", wrong).status == 404
+    assert server.ask("POST", f"{home}/verdicts", verdict(document, 0, 0, reviewer=" ")).status == 422
+    assert server.ask("POST", f"{home}/verdicts", verdict(document, -1, 0)).status == 422
+    assert server.ask("POST", "/v1/collections/nothing/verdicts", verdict(document, 0, 0)).status == 404
+    assert server.ask("GET", f"{home}/corpus").status == 409
+
+
+def test_reviewers_agree_or_not(server, opened):
+    home, document = opened
+    for reviewer, second in (("Ada", 3), ("Bob", 4)):
+        server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1, reviewer=reviewer))
+        server.ask("POST", f"{home}/verdicts", verdict(document, 1, second, reviewer=reviewer))
+    found = server.ask("GET", f"{home}/review").json
+    assert found["reviewers"] == ["Ada", "Bob"]
+    assert found["alpha"] == pytest.approx(0.4)  # by hand in test_agreement
+    assert found["undecided"] == 1
+
+
+def test_the_corpus_is_one_that_evaluate_takes(server, opened, tmp_path):
+    home, document = opened
+    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1))
+    server.ask("POST", f"{home}/verdicts", verdict(document, 1, 2))
+    answer = server.ask("GET", f"{home}/corpus")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
+        packed.extractall(tmp_path)
+    (row,) = map(json.loads, (tmp_path / "corpus.jsonl").read_text().splitlines())
+    assert row["links"] == [[1, 0], [2, 1]]
+    assert all((tmp_path / name).is_file() for name in row["images"])
+    corpus = str(tmp_path / "corpus.jsonl")
+    checked = CliRunner().invoke(app, ["corpus", "check", corpus])
+    assert checked.exit_code == 0, checked.output
+    done = CliRunner().invoke(
+        app, ["evaluate", "default", corpus, "--json", "--evidence", "picture,caption,layout,reference"]
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["image@1"] == 1
+    assert not list((server.data / "exports").iterdir())
+
+
+def test_a_corpus_has_the_judged_pictures_alone(server, opened, tmp_path):
+    home, document = opened
+    server.ask("POST", f"{home}/verdicts", verdict(document, 1))
+    with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
+        row = json.loads(packed.read("corpus.jsonl"))
+    assert len(row["images"]) == 1
+    assert row["links"] == []
+    assert row["positions"] == [4]
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_loses_no_verdict_that_was_answered(tmp_path, article, seed):
+    first = Running(tmp_path / "data")
+    made = first.send(article).json
+    document = first.linked(made["id"])["documents"][0]["id"]
+    home, answered = f"/v1/collections/{made['id']}", []
+
+    def speak():
+        for number in range(100_000):
+            try:
+                said = first.ask("POST", f"{home}/verdicts", verdict(document, number % 2, reviewer=f"R{number}"))
+            except (OSError, HTTPException):
+                return  # it was killed
+            if said.status == 201:
+                answered.append(number)
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    wait_for(lambda: answered)
+    time.sleep(random.Random(seed).uniform(0, 0.5))
+    first.kill()
+    thread.join(60)
+    second = Running(tmp_path / "data")
+    kept = {name for picture in second.ask("GET", f"{home}/review").json["pictures"] for name in picture["verdicts"]}
+    assert {f"R{number}" for number in answered} <= kept
+    assert len(kept) <= len(answered) + 1  # the one under way may have been kept, too
+    second.close()
