@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import stat
 import zipfile
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
@@ -48,10 +50,9 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path, name):
 
 @given(st.text(st.sampled_from("./\\ab:~ \x00-\u202e"), max_size=30) | st.text(max_size=60))
 def test_any_name_stays_below_or_is_refused(name):
-    try:
+    found = PurePosixPath("a")
+    with contextlib.suppress(HostileDocumentError):
         found = safe_name(name)
-    except HostileDocumentError:
-        return
     assert not found.is_absolute()
     assert found.parts
     assert ".." not in found.parts
