@@ -16,12 +16,12 @@ from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
 
 ENTRY = re.compile(r":(!?)([\w-]{1,100})(!?):(?:[ \t]++(.*))?")
-CONDITION = re.compile(r"(ifdef|ifndef|ifeval|endif)::([^\[]{0,300}+)\[(.*)\][ \t]*+")
-INCLUDE = re.compile(r"include::([^\[]{1,1000}+)\[.*\][ \t]*+")
+CONDITION = re.compile(r"^(ifdef|ifndef|ifeval|endif)::([^\[]{0,300}+)\[(.*)\][ \t]*+")
+INCLUDE = re.compile(r"^include::([^\[]{1,1000}+)\[.*\][ \t]*+")
 DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3}|[|,:!]={3})[ \t]*+")
 FENCE = re.compile(r"```[\w+-]{1,30}[ \t]*+")
 HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]++(\S.*)")
-IMAGE = re.compile(r"image::([^\[\s][^\[]{0,2000}+)\[(.*)\][ \t]*+")
+IMAGE = re.compile(r"^image::([^\[\s][^\[]{0,2000}+)\[(.*)\][ \t]*+")
 MACRO = re.compile(r"(?:video|audio|toc|chart|diagram|gist|lifecycle)::[^\[]{0,1000}+\[.*\][ \t]*+")
 ITEM = re.compile(r"[ \t]*+(?:\*{1,5}|-|\.{1,5}|\d{1,9}\.|[a-zA-Z]\.|<[\d.]{1,9}>)[ \t]++(\S.*)")
 TERM = re.compile(r"([^\n:;](?:[^:;]|:(?!:)|;(?!;)){0,300}+)(?:::{1,3}|;;)(?:[ \t]++(.*))?")

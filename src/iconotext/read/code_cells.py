@@ -19,12 +19,14 @@ ENGINES = frozenset(
 )
 """What runs the code of a cell: the first word between the braces."""
 
+_DOUBLE, _SINGLE = (rf"{mark}(?:[^{mark}\\]|\\.)*+(?:{mark}|\\?\Z)" for mark in "\"'")
 OPTION = re.compile(
-    r"([\w.-]+)\s*+=\s*+(c\((?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+\)"
-    r"|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[^,\s]++)",
+    r"(?<![\w.-])([\w.-]{1,50}+)\s*+=\s*+"
+    rf"(c\((?:[^()\"']|{_DOUBLE}|{_SINGLE})*+(?:\)|\Z)|{_DOUBLE}|{_SINGLE}|[^,\s]++)",
     re.DOTALL,
 )
-TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)(?:\"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)", re.DOTALL)
+"""A text in quotes; one that is never closed ends with the code."""
 SHOWN = re.compile(r"\b(?:include_graphics|Image)\s*+\(")
 COMMENT = re.compile(r"^\s*+#(?!\|).*$", re.MULTILINE)
 LINE_OPTION = re.compile(r"^[ \t]*+(?:#|//|%%|--)\|[ \t]?(.*)$", re.MULTILINE)

@@ -27,7 +27,7 @@ HEAD = re.compile(r"\{([^{}\n]++)\}[ \t]*+(.*)", re.DOTALL)
 """After a fence: the name in braces, and what follows."""
 COLONS = re.compile(r"(:{3,})[ \t]*+(.*?)[ \t]*+:*")
 OPTION_LINE = re.compile(r":([\w.-]+):(?:[ \t]+(.*))?")
-ATTRIBUTE = re.compile(r"""([\w-]++)=(?:"([^"]*+)"|'([^']*+)'|([^\s"'}]++))""")
+ATTRIBUTE = re.compile(r"""(?<![\w-])([\w-]{1,50}+)=(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s"'}]++))""")
 IDENTIFIER = re.compile(r"#([\w:.-]++)")
 TARGET_LINE = re.compile(r"\(([^()\n]{1,200})\)=[ \t]*+")
 ROLE = re.compile(r"\{([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!`)")
