@@ -16,7 +16,7 @@ EXTRAS = {
     "llama-index": ("llama_index",),
     "mcp": ("mcp",),
     "parquet": ("pyarrow",),
-    "train": ("torch", "scipy", "lap", "lightning_fabric", "tensorboard"),
+    "train": ("torch", "scipy", "lap", "lightning_fabric"),
     "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 import os
 import random
@@ -75,7 +74,7 @@ def large(tmp_path_factory):
 def test_what_a_folder_holds_in_the_end(trained):
     files = {path.relative_to(trained / "model").parts[0] for path in (trained / "model").rglob("*")}
     assert files == {
-        "README.md", "recipe.toml", "weights.safetensors", "vocabulary.txt", "metrics.json", "log.csv", "tensorboard"
+        "README.md", "recipe.toml", "weights.safetensors", "vocabulary.txt", "metrics.json", "log.csv"
     }  # fmt: skip
     assert finished(trained / "model")
     metrics = metrics_of(trained / "model")
@@ -568,14 +567,6 @@ def test_no_known_links_no_auc(tmp_path):
             "best_epoch", "validation_loss", "epochs", "no_information", "validated_on"
         }  # fmt: skip
         assert log_of(folder)[0]["validation_auc"] == ""
-
-
-def test_tensorboard_has_the_rows_of_the_log(trained):
-    accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
-    events = accumulator.EventAccumulator(str(trained / "model" / "tensorboard")).Reload()
-    assert [event.step for event in events.Scalars("validation_loss")] == [1, 2, 3]
-    rows = log_of(trained / "model")
-    assert [e.value for e in events.Scalars("train_loss")] == pytest.approx([float(r["train_loss"]) for r in rows])
 
 
 @pytest.mark.training

@@ -17,7 +17,7 @@ from iconotext.train.checks import check_run
 from iconotext.train.collapse import has_ended, informed, wants_remedy
 from iconotext.train.finish import save_best, write_model
 from iconotext.train.folder import same_recipe
-from iconotext.train.log import Row, TensorBoardLog, write_log
+from iconotext.train.log import Row, write_log
 from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, open_prepared
@@ -67,30 +67,24 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
 
 
 def _epochs(training: Training) -> None:
-    settings, tensorboard = training.recipe.training, TensorBoardLog(training.folder)
-    try:
-        while True:
-            if wants_remedy(training.progress, training.recipe):
-                training.begin_again()
-            progress = training.progress
-            if training.recipe.init is not None and progress.before is None:
-                _look_before(training)
-            if has_ended(progress, settings.epochs):
-                break
-            row, loss, chosen_by = _epoch(training)
-            progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))
-            progress.end_epoch(row)
-            progress.keep(chosen_by, training.model.state_dict(), count=settings.average)
-            if training.main:
-                training.save_checkpoint()
-                write_log(training.folder, progress.history)
-                tensorboard.write(progress.history)
-                if training.watcher:
-                    training.watcher.epoch(row)
-        if training.main:  # a run that was killed between the last checkpoint and its log
-            tensorboard.write(progress.history)
-    finally:
-        tensorboard.close()
+    settings = training.recipe.training
+    while True:
+        if wants_remedy(training.progress, training.recipe):
+            training.begin_again()
+        progress = training.progress
+        if training.recipe.init is not None and progress.before is None:
+            _look_before(training)
+        if has_ended(progress, settings.epochs):
+            break
+        row, loss, chosen_by = _epoch(training)
+        progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))
+        progress.end_epoch(row)
+        progress.keep(chosen_by, training.model.state_dict(), count=settings.average)
+        if training.main:
+            training.save_checkpoint()
+            write_log(training.folder, progress.history)
+            if training.watcher:
+                training.watcher.epoch(row)
 
 
 def _look_before(training: Training) -> None:

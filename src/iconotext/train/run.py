@@ -39,7 +39,7 @@ def train(
 ) -> Path:
     """Train a model, or go on with one that was interrupted, or do nothing for one that is done; its folder.
 
-    The folder then holds the model (see ``embed.folder``), ``log.csv``, ``tensorboard/`` and ``metrics.json``. A run
+    The folder then holds the model (see ``embed.folder``), ``log.csv`` and ``metrics.json``. A run
     that is stopped at any moment, and called again with the same recipe and corpora, ends with the same weights and
     figures as one that is not; it loses the steps since its last checkpoint, which is written after every epoch and
     every ten minutes.
