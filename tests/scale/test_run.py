@@ -36,7 +36,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def link(shards: Path, output: Path, workers: int = 1, **settings):
+def link(shards: Path | str, output: Path | str, workers: int = 1, **settings):
     chosen = ShardSettings(**{"to": "jsonl", **settings})
     engine = EngineSettings(workers=workers, tries=1)
     return link_shards([str(shards)], str(output), linking=LINKING, settings=chosen, engine=engine)
@@ -112,12 +112,12 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
         link(shards, output)
 
 
-COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "in", "-o", "out", "--to", "jsonl", "--workers", "2"]
+COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", "--workers", "2", "--json"]
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
+def start(folder: Path, shards: str = "in", output: str = "out") -> subprocess.Popen[bytes]:
     with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
-        return subprocess.Popen([*COMMAND, "--json"], cwd=folder, stdout=said, stderr=log)
+        return subprocess.Popen([*COMMAND, shards, "-o", output], cwd=folder, stdout=said, stderr=log)
 
 
 def children(process: int) -> list[int]:

@@ -14,6 +14,8 @@ from iconotext.scale.tar import LARGEST, Tar
 
 REFUSED = "refused: its name leads out of the folder of the shard"
 
+NOT_FOUND = "not found: {}"
+
 
 class ShardPictures:
     """Finds the pictures of a shard.
@@ -50,13 +52,15 @@ class ShardPictures:
             if name := tar.find(source):
                 try:
                     return tar.read(name), None
-                except CorpusError as error:
-                    return None, f"not found: {error}"
+                except CorpusError:  # it has changed since it was opened
+                    return None, NOT_FOUND.format(source)
         if not self._outside and not named_by_address(source) and leads_out(source):
             return None, REFUSED
         file: Path | bytes | None
         if self._remote is None:
             file, problem = self._beside.find(source)
+            if problem is not None and not named_by_address(source):
+                problem = NOT_FOUND.format(source)  # and not where: results do not depend on the place of the shard
         else:
             file, problem = self._fetched(source, self._remote)
         if file is None and problem and self._found is not None:
@@ -73,7 +77,7 @@ class ShardPictures:
         data = read_bytes(address, LARGEST + 1)
         if data is not None and len(data) > LARGEST:
             return None, f"larger than {LARGEST // 2**20} MiB"
-        return data, None if data is not None else f"not found: {address}"
+        return data, None if data is not None else NOT_FOUND.format(source)
 
 
 def leads_out(source: str) -> bool:

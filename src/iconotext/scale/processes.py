@@ -12,8 +12,8 @@ import signal
 import tempfile
 import traceback
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -29,6 +29,11 @@ Item = TypeVar("Item", bound=Hashable)
 Taken = TypeVar("Taken", contravariant=True)
 Result = TypeVar("Result")
 Made = TypeVar("Made", covariant=True)
+
+
+OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables by which libraries of arrays know how many threads to use: read once, when they are first imported. Left
+alone, each worker would use all cores, and its threads would wait for those of the others."""
 
 
 class Work(Protocol[Taken, Made]):
@@ -84,8 +89,9 @@ def in_processes(
 
     def start() -> _Worker[Item]:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, work, memory, threads, scratch.name), daemon=True)
-        process.start()
+        process = context.Process(target=_serve, args=(theirs, work, memory, scratch.name), daemon=True)
+        with _variables(dict.fromkeys((THREADS, *OF_LIBRARIES), str(threads))):
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -146,6 +152,21 @@ def in_processes(
         scratch.cleanup()
 
 
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment, which a process that is started meanwhile finds."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def _end(worker: _Worker[Any]) -> None:
     worker.process.kill()
     worker.process.join()
@@ -159,11 +180,10 @@ def _death(process: BaseProcess) -> str:
     )
 
 
-def _serve(pipe: Connection, work: Work[Any, Any], memory: int, threads: int, scratch: str) -> None:
+def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) -> None:
     """What a worker does."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program says what follows
-    os.environ[THREADS] = str(threads)
     tempfile.tempdir = scratch
     try:
         work.prepare()

@@ -28,6 +28,9 @@ Result = TypeVar("Result")
 PATIENCE = 60.0
 """Seconds for which a store that does not answer is asked again."""
 
+FIRST = 0.2
+"""Seconds before it is asked for the second time; they double up to 5."""
+
 CHUNK = 8 * 2**20
 """Bytes that are copied at once."""
 
@@ -185,7 +188,7 @@ def _put(file: Path, store: Any, path: str) -> None:
 
 def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
     """What a store answers, asked again for ``PATIENCE`` seconds."""
-    until, pause = time.monotonic() + PATIENCE, 0.2
+    until, pause = time.monotonic() + PATIENCE, FIRST
     while True:
         try:
             return work(*_store(address))
@@ -200,7 +203,8 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
                     f"{address}: the store did not answer for {PATIENCE:.0f} seconds ({told}); what was written is "
                     "whole, and the same command goes on from there"
                 ) from error
-            logger.warning("%s: the store did not answer (%s); asking again", address, told)
+            if pause == FIRST:
+                logger.warning("%s: the store did not answer (%s); asking again", address, told)
         time.sleep(pause)
         pause = min(2 * pause, 5.0)
 

@@ -1,0 +1,169 @@
+"""Shards in an object store, a real one on the loopback that is away at times."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import pytest
+
+from iconotext.errors import CorpusError, StoreError
+from iconotext.scale import store
+from iconotext.scale.settings import ShardSettings
+from iconotext.scale.shards import find_shards
+from iconotext.scale.stage import Stage
+from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
+from tests.scale.test_run import contents, link, start
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+class Server:
+    """An object store of the same content whenever it runs."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        from moto.server import ThreadedMotoServer
+
+        self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
+        self.server.start()
+        self.port = self.server.get_host_and_port()[1]
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    pytest.importorskip("moto", reason="moto is not installed")
+    from pyarrow.fs import S3FileSystem
+
+    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x"), ("DEFAULT_REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    server = Server()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+    store._file_system.cache_clear()
+    own = S3FileSystem(endpoint_override=f"http://127.0.0.1:{server.port}", allow_bucket_creation=True)
+    own.create_dir("bucket")
+    own.delete_dir_contents("bucket")
+    yield server
+    server.stop()
+    store._file_system.cache_clear()
+
+
+def send(folder, address):
+    for path in folder.rglob("*"):
+        if path.is_file():
+            store.write(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+
+def fetch(address):
+    return {each.address.removeprefix(f"{address}/"): store.read_bytes(each.address) for each in store.entries(address)}
+
+
+def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
+    for folder in (str(tmp_path / "f"), "s3://bucket/f"):
+        assert store.entries(folder) == []
+        assert store.entry(f"{folder}/b/x") is None
+        assert store.read_bytes(f"{folder}/b/x") is None
+        store.write(f"{folder}/b/x", b"hello")
+        store.write(f"{folder}/a", b"")
+        store.write(f"{folder}/.hidden", b"")
+        assert [(each.address, each.size) for each in store.entries(folder)] == [
+            (f"{folder}/a", 0),
+            (f"{folder}/b/x", 5),
+        ]
+        known = store.entry(f"{folder}/b/x")
+        assert known is not None
+        assert abs(known.modified - time.time_ns()) < 600e9
+        assert store.entry(f"{folder}/b") is None
+        assert store.read_bytes(f"{folder}/b/x", 2) == b"he"
+        with store.at_hand(f"{folder}/b/x", f"{folder}/a") as files:
+            assert [file.read_bytes() for file in files] == [b"hello", b""]
+            assert [file.name for file in files] == ["x", "a"]
+        with store.target(f"{folder}/c") as file:
+            file.write_bytes(b"made")
+        assert store.read_bytes(f"{folder}/c") == b"made"
+
+
+def test_what_a_store_refuses_is_said_at_once(server):
+    with pytest.raises(StoreError, match=r"the store refuses: .*NO_SUCH_BUCKET"):
+        store.write("s3://no-such-bucket/x", b"")
+    with pytest.raises(StoreError, match="is not there any more"), store.at_hand("s3://bucket/gone"):
+        pass
+    with pytest.raises(StoreError, match="no store that pyarrow reaches"):
+        store.entry("gopher://x/y")
+    with pytest.raises(CorpusError, match="no shard is there"):
+        find_shards(["s3://bucket/nothing"])
+
+
+def make(folder):
+    """Two shards, one with its pictures in a tar, one with pictures that are objects of their own."""
+    write_jsonl(folder / "a/0.jsonl.gz", [row(n, ["0.png", "no.png"]) for n in range(3)])
+    write_tar(folder / "a/0.tar", {"0.png": png(0)})
+    write_jsonl(folder / "b.jsonl", [row(9, ["img/1.png", "../b.jsonl", "no.png", "https://example.org/a.png"])])
+    (folder / "img").mkdir()
+    (folder / "img/1.png").write_bytes(png(1))
+
+
+def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
+    make(tmp_path / "in")
+    here = link(tmp_path / "in", tmp_path / "out")
+    send(tmp_path / "in", "s3://bucket/in")
+    there = link("s3://bucket/in", "s3://bucket/out", workers=2)
+    assert there["made"] == 2
+    assert there == here
+    made = contents(tmp_path / "out")
+    fetched = fetch("s3://bucket/out")
+    assert sorted(made) == sorted(fetched)
+    assert {
+        name: made[name] for name in made if name.endswith(".jsonl") or name == "_run.json"
+    }.items() <= fetched.items()
+    assert link("s3://bucket/in", "s3://bucket/out")["made"] == 0
+    store.write("s3://bucket/out/b.jsonl", b"half")
+    assert link("s3://bucket/in", "s3://bucket/out")["made"] == 1
+    assert fetch("s3://bucket/out") == fetched
+
+
+def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, tmp_path, linked_stage, monkeypatch):
+    make(tmp_path / "in")
+    send(tmp_path / "in", "s3://bucket/in")
+    shards = find_shards(["s3://bucket/in"])
+    stage = Stage("s3://bucket/out", "setup", linking=LINKING, settings=ShardSettings(to="jsonl"))
+    stage.__dict__["linker"] = linked_stage.linker
+    stage.run(shards[0])
+    server.stop()
+    monkeypatch.setattr(store, "PATIENCE", 1.0)
+    with pytest.raises(StoreError, match=r"did not answer for 1 seconds .* the same command goes on from there"):
+        stage.run(shards[1])
+    monkeypatch.setattr(store, "PATIENCE", 60.0)
+    back = threading.Timer(2, server.start)
+    back.start()
+    stage.run(shards[1])
+    back.join()
+    assert sorted(fetch("s3://bucket/out")) == ["_manifests/a/0.json", "_manifests/b.json", "a/0.jsonl", "b.jsonl"]
+
+
+@pytest.mark.kill
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the other test of kills")
+def test_a_store_that_is_away_for_half_a_minute_stops_nothing(server, tmp_path):
+    for shard in range(6):
+        write_jsonl(tmp_path / f"in/{shard}.jsonl", [row(n + 100 * shard, []) for n in range(50)])
+    send(tmp_path / "in", "s3://bucket/in")
+    assert start(tmp_path, "s3://bucket/in", "s3://bucket/whole").wait(300) == 0
+    process = start(tmp_path, "s3://bucket/in", "s3://bucket/out")
+    until = time.monotonic() + 120
+    while not store.entries("s3://bucket/out") and time.monotonic() < until:
+        time.sleep(0.1)
+    server.stop()
+    time.sleep(30)
+    assert process.poll() is None, (tmp_path / "log").read_text()
+    server.start()
+    assert process.wait(300) == 0
+    assert "the store did not answer" in (tmp_path / "log").read_text()
+    assert fetch("s3://bucket/out") == fetch("s3://bucket/whole")
+    assert len(fetch("s3://bucket/out")) == 6 + 6 + 1
