@@ -91,8 +91,8 @@ def test_an_option_sets_its_field(arguments, name, value):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--kinds", "cat,dgo"], 1, "iconotext: --kinds: must be 'cat', 'dog' or 'hen', not 'dgo'; did you mean dog?"),
-        (["--share", "1"], 1, "iconotext: --share: must be less than 1, not 1.0"),
+        (["--kinds", "cat,dgo"], 2, "iconotext: --kinds: must be 'cat', 'dog' or 'hen', not 'dgo'; did you mean dog?"),
+        (["--share", "1"], 2, "iconotext: --share: must be less than 1, not 1.0"),
         (["--legs", "9"], 2, "Invalid value for '--legs'"),
         (["--size", "huge"], 2, "Invalid value for '--size'"),
         (["--inner", "1"], 2, "No such option: --inner"),

@@ -61,7 +61,7 @@ def outcome(paths: Sequence[str], settings: AltTextSettings, reading: ReadSettin
         IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.
     """
     if outputs.write_baseline and outputs.baseline is None:
-        raise SettingError("which file is the baseline to be? name it with --baseline")
+        raise SettingError("a baseline is to be written, and no file is named for it: which one?")
     known: frozenset[str] = frozenset()
     if outputs.baseline is not None and not outputs.write_baseline:
         known = read_baseline(outputs.baseline)
