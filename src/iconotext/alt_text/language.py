@@ -44,8 +44,6 @@ _SCRIPTS = {
     "HEBREW": "he yi",
     "ARABIC": "ar fa ps ur ug",
     "HANGUL": "ko",
-    "HIRAGANA": "ja",
-    "KATAKANA": "ja",
     "CJK": "ja zh ko",
     "DEVANAGARI": "hi mr ne sa",
     "THAI": "th",
@@ -91,4 +89,5 @@ def _script(text: str) -> str | None:
 
 
 def _name(letter: str) -> str:
-    return unicodedata.name(letter, "").partition(" ")[0]
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA") else name

@@ -96,3 +96,7 @@ def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
 
 def _tell(line: str) -> None:
     print(f"iconotext: {readable(' '.join(line.splitlines()))}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

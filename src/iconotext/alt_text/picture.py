@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
@@ -88,6 +88,10 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
         text: The decoded file, where lines and columns are wanted.
         first: The number of the first picture.
     """
+    # Captions are told without the alternative texts: what repeats one is then no caption for that alone.
+    alts = iter([image.alt for block in flow.blocks for _, image in block.images])
+    for block in flow.blocks:
+        block.images = [(offset, replace(image, alt=None)) for offset, image in block.images]
     blocks = attach_captions(flow.blocks)
     starts = None if text is None else line_starts(text)
     cited = {name for block in blocks for *_, name in block.targets}
@@ -95,13 +99,14 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
     for number, block in enumerate(blocks):
         beside = tuple(_beside(blocks, number)) if block.images else ()
         for _, image in block.images:
+            alt = next(alts)
             found.append(
                 Picture(
                     place=_place(image, path, starts),
                     index=first + len(found),
                     sources=image.sources,
-                    alt=image.alt,
-                    caption=image.caption or (image.title if image.title != image.alt else None),
+                    alt=alt,
+                    caption=image.caption or (image.title if image.title != alt else None),
                     beside=beside,
                     language=flow.language,
                     cited=bool(cited.intersection(image.anchors)),

@@ -1,0 +1,105 @@
+"""The light distribution, the hook and the action: what they name is there, runs, and is light."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+MEGABYTE = 1e6
+
+
+def run(*command, folder, expected):
+    hidden = ("PYTHONPATH", "COVERAGE", "ICONOTEXT")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    done = subprocess.run([*map(str, command)], cwd=folder, env=kept, capture_output=True, text=True, timeout=600)
+    assert done.returncode == expected, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def write_documents(folder):
+    (folder / "docs").mkdir()
+    (folder / "docs/a.md").write_text("# A\n\n![image](a.png)\n")
+    (folder / "docs/b.html").write_text("<html><body><main><p>B</p><img src='b.png'></main></body></html>")
+
+
+def test_the_program_has_the_options_of_the_command(tmp_path):
+    write_documents(tmp_path)
+    program = [sys.executable, "-m", "iconotext.alt_text.light"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+
+    def ends(*arguments):
+        done = subprocess.run([*program, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout
+
+    status, printed = ends("docs", "--json", "--skip", "missing")
+    assert (status, [row["rule"] for row in json.loads(printed)]) == (1, ["placeholder"])
+    assert ends("docs", "--rules", "long,text") == (0, "")
+    assert ends("docs", "--exclude", "*.md", "--exclude", "*.html") == (2, "")
+    assert ends("docs", "--baseline", "known.json", "--write-baseline")[0] == 0
+    assert ends("docs", "--baseline", "known.json") == (0, "")
+    for wrong in (["--rules", "nothing"], ["--large", "0"], ["--empty", "perhaps"], ["--root"], []):
+        assert ends(*([*wrong, "docs"] if wrong else []))[0] == 2
+
+
+def test_it_imports_nothing_heavy():
+    code = "import sys, iconotext.alt_text.light; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_hook_is_valid_and_names_the_program():
+    (hook,) = import_module("pre_commit.clientlib").load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    assert hook["entry"] == "iconotext-alt-text"
+    assert (
+        'iconotext-alt-text = "iconotext.alt_text.light:main"'
+        in (ROOT / "packaging/alt-text/pyproject.toml").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"), [({}, 1), ({"ARGUMENTS": "--skip missing,placeholder"}, 0), ({"SARIF": "found.sarif"}, 1)]
+)
+def test_the_action_runs_the_program(tmp_path, settings, status):
+    write_documents(tmp_path)
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    (check,) = [step for step in action["runs"]["steps"] if step.get("name") == "Check"]
+    asked = {name: f"${{{{ inputs.{name.lower()} }}}}" for name in check["env"]}
+    assert check["env"] == asked
+    assert {name.lower() for name in asked} == set(action["inputs"])
+    program = tmp_path / "iconotext-alt-text/bin/iconotext-alt-text"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.alt_text.light "$@"\n')
+    program.chmod(0o755)
+    given = {"PATHS": "docs", "ARGUMENTS": "", "BASELINE": "", "SARIF": "", "RUNNER_TEMP": str(tmp_path), **settings}
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", check["run"]], cwd=tmp_path, env={**os.environ, **given})
+    assert done.returncode == status
+    assert (tmp_path / "found.sarif").exists() == ("SARIF" in settings)
+
+
+@pytest.mark.slow
+@pytest.mark.install
+def test_the_distribution_is_light_and_runs(tmp_path):
+    write_documents(tmp_path)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "dist"]
+    run(*build, ROOT / "packaging/alt-text", folder=tmp_path, expected=0)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env", folder=tmp_path, expected=0)
+    python = tmp_path / "env/bin/python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel, folder=tmp_path, expected=0)
+    (packages,) = (tmp_path / "env/lib").glob("python3*/site-packages")
+    brought = {path.name for path in packages.iterdir()}
+    assert not brought & {"numpy", "onnxruntime", "PIL", "typer", "rich", "trafilatura"}
+    assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < 30 * MEGABYTE
+    printed = run(tmp_path / "env/bin/iconotext-alt-text", "docs", "--json", folder=tmp_path, expected=1)
+    assert [row["rule"] for row in json.loads(printed)] == ["placeholder", "missing"]
