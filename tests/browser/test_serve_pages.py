@@ -1,0 +1,216 @@
+"""The stories of the server in a real browser: drop and read; review, undo, take the corpus, evaluate."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from tests.serve.conftest import Running, article  # noqa: F401  # a fixture
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = """# <img src=x onerror="alert(1)"><script>alert(2)</script>
+
+A red boat.</script><script>alert(3)</script> <svg onload="alert(4)">
+
+![x" onerror="alert(5)](red.png)
+
+*"><script>alert(6)</script>*
+"""
+
+
+class Visit:
+    """A page of a server in a browser that notes whatever goes wrong, or leaves the server."""
+
+    def __init__(self, browser: Any, server: Running, **context: Any) -> None:
+        self.wrong: list[str] = []
+        self.home = f"http://127.0.0.1:{server.port}"
+        self.context = browser.new_context(
+            **{"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **context}
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", self._request)
+        self.page.goto(server.address)
+        server.address = server.next_address()  # the one that was printed when this one was used
+
+    def _dialog(self, dialog: Any) -> None:
+        if dialog.message.startswith("Remove "):
+            dialog.accept()
+        else:
+            self.wrong.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.home, "data:")):
+            self.wrong.append(f"request: {request.url}")
+
+    def accessible(self) -> None:
+        found = Axe().run(self.page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, article):  # noqa: F811  # the fixture
+    root = tmp_path_factory.mktemp("root")
+    for name, data in article.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(data)
+    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root))
+    yield made, root
+    made.close()
+
+
+@pytest.fixture
+def visit(browser, running):
+    visits: list[Visit] = []
+
+    def come(**context: Any) -> Visit:
+        visits.append(Visit(browser, running[0], **context))
+        return visits[-1]
+
+    yield come
+    for each in visits:
+        each.context.close()
+        assert each.wrong == []
+
+
+def test_drop_a_folder_and_read_it(visit, running):
+    came = visit()
+    came.accessible()
+    came.page.set_input_files("#folder", str(running[1] / "trip"))
+    came.page.click("text=Boats and trams")
+    came.page.wait_for_selector("html.js")
+    assert came.page.locator("figure.picture").count() == 2
+    came.page.click("[data-open='0']")
+    assert came.page.locator("dialog[open]").count() == 1
+    came.page.keyboard.press("Escape")
+    came.accessible()
+    came.page.click("text=All documents")
+    came.page.wait_for_selector(".card")
+    came.accessible()
+
+
+def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
+    came = visit()
+    packed = tmp_path / "packed.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in (running[1] / "trip").iterdir():
+            archive.write(path, path.name)
+    data = list(packed.read_bytes())
+    came.page.wait_for_selector("#documents .card, #documents p")
+    before = came.page.locator(".card").count()
+    came.page.evaluate(
+        """(bytes) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], "packed.zip"));
+            dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+        }""",
+        data,
+    )
+    came.page.wait_for_selector(f".card >> nth={before}")
+    came.page.wait_for_selector(".card:first-child .lines a")
+
+
+def test_open_a_path_and_be_told_of_a_wrong_one(visit):
+    came = visit()
+    came.page.fill("#path", "../elsewhere")
+    came.page.click("text=Open >> nth=-1")
+    came.page.wait_for_selector(".status.bad")
+    came.page.fill("#path", "trip/article.md")
+    came.page.keyboard.press("Enter")
+    came.page.wait_for_selector("text=article.md")
+    came.wrong.clear()  # the browser says of a wrong path that it is not there
+
+
+def test_review_undo_export_evaluate(visit, running, tmp_path):
+    server, root = running
+    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
+    server.linked(made["id"])
+    came = visit()
+    page = came.page
+    page.goto(f"{came.home}/collections/{made['id']}/review")
+    page.fill("#reviewer", "Ada")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#judge:not([hidden])")
+    came.accessible()
+    page.keyboard.press("Enter")  # one action for the likeliest
+    page.wait_for_selector("text=1 of 2 pictures judged")
+    page.keyboard.press("0")  # one for none
+    page.wait_for_selector("#done:not([hidden])")
+    came.accessible()
+    page.keyboard.press("u")
+    page.wait_for_selector("#judge:not([hidden])")
+    page.keyboard.press("1")
+    page.wait_for_selector("text=2 of 2 pictures judged")
+    page.wait_for_selector("text=gave no other picture another sentence")
+    with page.expect_download() as download:
+        page.click("text=Take the corpus")
+    with zipfile.ZipFile(download.value.path()) as packed:
+        packed.extractall(tmp_path)
+    done = CliRunner().invoke(app, ["evaluate", "default", str(tmp_path / "corpus.jsonl"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["documents"] == 1
+    verdicts = server.ask("GET", f"/v1/collections/{made['id']}/review").json["pictures"]
+    assert all(picture["verdicts"]["Ada"] == [picture["best"]] for picture in verdicts)
+
+
+def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
+    server, _ = running
+    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
+    server.linked(made["id"])
+    came = visit()
+    came.page.goto(f"{came.home}/collections/{made['id']}/review")
+    came.page.fill("#reviewer", "Bob")
+    came.page.keyboard.press("Enter")
+    came.page.wait_for_selector(".marked")
+    marked = int(came.page.get_attribute(".marked", "data-n") or -1)
+    came.page.keyboard.press("ArrowDown")
+    came.page.keyboard.press("Enter")
+    came.page.wait_for_selector("text=1 of 2 pictures judged")
+    review = server.ask("GET", f"/v1/collections/{made['id']}/review").json
+    assert [p["verdicts"]["Bob"] for p in review["pictures"] if p["verdicts"]] == [[marked + 1]]
+
+
+def test_a_hostile_document_runs_nothing(visit, running):
+    server, root = running
+    made = server.send({"bad.md": HOSTILE.encode(), "red.png": (root / "trip" / "red.png").read_bytes()}).json
+    found = server.linked(made["id"])
+    came = visit()
+    came.page.wait_for_selector(".card .lines a")
+    came.page.goto(f"{came.home}/documents/{found['documents'][0]['id']}")
+    came.page.wait_for_selector("html.js")
+    came.page.goto(f"{came.home}/collections/{made['id']}/review")
+    came.page.fill("#reviewer", "<img src=x onerror=alert(7)>")
+    came.page.keyboard.press("Enter")
+    came.page.wait_for_selector("#judge:not([hidden])")
+    came.page.keyboard.press("1")
+    came.page.wait_for_selector("text=of 1 picture judged")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_phone_and_are_read_aloud(visit, running, scheme):
+    server, _ = running
+    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
+    server.linked(made["id"])
+    came = visit(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    came.page.wait_for_selector(".card")
+    for address in ("/", f"/collections/{made['id']}/review"):
+        came.page.goto(came.home + address)
+        if address != "/":
+            came.page.fill("#reviewer", "Ada")
+            came.page.keyboard.press("Enter")
+            came.page.wait_for_selector("#judge:not([hidden])")
+        else:
+            came.page.wait_for_selector(".card")
+        assert came.page.evaluate("document.documentElement.scrollWidth") <= 390
+        came.accessible()
