@@ -133,7 +133,7 @@ def test_open_a_path_and_be_told_of_a_wrong_one(visit):
 
 
 def test_review_undo_export_evaluate(visit, running, tmp_path):
-    server, root = running
+    server, _ = running
     made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
     server.linked(made["id"])
     came = visit()
