@@ -88,7 +88,7 @@ def test_known_errors_are_one_line(pairs, model, study, tmp_path):
     assert "at least two" in run("analyze", "study", model, pairs, "--output", new, status=1)
     assert not new.exists()
     assert "no such study" in run("analyze", "votes", new, status=1)
-    assert "power" in run("analyze", "votes", study, "--power", "2", status=1)
+    assert "power" in run("analyze", "votes", study, "--power", "2", status=2)
     assert "0 < significance < power < 1" in run("analyze", "votes", study, "--significance", "0.99", status=1)
 
 

@@ -75,7 +75,7 @@ def test_settings_and_errors(source, tmp_path):
     assert again.exit_code == 1
     assert "--force" in again.output
     wrong = run("-s", source, "-o", output, "--force", "--first", "2013")
-    assert wrong.exit_code == 1
+    assert wrong.exit_code == 2
     assert "first" in wrong.output
     (source / "RS_2013-01.jsonl").unlink()
     missing = run("-s", source, "-o", output, "--force")

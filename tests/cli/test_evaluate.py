@@ -195,7 +195,6 @@ def test_pictures_are_put_back(tmp_path, picture):
         (["no-training", "gone.jsonl"], r"gone\.jsonl: no such file"),
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
-        (["no-training", "good.jsonl", "--evidence", "smell"], "evidence"),
         (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval and reordering: add --pool"),
         (["no-training", "good.jsonl", "--protocol", "reorder", "--pool", "5"], "--pool does not go with --protocol"),
         (["no-training", "good.jsonl", "--protocol", "reorder"], "no document can be measured .it has no sentences"),
@@ -227,3 +226,4 @@ def test_help_loads_nothing_heavy_and_has_examples():
     )
     assert "Examples" in run("evaluate", "--help")
     run("evaluate", "no-training", status=2)
+    assert "iconotext: --evidence" in run("evaluate", "no-training", "good.jsonl", "--evidence", "smell", status=2)
