@@ -18,6 +18,7 @@ from iconotext.links.habit import Habit
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_documents, unique_names
+from iconotext.read.format import FORMATS
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.types import Document, Link, LinkedDocument
 from iconotext.write import write_bytes, write_text
@@ -104,7 +105,7 @@ def find(start: str, within: str, most: int) -> Found:
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
     if not inside:
-        raise DocumentError("no document in it: Markdown, HTML, DOCX, EPUB and PDF are read")
+        raise DocumentError(f"no document in it: what is read is {FORMATS}")
     names = unique_names([path.relative_to(start) if path != Path(start) else path for path in inside])
     found = tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
     return Found(found, *learn([Place(path, name, within) for name, path in found], {}))
