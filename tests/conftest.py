@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -12,15 +13,14 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
-from hypothesis import settings
 from PIL import Image
 
 from iconotext.worker import close_worker
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
-settings.load_profile("untimed")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the background; its children would ignore it, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeImage = Callable[..., Path]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ def root(tmp_path, picture) -> Path:
     return folder
 
 
+def run_apart(main: Callable[[], Awaitable[None]]) -> None:
+    """Run in a thread of its own: in this one, a browser of other tests may keep an event loop running."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(anyio.run, main).result()
+
+
 def asked(root: Path, questions: Callable[[Client], Awaitable[None]]) -> str:
     """What the server printed on stderr while a client asked it."""
     env = {name: value for name, value in os.environ.items() if name.startswith(("ICONOTEXT", "PYTHON", "OMP", "COV"))}
@@ -48,7 +55,7 @@ def asked(root: Path, questions: Callable[[Client], Awaitable[None]]) -> str:
             async with Client(stdio_client(started, errlog=errors)) as client:
                 await questions(client)
 
-    anyio.run(main)
+    run_apart(main)
     return log.read_text()
 
 
@@ -165,7 +172,7 @@ def test_a_fault_of_ours_is_told_without_its_details(root, monkeypatch):
         async with Client(server(Served(root))) as client:
             answers.append(await client.call_tool("link", {"path": "article.md"}))
 
-    anyio.run(main)
+    run_apart(main)
     (answer,) = answers
     assert answer.is_error
     assert answer.content[0].text == "Error executing tool link"
