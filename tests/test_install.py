@@ -44,7 +44,12 @@ RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
     "formats": [["-c", FORMATS], "-m iconotext link article.org --to json"],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
-    "mcp": [["-c", "from iconotext.mcp_server import Served, server; server(Served('demo'))"]],
+    "mcp": [
+        [
+            "-c",
+            "from pathlib import Path; from iconotext.mcp_server import Served, server; server(Served(Path('demo')))",
+        ]
+    ],
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
