@@ -1,0 +1,51 @@
+"""A page of the server out of its template, the sections that every page leads to, and the files that pages load."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+import jinja2
+
+from iconotext.report.page import PACKAGE
+from iconotext.serve.settings import ServeSettings
+
+ASSETS = {
+    "page.css": (PACKAGE, "text/css"),
+    "serve.css": ("iconotext.serve", "text/css"),
+    "list.js": ("iconotext.serve", "text/javascript"),
+    "review.js": ("iconotext.serve", "text/javascript"),
+    "server.js": ("iconotext.serve", "text/javascript"),
+}
+"""The files of the pages: the package whose templates they lie with, and their type."""
+
+
+def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
+    """A page of the server.
+
+    Args:
+        template: Its template.
+        settings: Of the server.
+        here: Address of the section that it belongs to; see ``sections``.
+        title: Its title.
+        values: What else the template uses.
+    """
+    known = {"settings": settings, "sections": sections(settings), "here": here, "title": title}
+    return _environment().get_template(template).render(**known, **values) + "\n"
+
+
+def sections(settings: ServeSettings) -> list[tuple[str, str]]:
+    """Address and name of what every page leads to."""
+    return [("/", "Documents")]
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    folder = resources.files("iconotext.serve") / "templates"
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
