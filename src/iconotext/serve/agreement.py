@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from iconotext.evaluate.agreement import krippendorff_alpha
 
 if TYPE_CHECKING:
     from iconotext.serve.records import Verdict
@@ -33,32 +34,6 @@ def by_picture(verdicts: Iterable[Verdict]) -> dict[Judgement, dict[str, tuple[i
     for verdict in verdicts:
         found.setdefault((verdict.document, verdict.picture), {})[verdict.reviewer] = tuple(sorted(verdict.sentences))
     return found
-
-
-def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha for answers that are the same or not (nominal), exact but for the last division.
-
-    Reference: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), for any number of raters and missing
-    answers.
-
-    Args:
-        units: The answers that each unit got; units with fewer than two say nothing.
-
-    Returns:
-        1 for perfect agreement, 0 for that of chance, below 0 for less; None where no unit has two answers, or all
-        answers are the same, so that chance would agree, too.
-    """
-    paired = [Counter(answers) for answers in units if len(answers) > 1]
-    totals: Counter[Hashable] = sum(paired, Counter())
-    n = totals.total()
-    expected = n * n - sum(count * count for count in totals.values())
-    if not expected:
-        return None
-    observed = sum(
-        (Fraction(count.total() ** 2 - sum(c * c for c in count.values()), count.total() - 1) for count in paired),
-        Fraction(0),
-    )
-    return float(1 - (n - 1) * observed / expected)
 
 
 def agreement(verdicts: Sequence[Verdict]) -> float | None:
