@@ -84,7 +84,7 @@ class Store:
             self._folder_lock.release()
 
     @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
+    def change(self) -> Iterator[sqlite3.Connection]:
         """Several changes that are made together or not at all."""
         with self._lock:
             self._sql.execute("begin immediate")
@@ -95,7 +95,8 @@ class Store:
                 raise
             self._sql.execute("commit")
 
-    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """What a query finds."""
         with self._lock:
             return self._sql.execute(query, values).fetchall()
 
@@ -103,19 +104,19 @@ class Store:
 
     def add_session(self, digest: bytes) -> None:
         """Remember a cookie."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute("insert into sessions values (?, ?)", (digest, time.time()))
 
     def has_session(self, digest: bytes, seconds: float) -> bool:
         """Whether a cookie was given out, in the last so many seconds."""
-        return bool(self._rows("select 1 from sessions where digest = ? and made > ?", digest, time.time() - seconds))
+        return bool(self.rows("select 1 from sessions where digest = ? and made > ?", digest, time.time() - seconds))
 
     # Collections and their documents.
 
     def add_collection(self, name: str, folder: Path, *, own: bool, identifier: str | None = None) -> Collection:
         """A new collection, whose documents are not known yet."""
         made = identifier or new_id()
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute(
                 "insert into collections (id, name, folder, own, made) values (?, ?, ?, ?, ?)",
                 (made, name, str(folder), own, time.time()),
@@ -126,18 +127,18 @@ class Store:
 
     def collections(self) -> list[Collection]:
         """All of them, the newest first."""
-        return [_collection(row) for row in self._rows("select * from collections order by made desc, id")]
+        return [_collection(row) for row in self.rows("select * from collections order by made desc, id")]
 
     def collection(self, identifier: str) -> Collection | None:
         """One of them."""
-        rows = self._rows("select * from collections where id = ?", identifier)
+        rows = self.rows("select * from collections where id = ?", identifier)
         return _collection(rows[0]) if rows else None
 
     def set_documents(
         self, collection: str, found: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
     ) -> None:
         """What a collection holds: name and path of each document, and where its pictures stand."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.executemany(
                 "insert or ignore into documents (collection, number, name, path, state) "
                 "values (?, ?, ?, ?, 'waiting')",
@@ -150,7 +151,7 @@ class Store:
 
     def set_habits(self, collection: str, habits: str, habit: str | None, learned: int) -> None:
         """Where its pictures stand with what people said up to a verdict; its documents are to be linked again."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute(
                 "update collections set habits = ?, habit = ?, learned = ?, round = round + 1 where id = ?",
                 (habits, habit, learned, collection),
@@ -158,17 +159,17 @@ class Store:
 
     def remove_collection(self, collection: str) -> None:
         """Forget a collection, its documents and what was said of them."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute("delete from collections where id = ?", (collection,))
 
     def entries(self, collection: str) -> list[Entry]:
         """The documents of a collection, in order."""
-        rows = self._rows("select * from documents where collection = ? order by number", collection)
+        rows = self.rows("select * from documents where collection = ? order by number", collection)
         return [Entry(**dict(row)) for row in rows]
 
     def entry(self, identifier: int) -> Entry | None:
         """A document."""
-        rows = self._rows("select * from documents where id = ?", identifier)
+        rows = self.rows("select * from documents where id = ?", identifier)
         return Entry(**dict(rows[0])) if rows else None
 
     def set_linked(
@@ -180,7 +181,7 @@ class Store:
         changed: Sequence[Sequence[int | None]],
     ) -> None:
         """A document was linked: its ``title``, ``sentences``, ``links`` and ``digest``, its pictures, what changed."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute(
                 "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, digest = ?, "
                 "round = ?, changed = ? where id = ?",
@@ -199,7 +200,7 @@ class Store:
 
     def set_failed(self, entry: int, round_: int, problem: str) -> None:
         """A document could not be linked. One that was linked before stays as it was."""
-        with self._change() as sql:
+        with self.change() as sql:
             sql.execute(
                 "update documents set state = case when round < 0 then 'failed' else state end, problem = ?, round = ? "
                 "where id = ?",
@@ -213,7 +214,7 @@ class Store:
             "and documents.round < collections.round order by number"
         )
         taken = set(without)
-        return next((Entry(**dict(row)) for row in self._rows(query, collection) if row["id"] not in taken), None)
+        return next((Entry(**dict(row)) for row in self.rows(query, collection) if row["id"] not in taken), None)
 
     def pictures(self, collection: str) -> list[Picture]:
         """The pictures of all linked documents of a collection, in order."""
@@ -221,13 +222,13 @@ class Store:
             "select pictures.* from pictures join documents on documents.id = document "
             "where collection = ? order by documents.number, pictures.number"
         )
-        return [Picture(**dict(row)) for row in self._rows(query, collection)]
+        return [Picture(**dict(row)) for row in self.rows(query, collection)]
 
     # What people said.
 
     def add_verdict(self, entry: Entry, picture: int, reviewer: str, sentences: Sequence[int]) -> int:
         """Remember what somebody said of a picture; it is on the disk when this returns."""
-        with self._change() as sql:
+        with self.change() as sql:
             said = json.dumps(list(sentences)), entry.digest or "", time.time()
             return int(
                 sql.execute(
@@ -240,7 +241,7 @@ class Store:
 
     def undo(self, collection: str, reviewer: str) -> Verdict | None:
         """Take back the last thing that somebody said in a collection; None where there is nothing to take back."""
-        with self._change() as sql:
+        with self.change() as sql:
             query = (
                 "select verdicts.* from verdicts join documents on documents.id = document "
                 "where collection = ? and reviewer = ? and undone = 0 order by verdicts.id desc limit 1"
@@ -257,7 +258,7 @@ class Store:
             "select verdicts.* from verdicts join documents on documents.id = document and documents.digest = "
             "verdicts.digest where collection = ? and undone = 0 order by verdicts.id"
         )
-        last = {(row["document"], row["picture"], row["reviewer"]): row for row in self._rows(query, collection)}
+        last = {(row["document"], row["picture"], row["reviewer"]): row for row in self.rows(query, collection)}
         return [_verdict(row) for row in last.values()]
 
     def last_change(self, collection: str) -> int:
@@ -266,7 +267,7 @@ class Store:
             "select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) as last from verdicts "
             "join documents on documents.id = document where collection = ?"
         )
-        return int(self._rows(query, collection)[0]["last"])
+        return int(self.rows(query, collection)[0]["last"])
 
 
 def new_id() -> str:
