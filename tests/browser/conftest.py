@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 
 from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
+from tests.browser.visit import Visit
+from tests.serve.conftest import Running
 
 
 class Pages:
@@ -64,3 +66,21 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Pages]:
     yield pages
     pages.close()
     assert pages.wrong == []
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Open the first page of a server: ``visit(server, width=390, scheme="dark")``.
+
+    After the test, nothing may have gone wrong; a test that foresees something clears ``Visit.wrong``.
+    """
+    visits: list[Visit] = []
+
+    def come(server: Running, **look: Any) -> Visit:
+        visits.append(Visit(browser, server, **look))
+        return visits[-1]
+
+    yield come
+    for each in visits:
+        each.context.close()
+    assert [problem for each in visits for problem in each.wrong] == []

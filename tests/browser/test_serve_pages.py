@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
+from tests.browser.visit import accessible_in_every_look
 from tests.serve.conftest import Running, article  # noqa: F401  # a fixture
 
 pytestmark = pytest.mark.browser
@@ -25,40 +24,6 @@ A red boat.</script><script>alert(3)</script> <svg onload="alert(4)">
 """
 
 
-class Visit:
-    """A page of a server in a browser that notes whatever goes wrong, or leaves the server."""
-
-    def __init__(self, browser: Any, server: Running, **context: Any) -> None:
-        self.wrong: list[str] = []
-        self.home = f"http://127.0.0.1:{server.port}"
-        self.context = browser.new_context(
-            **{"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **context}
-        )
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
-        self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
-        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("dialog", self._dialog)
-        self.page.on("request", self._request)
-        self.page.goto(server.address)
-        server.address = server.next_address()  # the one that was printed when this one was used
-
-    def _dialog(self, dialog: Any) -> None:
-        if dialog.message.startswith("Remove "):
-            dialog.accept()
-        else:
-            self.wrong.append(f"dialog: {dialog.message}")
-            dialog.dismiss()
-
-    def _request(self, request: Any) -> None:
-        if not request.url.startswith((self.home, "data:")):
-            self.wrong.append(f"request: {request.url}")
-
-    def accessible(self) -> None:
-        found = Axe().run(self.page)
-        assert found.violations_count == 0, found.generate_report()
-
-
 @pytest.fixture(scope="module")
 def running(tmp_path_factory, article):  # noqa: F811  # the fixture
     root = tmp_path_factory.mktemp("root")
@@ -70,22 +35,8 @@ def running(tmp_path_factory, article):  # noqa: F811  # the fixture
     made.close()
 
 
-@pytest.fixture
-def visit(browser, running):
-    visits: list[Visit] = []
-
-    def come(**context: Any) -> Visit:
-        visits.append(Visit(browser, running[0], **context))
-        return visits[-1]
-
-    yield come
-    for each in visits:
-        each.context.close()
-        assert each.wrong == []
-
-
 def test_drop_a_folder_and_read_it(visit, running):
-    came = visit()
+    came = visit(running[0])
     came.accessible()
     came.page.set_input_files("#folder", str(running[1] / "trip"))
     came.page.click("text=Boats and trams")
@@ -101,7 +52,7 @@ def test_drop_a_folder_and_read_it(visit, running):
 
 
 def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
-    came = visit()
+    came = visit(running[0])
     packed = tmp_path / "packed.zip"
     with zipfile.ZipFile(packed, "w") as archive:
         for path in (running[1] / "trip").iterdir():
@@ -121,8 +72,8 @@ def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
     came.page.wait_for_selector(".card:first-child .lines a")
 
 
-def test_open_a_path_and_be_told_of_a_wrong_one(visit):
-    came = visit()
+def test_open_a_path_and_be_told_of_a_wrong_one(visit, running):
+    came = visit(running[0])
     came.page.fill("#path", "../elsewhere")
     came.page.click("text=Open >> nth=-1")
     came.page.wait_for_selector(".status.bad")
@@ -136,7 +87,7 @@ def test_review_undo_export_evaluate(visit, running, tmp_path):
     server, _ = running
     made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
     server.linked(made["id"])
-    came = visit()
+    came = visit(running[0])
     page = came.page
     page.goto(f"{came.home}/collections/{made['id']}/review")
     page.fill("#reviewer", "Ada")
@@ -168,7 +119,7 @@ def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
     server, _ = running
     made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
     server.linked(made["id"])
-    came = visit()
+    came = visit(running[0])
     came.page.goto(f"{came.home}/collections/{made['id']}/review")
     came.page.fill("#reviewer", "Bob")
     came.page.keyboard.press("Enter")
@@ -185,7 +136,7 @@ def test_a_hostile_document_runs_nothing(visit, running):
     server, root = running
     made = server.send({"bad.md": HOSTILE.encode(), "red.png": (root / "trip" / "red.png").read_bytes()}).json
     found = server.linked(made["id"])
-    came = visit()
+    came = visit(running[0])
     came.page.wait_for_selector(".card .lines a")
     came.page.goto(f"{came.home}/documents/{found['documents'][0]['id']}")
     came.page.wait_for_selector("html.js")
@@ -197,20 +148,17 @@ def test_a_hostile_document_runs_nothing(visit, running):
     came.page.wait_for_selector("text=of 1 picture judged")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_fit_a_phone_and_are_read_aloud(visit, running, scheme):
+def test_every_page_is_accessible(visit, running):
     server, _ = running
     made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    server.linked(made["id"])
-    came = visit(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    came.page.wait_for_selector(".card")
-    for address in ("/", f"/collections/{made['id']}/review"):
-        came.page.goto(came.home + address)
-        if address != "/":
-            came.page.fill("#reviewer", "Ada")
-            came.page.keyboard.press("Enter")
-            came.page.wait_for_selector("#judge:not([hidden])")
-        else:
-            came.page.wait_for_selector(".card")
-        assert came.page.evaluate("document.documentElement.scrollWidth") <= 390
-        came.accessible()
+    linked = server.linked(made["id"])
+
+    def begin(page):
+        page.fill("#reviewer", "Ada")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#judge:not([hidden])")
+
+    accessible_in_every_look(visit, server, "/", lambda page: page.wait_for_selector(".card"))
+    view = f"/documents/{linked['documents'][0]['id']}"
+    accessible_in_every_look(visit, server, view, lambda page: page.wait_for_selector("html.js"))
+    accessible_in_every_look(visit, server, f"/collections/{made['id']}/review", begin)

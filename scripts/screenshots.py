@@ -1,0 +1,125 @@
+"""Pictures of the pages of ``iconotext serve`` for the guides: each wide in light and narrow in dark colours.
+
+    python scripts/screenshots.py              # all of them, into docs/images
+    python scripts/screenshots.py review list  # some of them
+
+The documents are those of ``drawn_garden.py``. A page more is a function more in ``PAGES``, and what it needs of the
+server an option more in ``started``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
+from tests.browser.visit import Visit  # noqa: E402
+from tests.serve.conftest import Running  # noqa: E402
+
+LOOKS = {"wide": (1280, 860, "light"), "narrow": (390, 844, "dark")}
+LARGEST = 120_000
+"""Bytes of a picture."""
+
+LOADED = """Promise.all([...document.images].filter((one) => one.loading !== "lazy" && one.currentSrc)
+    .map((one) => one.decode()))"""
+
+
+class Camera:
+    """Takes pictures of the pages of a server.
+
+    Attributes:
+        server: Which runs.
+        collection: What it says of the collection with the two articles.
+    """
+
+    def __init__(self, browser: Any, server: Running) -> None:
+        self.server, self._browser = server, browser
+        self.collection = server.linked(server.ask("POST", "/v1/collections/path", {"path": "garden"}).json["id"])
+
+    def take(self, name: str, path: str, ready: Callable[[Any], object]) -> None:
+        """Write ``docs/images/serve-NAME-wide.png`` and ``-narrow.png``.
+
+        Args:
+            name: Of the page.
+            path: Its address on the server.
+            ready: Called with the page of Playwright: does what leads to what is to be seen, and waits for it.
+        """
+        for look, (width, height, scheme) in LOOKS.items():
+            visit = Visit(self._browser, self.server, width=width, height=height, scheme=scheme)
+            visit.go(path)
+            ready(visit.page)
+            visit.page.evaluate(LOADED)
+            _save(visit.page.screenshot(), ROOT / f"docs/images/serve-{name}-{look}.png")
+            visit.context.close()
+            assert visit.wrong == []
+
+
+def _save(data: bytes, path: Path) -> None:
+    with Image.open(BytesIO(data)) as image:
+        for colours in (256, 128, 64, 32):
+            image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
+            if path.stat().st_size <= LARGEST:
+                return
+    raise SystemExit(f"{path}: {path.stat().st_size} bytes with 32 colours: show less")
+
+
+def list_page(camera: Camera) -> None:
+    """The documents that were opened."""
+    camera.take("list", "/", lambda page: page.wait_for_selector(".card .choices"))
+
+
+def reading_view(camera: Camera) -> None:
+    """An article with lines from its pictures to their sentences."""
+    article = next(one["id"] for one in camera.collection["documents"] if one["title"].startswith("Soup"))
+    camera.take("reading", f"/documents/{article}", lambda page: page.wait_for_selector("html.js"))
+
+
+def review_page(camera: Camera) -> None:
+    """The picture of which a correction changes most."""
+
+    def begin(page: Any) -> None:
+        page.fill("#reviewer", "Ada")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#judge:not([hidden])")
+
+    camera.take("review", f"/collections/{camera.collection['id']}/review", begin)
+
+
+PAGES = {"list": list_page, "reading": reading_view, "review": review_page}
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Running]:
+    """A server with everything that its pages need, in a folder."""
+    write_garden(folder / "root" / "garden")
+    server = Running(folder / "data", "--root", str(folder / "root"))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def main(names: list[str]) -> None:
+    """Take the pictures of the pages of these names, or of all."""
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server, sync_playwright() as program:
+        browser = program.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        camera = Camera(browser, server)
+        for name in names or PAGES:
+            PAGES[name](camera)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

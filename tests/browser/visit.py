@@ -1,0 +1,79 @@
+"""Pages of a server in a browser: what goes wrong in them, and how each looks, wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.serve.conftest import Running
+
+LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+"""Every width and colour scheme that pages are looked at in."""
+
+
+class Visit:
+    """A page of a server in a browser that notes whatever goes wrong, or leaves the server.
+
+    Attributes:
+        wrong: Errors on the console, errors of scripts, dialogs that nobody foresaw, requests to other servers.
+        home: Address of the server.
+        page: The page, of Playwright.
+    """
+
+    def __init__(
+        self, browser: Any, server: Running, *, width: int = 1440, height: int = 900, scheme: str = "light"
+    ) -> None:
+        self.wrong: list[str] = []
+        self.home = f"http://127.0.0.1:{server.port}"
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", self._request)
+        self.page.goto(server.address)
+        server.address = server.next_address()  # the one that was printed when this one was used
+
+    def go(self, path: str) -> None:
+        """Open a page of the server by its path."""
+        self.page.goto(self.home + path)
+
+    def accessible(self) -> None:
+        """Fail where axe-core finds something, or the page is wider than the window."""
+        found = Axe().run(self.page)
+        assert found.violations_count == 0, found.generate_report()
+        assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    def _dialog(self, dialog: Any) -> None:
+        if dialog.message.startswith("Remove "):
+            dialog.accept()
+        else:
+            self.wrong.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.home, "data:")):
+            self.wrong.append(f"request: {request.url}")
+
+
+def accessible_in_every_look(
+    visit: Callable[..., Visit], server: Running, path: str, ready: Callable[[Any], object]
+) -> None:
+    """Open a page at both widths, light and dark, and let axe-core look at it.
+
+    Args:
+        visit: The fixture.
+        server: Whose page it is.
+        path: Of the page.
+        ready: Called with the page; waits for what is to be on it.
+    """
+    for width, scheme in LOOKS:
+        came = visit(server, width=width, scheme=scheme)
+        came.go(path)
+        ready(came.page)
+        came.accessible()
