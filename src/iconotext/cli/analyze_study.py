@@ -184,7 +184,8 @@ def votes(
 ) -> None:
     """Count the votes of a study: better, worse, both good, both bad, for each relation, by majority.
 
-    With a t-test and a sign test of the preference, and the smallest effect that so many pairs could have shown.
+    With a t-test and a sign test of the preference, the smallest effect that so many pairs could have shown, and how
+    far the raters agree. `iconotext serve --study` has people vote, and shows the same at the end.
 
     **Examples**
 
@@ -192,19 +193,13 @@ def votes(
     - `iconotext analyze votes study.sqlite --csv votes.csv --json`
     """
     with known_errors():
-        from iconotext.papers.studies import export_votes, progress, study_results
+        from iconotext.papers.studies import export_votes, study_results
         from iconotext.papers.studies.results import study_grids
 
         found = study_results(file, power=settings.power, significance=settings.significance)
-        far = progress(file)
         if csv is not None:
             export_votes(file, csv, force=force)
         if as_json:
-            done = {"votes": far.votes, "wanted": far.wanted, "of_rater": dict(far.of_rater)}
-            say_json(found.as_dict() | done)
+            say_json(found.as_dict())
         else:
             show(study_grids(found))
-            say(
-                f"\n{far.votes:,} of {far.wanted:,} votes by {len(far.of_rater):,} raters; {far.complete:,} of "
-                f"{far.pairs:,} pairs have all of theirs, and only those are counted."
-            )

@@ -93,6 +93,10 @@ def test_the_table_by_hand(tmp_path):
     assert rows["Meta"].counts == {"better": 1, "worse": 1, "both good": 0, "both bad": 0, "no majority": 1}
     assert everything.preference == preference([1, 1, -1, 0, 0, 0])
     assert (found.about.models, found.about.second, found.about.raters) == (("cmcm",), "cmca", 3)
+    assert found.progress.finished
+    # Of 18 votes 7 say better, 4 worse, 5 both bad, 2 both good. Ordered pairs that differ within a text, over the 2 that
+    # each vote stands beside: bbw 4, bbb 0, wwn 4, ggb 4, bwn 6, nnn 0. Expected: 18 * 18 - (49 + 16 + 25 + 4) = 230.
+    assert everything.alpha == pytest.approx(1 - 17 * ((4 + 4 + 4 + 6) / 2) / 230)
     printed = found.as_dict()
     assert printed["rows"][-1]["shares"]["worse"] == pytest.approx(1 / 6)
     assert printed["rows"][-1]["preference"]["p_sign"] == 1
@@ -110,6 +114,7 @@ def test_a_study_without_votes_has_a_table_without_figures(tmp_path):
     create_study(path, [replace(each, relations=()) for each in contenders(tmp_path, 2)], second="y")
     (row,) = study_results(path).rows
     assert (row.relation, row.pairs, row.open, row.preference, row.share("better")) == ("all", 0, 2, None, None)
+    assert row.alpha is None
     assert row.as_dict()["shares"] == dict.fromkeys(OUTCOMES)
     with pytest.raises(SettingError, match="power"):
         study_results(path, power=2)

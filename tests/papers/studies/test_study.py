@@ -13,40 +13,71 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import IconotextError, OutputError, SettingError, StudyError
-from iconotext.papers.studies import ANSWERS, create_study, next_pair, progress, study_results, vote
+from iconotext.papers.studies import (
+    ANSWERS,
+    create_study,
+    find_studies,
+    next_pair,
+    progress,
+    shown_images,
+    study_results,
+    undo,
+    vote,
+)
 from iconotext.papers.studies.study import transaction
 from tests.papers.studies.studies import contenders, picture, study
 
 
-def stored(path):
+def stored(path, columns="query, first, second, identical", table="pairs"):
     with closing(sqlite3.connect(path)) as connection:
-        return list(connection.execute("SELECT query, first, second, swapped, identical FROM pairs ORDER BY number"))
+        return list(connection.execute(f"SELECT {columns} FROM {table}"))
+
+
+def all_judged(path, rater):
+    """The pairs in the order in which a rater saw them, and whether A was the image of the second model."""
+    seen = []
+    while (shown := next_pair(path, rater)) is not None:
+        seen.append((shown.number, shown.a.name.startswith("second")))
+        vote(path, shown.number, rater, "a")
+    return seen
 
 
 # Making
 
 
-def test_order_and_sides_are_random_by_seed(tmp_path):
-    folders = [tmp_path / name for name in "abc"]
-    rows = []
-    for folder, seed in zip(folders, (0, 0, 1), strict=True):
-        rows.append(stored(study(folder, 30, seed=seed)))
-    assert rows[0] == rows[1] != rows[2]
-    assert [row[0] for row in rows[0]] != [f"q{n}" for n in range(30)]
-    assert sorted(row[0] for row in rows[0]) == sorted(f"q{n}" for n in range(30))
-    assert sum(row[3] for row in rows[0]) == 15  # half of the sides are swapped
-    assert (folders[0] / "study.sqlite").read_bytes() == (folders[1] / "study.sqlite").read_bytes()
+def test_the_same_study_has_the_same_bytes(tmp_path):
+    one, other = (study(tmp_path / name, 30).read_bytes() for name in "ab")
+    assert one == other
 
 
-def test_a_is_the_first_models_image_unless_swapped(tmp_path):
+def test_each_rater_has_an_order_and_sides_of_their_own_by_seed(tmp_path):
+    seen = {
+        (rater, seed, again): all_judged(study(tmp_path / f"{rater}{seed}{again}", 30, seed=seed), rater)
+        for rater, seed, again in (("ann", 0, 0), ("ann", 0, 1), ("ann", 1, 0), ("ben", 0, 0))
+    }
+    ann = seen["ann", 0, 0]
+    assert ann == seen["ann", 0, 1]
+    for each in seen.values():
+        assert sorted(number for number, _ in each) == list(range(30))
+        assert sum(swapped for _, swapped in each) == 15  # half of the sides, for everybody
+    for other in (seen["ann", 1, 0], seen["ben", 0, 0]):
+        assert [number for number, _ in ann] != [number for number, _ in other]
+        assert dict(ann) != dict(other)
+
+
+def test_sides_are_those_that_were_shown_and_are_kept(tmp_path):
     path = study(tmp_path, 10)
-    swapped = {row[0]: row[3] for row in stored(path)}
-    for _ in range(10):
-        shown = next_pair(path, "ann")
-        n = shown.text.removeprefix("Text ").removesuffix(".")
-        names = (f"second{n}.png", f"first{n}.png") if swapped[f"q{n}"] else (f"first{n}.png", f"second{n}.png")
-        assert (shown.a, shown.b) == (tmp_path / names[0], tmp_path / names[1])
-        vote(path, shown.number, "ann", "a")
+    for rater in ("ann", "ben"):
+        assert dict(all_judged(path, rater)) == {
+            number: bool(swapped)
+            for number, who, swapped in stored(path, "pair, rater, swapped", "votes")
+            if who == rater
+        }
+        for number in range(10):
+            a, b = shown_images(path, number, rater)
+            assert {a.name[:-5], b.name[:-5]} == {"first", "second"}
+    with pytest.raises(StudyError, match="is not with cyd"):
+        shown_images(path, 0, "cyd")
 
 
 def test_identical_pictures_are_kept_and_marked_whatever_their_names(tmp_path):
@@ -54,7 +85,7 @@ def test_identical_pictures_are_kept_and_marked_whatever_their_names(tmp_path):
     pairs = [*contenders(tmp_path, 1), replace(contenders(tmp_path, 1)[0], query="same", first=same[0], second=same[1])]
     path = tmp_path / "s.sqlite"
     assert create_study(path, pairs, second="y") == 1
-    marked = {row[0]: row[4] for row in stored(path)}
+    marked = {row[0]: row[3] for row in stored(path)}
     assert marked == {"q0": 0, "same": 1}
     shown = [next_pair(path, "a b") for _ in range(1)]
     vote(path, shown[0].number, "a b", "same")
@@ -119,6 +150,39 @@ def test_another_database_is_no_study(tmp_path):
         progress(path)
 
 
+def test_a_study_of_another_version_is_one_clear_error(tmp_path):
+    path = study(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(StudyError, match=r"of another version of iconotext \(1\): make it anew"):
+        progress(path)
+
+
+def test_studies_are_found_by_themselves_and_in_folders(tmp_path):
+    one, two = study(tmp_path / "all"), study(tmp_path / "other")
+    two.rename(tmp_path / "all" / "cmcm-against-cmca.sqlite")
+    (tmp_path / "all" / "notes.txt").write_text("No study.")
+    (tmp_path / "all" / "short").write_bytes(b"")
+    for image in (tmp_path / "other").glob("*.png"):
+        assert (tmp_path / "all" / image.name).is_file()  # the moved study finds its pictures beside it
+    found = find_studies([tmp_path / "all"])
+    assert [path.name for path in found.values()] == ["cmcm-against-cmca.sqlite", "study.sqlite"]
+    assert find_studies([one]) == {name: path for name, path in found.items() if path == one}
+    assert all(len(name) == 8 and "cmc" not in name for name in found)
+
+
+def test_places_without_studies_and_studies_without_pictures_are_refused(tmp_path):
+    (tmp_path / "none").mkdir()
+    with pytest.raises(StudyError, match="no study lies in this folder"):
+        find_studies([tmp_path / "none"])
+    with pytest.raises(StudyError, match="there is no such study"):
+        find_studies([tmp_path / "gone.sqlite"])
+    path = study(tmp_path)
+    (tmp_path / "second2.png").unlink()
+    with pytest.raises(StudyError, match=r"1 of its 8 pictures are not there, such as .*second2\.png"):
+        find_studies([path])
+
+
 def test_a_damaged_study_is_one_clear_error(tmp_path):
     path = study(tmp_path, 40)
     content = bytearray(path.read_bytes())
@@ -155,7 +219,7 @@ def test_each_pair_gets_exactly_three_raters_and_nobody_judges_twice(tmp_path):
     assert len(set(given)) == len(given) == 15
     assert set(Counter(number for number, _ in given).values()) == {3}
     far = progress(path)
-    assert (far.pairs, far.complete, far.wanted, far.votes, far.reserved) == (5, 5, 15, 15, 0)
+    assert (far.pairs, far.complete, far.wanted, far.votes, far.finished) == (5, 5, 15, 15, True)
     assert sum(far.of_rater.values()) == 15
 
 
@@ -173,7 +237,6 @@ def test_a_pair_that_was_left_goes_to_somebody_else_after_a_while(tmp_path):
     path = study(tmp_path, 1, raters=1)
     assert next_pair(path, "ann", now=0).number == 0
     assert next_pair(path, "ben", now=1000) is None  # ann may be looking at it
-    assert progress(path).reserved == 1
     assert next_pair(path, "ben", now=1800).number == 0
     with pytest.raises(StudyError, match="given to somebody else"):
         vote(path, 0, "ann", "a")
@@ -200,6 +263,32 @@ def test_voting_twice(tmp_path):
     with pytest.raises(StudyError, match="judged pair"):
         vote(path, shown.number, "ann", "b")
     assert progress(path).votes == 1
+
+
+def test_a_vote_is_taken_back_and_its_pair_comes_again(tmp_path):
+    path = study(tmp_path, 3, raters=2)
+    first = next_pair(path, "ann", now=1)
+    vote(path, first.number, "ann", "a", now=2)
+    second = next_pair(path, "ann", now=3)
+    vote(path, second.number, "ann", "b", now=4)
+    third = next_pair(path, "ann", now=5)
+    assert undo(path, "ann", now=6)
+    assert undo(path, "ann", now=7)
+    assert not undo(path, "ann", now=8)
+    assert not undo(path, "ben", now=8)
+    assert progress(path).votes == 0
+    for expected in (first, second, third):  # the last that was taken back comes first, on the sides it had
+        assert next_pair(path, "ann", now=9) == expected
+        vote(path, expected.number, "ann", "neither", now=10)
+    assert next_pair(path, "ann") is None
+
+
+def test_nothing_is_taken_back_once_all_votes_are_in(tmp_path):
+    path = study(tmp_path, 1, raters=1)
+    vote(path, next_pair(path, "ann").number, "ann", "a")
+    with pytest.raises(StudyError, match="all votes of this study are in"):
+        undo(path, "ann")
+    assert progress(path).finished
 
 
 @pytest.mark.parametrize("answer", ["", "A", "c", "better", "a ", "a'; DROP TABLE votes; --", None, 1])
@@ -255,7 +344,7 @@ def test_processes_that_vote_at_once_lose_nothing_and_add_nothing(tmp_path):
     for n in range(4):  # the last ones may have found nothing while others still looked
         judge(str(path), f"r{n}", "a")
     far = progress(path)
-    assert (far.votes, far.complete, far.reserved) == (36, 12, 0)
+    assert (far.votes, far.complete) == (36, 12)
     with closing(sqlite3.connect(path)) as connection:
         counts = connection.execute("SELECT COUNT(*), COUNT(DISTINCT rater) FROM votes GROUP BY pair").fetchall()
     assert counts == [(3, 3)] * 12

@@ -6,8 +6,8 @@ difference could be chance, and how small a difference the study could have seen
 """
 
 from iconotext.papers.studies.results import StudyResults, export_votes, study_results
-from iconotext.papers.studies.study import ANSWERS, Contenders, create_study
-from iconotext.papers.studies.voting import Progress, ShownPair, next_pair, progress, vote
+from iconotext.papers.studies.study import ANSWERS, Contenders, create_study, find_studies
+from iconotext.papers.studies.voting import Progress, ShownPair, next_pair, progress, shown_images, undo, vote
 
 __all__ = [
     "ANSWERS",
@@ -17,8 +17,11 @@ __all__ = [
     "StudyResults",
     "create_study",
     "export_votes",
+    "find_studies",
     "next_pair",
     "progress",
+    "shown_images",
     "study_results",
+    "undo",
     "vote",
 ]

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from iconotext.evaluate.agreement import krippendorff_alpha
 from iconotext.papers.published import published_cells
 from iconotext.papers.render import Grid
 from iconotext.papers.studies.preference import POWER, SIGNIFICANCE, Preference, preference
 from iconotext.papers.studies.study import About, about_study, transaction
-from iconotext.plain_text import cell, percent
+from iconotext.papers.studies.voting import Progress, progress_of
+from iconotext.plain_text import cell, counted, percent
 from iconotext.write import write_text
 
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
@@ -47,6 +49,7 @@ class Row:
         open: Pairs that lack votes, and are not counted.
         identical: Of the counted pairs, those with the same picture twice.
         preference: Of the counted pairs; a pair without a majority prefers neither. None where there are none.
+        alpha: Krippendorff's, of the raters on the counted pairs; see ``krippendorff_alpha`` for where it is None.
     """
 
     model: str
@@ -55,6 +58,7 @@ class Row:
     open: int
     identical: int
     preference: Preference | None
+    alpha: float | None
 
     @property
     def pairs(self) -> int:
@@ -81,12 +85,14 @@ class StudyResults:
         about: What it compares.
         rows: Of each model one for each relation, by the order in which they first occur; the last one is over all its
             pairs.
+        progress: How far it is.
         power: Of the sensitivity analysis.
         significance: Of the sensitivity analysis.
     """
 
     about: About
     rows: tuple[Row, ...]
+    progress: Progress
     power: float
     significance: float
 
@@ -96,6 +102,9 @@ class StudyResults:
             "models": list(self.about.models),
             "second": self.about.second,
             "raters": self.about.raters,
+            "votes": self.progress.votes,
+            "wanted": self.progress.wanted,
+            "of_rater": dict(self.progress.of_rater),
             "power": self.power,
             "significance": self.significance,
             "rows": [row.as_dict() for row in self.rows],
@@ -131,25 +140,28 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     """
     with transaction(study) as connection:
         about = about_study(connection)
-        rows_of_pairs = "SELECT number, model, relations, swapped, identical FROM pairs ORDER BY number"
-        pairs = [_Pair(*row) for row in connection.execute(rows_of_pairs)]
+        far = progress_of(connection)
+        pairs = connection.execute("SELECT number, model, relations, identical FROM pairs ORDER BY number").fetchall()
         votes: dict[int, list[str]] = {}
-        for number, answer in connection.execute("SELECT pair, answer FROM votes WHERE answer IS NOT NULL"):
-            votes.setdefault(number, []).append(answer)
+        cast = connection.execute("SELECT pair, answer, swapped FROM votes WHERE answer IS NOT NULL")
+        for number, answer, swapped in cast:
+            votes.setdefault(number, []).append(outcome_of(answer, swapped=bool(swapped)))
     rows: list[Row] = []
     for model in about.models:
-        judged: dict[str, list[tuple[str | None, bool]]] = {}
-        for pair in (each for each in pairs if each.model == model):
-            found = _outcome(pair, votes.get(pair.number, []), about.raters)
-            for relation in (*dict.fromkeys(json.loads(pair.relations)), ALL):
-                judged.setdefault(relation, []).append((found, bool(pair.identical)))
+        judged: dict[str, list[tuple[list[str], bool]]] = {}
+        for number, _, relations, identical in (each for each in pairs if each[1] == model):
+            for relation in (*dict.fromkeys(json.loads(relations)), ALL):
+                judged.setdefault(relation, []).append((votes.get(number, []), bool(identical)))
         judged[ALL] = judged.pop(ALL)  # the last one
-        rows += [_row(model, relation, each, power, significance) for relation, each in judged.items()]
-    return StudyResults(about, tuple(rows), power, significance)
+        rows += [
+            _row(model, relation, each, about.raters, power=power, significance=significance)
+            for relation, each in judged.items()
+        ]
+    return StudyResults(about, tuple(rows), far, power, significance)
 
 
 def study_grids(found: StudyResults) -> list[Grid]:
-    """Shares of the outcomes beside the published ones, and the tests of the preference, for people."""
+    """For people: shares of the outcomes beside the published ones; tests of the preference, and how raters agree."""
     columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
     several = len(found.about.models) > 1
     names = [f"{row.model}: {row.relation}" if several else row.relation for row in found.rows]
@@ -163,15 +175,21 @@ def study_grids(found: StudyResults) -> list[Grid]:
         theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in found.rows]
         shares = [[*ours, " / ".join(map(str, each))] for ours, each in zip(shares, theirs, strict=True)]
         beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
-    tests = [[name, *_tests(row.preference)] for name, row in zip(names, found.rows, strict=True)]
+    tests = [[name, *_tests(row)] for name, row in zip(names, found.rows, strict=True)]
+    far = found.progress
+    votes = (
+        f"{far.votes:,} of {far.wanted:,} votes by {counted(sum(map(bool, far.of_rater.values())), 'rater')}; "
+        f"{far.complete:,} of {far.pairs:,} pairs have all of theirs, and only those are counted."
+    )
     note = (
         f"{' and '.join(found.about.models)} against {found.about.second}, by majority of {found.about.raters}. d is "
         f"the effect size; effects as large as the last column says are detected with a power of {100 * found.power:g} "
-        f"% at a significance level of {100 * found.significance:g} %."
+        f"% at a significance level of {100 * found.significance:g} %. α (Krippendorff) says how far raters agree: 1 "
+        "where all do, 0 as by chance."
     )
     return [
         Grid("", columns, shares, beside),
-        Grid("", ["Relation", "t", "p", "p (sign)", "d", "d seen from"], tests, [note]),
+        Grid("", ["Relation", "t", "p", "p (sign)", "d", "d seen from", "α"], tests, [note, votes]),
     ]
 
 
@@ -192,44 +210,35 @@ def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
     return len(lines)
 
 
-class _Pair(NamedTuple):
-    """What is stored of a pair."""
-
-    number: int
-    model: str
-    relations: str
-    swapped: int
-    identical: int
-
-
-def _outcome(pair: _Pair, answers: Sequence[str], raters: int) -> str | None:
-    """What the majority says of a pair; None where votes are missing."""
-    if len(answers) < raters:
-        return None
-    return majority([outcome_of(answer, swapped=bool(pair.swapped)) for answer in answers])
-
-
 def _row(
-    model: str, relation: str, judged: Sequence[tuple[str | None, bool]], power: float, significance: float
+    model: str,
+    relation: str,
+    judged: Sequence[tuple[list[str], bool]],
+    raters: int,
+    *,
+    power: float,
+    significance: float,
 ) -> Row:
-    outcomes = [outcome for outcome, _ in judged if outcome is not None]
-    counts = {name: outcomes.count(name) for name in OUTCOMES}
+    complete = [(said, identical) for said, identical in judged if len(said) >= raters]
+    outcomes = [majority(said) for said, _ in complete]
     scores = [{BETTER: 1, WORSE: -1}.get(outcome, 0) for outcome in outcomes]
     return Row(
         model,
         relation,
-        counts,
-        open=len(judged) - len(outcomes),
-        identical=sum(identical for outcome, identical in judged if outcome is not None),
+        {name: outcomes.count(name) for name in OUTCOMES},
+        open=len(judged) - len(complete),
+        identical=sum(identical for _, identical in complete),
         preference=preference(scores, power=power, significance=significance),
+        alpha=krippendorff_alpha(said for said, _ in complete),
     )
 
 
-def _tests(found: Preference | None) -> list[str]:
+def _tests(row: Row) -> list[str]:
+    found = row.preference
     if found is None:
-        return ["–"] * 5
-    figures = (found.t, found.p, found.p_sign, found.effect, found.smallest_effect)
-    forms = (".2f", ".2g", ".2g", ".2f", ".2f")
+        return ["–"] * 6
+    figures = (found.t, found.p, found.p_sign, found.effect, found.smallest_effect, row.alpha)
+    forms = (".2f", ".2g", ".2g", ".2f", ".2f", ".2f")
     return ["–" if value is None else format(value, form) for value, form in zip(figures, forms, strict=True)]
 
 

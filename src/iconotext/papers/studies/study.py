@@ -3,11 +3,12 @@
 Each pair is of one model that is asked about, of which a study may have several, and of the one they are compared with.
 The file is made whole or not at all. It holds the paths of images, not the images, and is never kept in memory: every
 call opens it, does one transaction and closes it. So a study survives any process that works on it, and may be
-continued at any time by any number of processes on one machine.
+continued at any time by any number of processes on one machine. What a transaction wrote is on the disk when it ends.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -47,24 +48,25 @@ RATERS = 3
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
-_APPLICATION = 0x49634855  # marks the file as a study
+_APPLICATION, _VERSION = 0x49634855, 2  # mark the file as a study, and say what its tables are
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE pairs (
-    number INTEGER PRIMARY KEY,  -- from 0, in the order they are given out
+    number INTEGER PRIMARY KEY,  -- from 0
     model TEXT NOT NULL,         -- the model that is asked about
     query TEXT NOT NULL,
     text TEXT NOT NULL,
     relations TEXT NOT NULL,     -- JSON list of names
     first TEXT NOT NULL,         -- its image, relative to the folder of this file
     second TEXT NOT NULL,
-    swapped INTEGER NOT NULL CHECK (swapped IN (0, 1)),  -- 1: A is the image of the second model
     identical INTEGER NOT NULL CHECK (identical IN (0, 1))
 );
 CREATE TABLE votes (
     pair INTEGER NOT NULL REFERENCES pairs (number),
     rater TEXT NOT NULL,
+    swapped INTEGER NOT NULL CHECK (swapped IN (0, 1)),  -- 1: A is the image of the second model
     given REAL NOT NULL,         -- when the pair was shown, seconds since 1970
     answer TEXT CHECK (answer IN ('a', 'b', 'same', 'neither')),  -- null: not yet
     answered REAL,
@@ -103,7 +105,7 @@ class About:
         models: Names of those that are asked about.
         second: Name of the model they are compared with.
         raters: People who judge each pair.
-        seed: Of the order of the pairs and of the two sides.
+        seed: Of the order of the pairs and of the two sides, which each rater has of his or her own.
     """
 
     models: tuple[str, ...]
@@ -122,8 +124,7 @@ def create_study(
 ) -> int:
     """Write a study; the number of identical pairs.
 
-    The pairs are shuffled, and so are the sides: in half of the pairs, to the nearest one, A is the image of the first
-    model. Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
+    Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
     identical: leaving it out would make the models look more different than they are.
 
     Args:
@@ -131,14 +132,13 @@ def create_study(
         contenders: At least one.
         second: Name of the model that all others are compared with.
         raters: People who judge each pair; an odd number makes majorities likely.
+        seed: Of the order and the sides in which raters see the pairs.
 
     Raises:
         StudyError: There are no contenders, two have the same name, or a picture is not there.
         SettingError: ``raters`` is below 1.
         OutputError: The file exists, or it cannot be written.
     """
-    import numpy as np
-
     if raters < 1:
         raise SettingError(f"raters is {raters}, expected at least 1")
     if not contenders:
@@ -155,27 +155,22 @@ def create_study(
         for image in (each.first, each.second):
             if not image.is_file():
                 raise StudyError(f"query {each.query!r}: the picture {image} is not there")
-    random = np.random.default_rng(seed)
-    order = random.permutation(len(contenders))
-    swapped = random.permutation(np.arange(len(contenders)) % 2)
     keys = ImageKeys()
-    rows = []
-    for number, (place, swap) in enumerate(zip(order.tolist(), swapped.tolist(), strict=True)):
-        each = contenders[place]
+    rows, same = [], 0
+    for number, each in enumerate(contenders):
         one, other = (keys.of(Image(image.name, image)) for image in (each.first, each.second))
+        same += one == other
         paths = [_relative_path(image, path.parent) for image in (each.first, each.second)]
-        rows.append(
-            (number, each.model, each.query, each.text, json.dumps(each.relations), *paths, swap, int(one == other))
-        )
+        rows.append((number, each.model, each.query, each.text, json.dumps(each.relations), *paths, int(one == other)))
     models = list(dict.fromkeys(each.model for each in contenders))
     about = {"models": json.dumps(models), "second": second, "raters": str(raters), "seed": str(seed)}
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         connection.commit()
         write_bytes(path, connection.serialize())
-    return sum(row[-1] for row in rows)
+    return same
 
 
 @contextmanager
@@ -195,6 +190,9 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
         with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
             if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
                 raise StudyError(f"{path}: is not a study of iconotext")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version != _VERSION:
+                raise StudyError(f"{path}: a study of another version of iconotext ({version}): make it anew")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
@@ -212,6 +210,41 @@ def about_study(connection: sqlite3.Connection) -> About:
     """What the study compares."""
     values = dict(connection.execute("SELECT name, value FROM about"))
     return About(tuple(json.loads(values["models"])), values["second"], int(values["raters"]), int(values["seed"]))
+
+
+def find_studies(places: Sequence[Path]) -> dict[str, Path]:
+    """The studies that are named, and those in folders that are, each by a short name that tells nothing of it.
+
+    Args:
+        places: Studies, and folders of studies; what else lies in these is left out.
+
+    Raises:
+        StudyError: There is none at a place, one is damaged, or a picture of one is not where the study says.
+    """
+    found: dict[str, Path] = {}
+    for place in places:
+        studies = [path for path in sorted(place.iterdir()) if _is_study(path)] if place.is_dir() else [place]
+        if not studies:
+            raise StudyError(f"{place}: no study lies in this folder; iconotext analyze study makes one")
+        for study in studies:
+            with transaction(study) as connection:
+                named = {name for row in connection.execute("SELECT first, second FROM pairs") for name in row}
+            missing = [name for name in sorted(named) if not image_of(name, study).is_file()]
+            if missing:
+                raise StudyError(
+                    f"{study}: {len(missing):,} of its {len(named):,} pictures are not there, such as "
+                    f"{image_of(missing[0], study)}: they must lie where they lay when the study was made, seen from it"
+                )
+            # The name of the file may tell raters what is compared, and a number would change with what lies beside.
+            found[hashlib.sha256(os.fsencode(study.resolve())).hexdigest()[:8]] = study
+    return found
+
+
+def _is_study(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(72)[68:] == _APPLICATION.to_bytes(4, "big")  # where SQLite keeps it
 
 
 def image_of(relative_path: str, study: Path) -> Path:
