@@ -40,6 +40,15 @@ def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shar
     np.testing.assert_array_equal(images.features.pooled, features.pooled)
 
 
+def test_what_is_read_of_a_document_does_not_depend_on_those_beside_it(default, noise):
+    texts = [f"A dog runs across field {n}." for n in range(30)]
+    given = [Document(f"{n}", texts[n : 2 * n + 1], [Image(f"{i}", noise(i)) for i in range(n % 4)]) for n in range(12)]
+    together = default.read_all([(each, default.reader.encode([s.text for s in each.sentences])) for each in given])
+    for document, read in zip(given, together, strict=True):
+        assert read.similarity.shape == (len(document.sentences), len(document.images))
+        assert read.similarity.tobytes() == default.similarity(document).tobytes()
+
+
 def test_vectors_have_length_one_and_pictures_that_cannot_be_read_are_zero(default, noise):
     images = default.encode_images([noise(0), b"no picture", noise(1)])
     np.testing.assert_allclose(np.linalg.norm(images.vectors, axis=1), [1, 0, 1], atol=1e-5)

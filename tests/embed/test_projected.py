@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.projected import projected, projection_shapes
+from iconotext.embed.projected import BLOCK, projected, projection_shapes
 from iconotext.embed.projection import Projection
 from iconotext.recipe.encoders import ProjectionSettings
 
@@ -26,3 +26,18 @@ def test_is_what_pytorch_computes(hidden, rescale, batch_norm):
     with torch.inference_mode():
         expected = module(vectors).numpy()
     np.testing.assert_allclose(projected(vectors.numpy(), weights, settings), expected, atol=2e-6)
+
+
+def test_a_row_is_the_same_to_the_last_bit_whatever_stands_beside_it():
+    chance = np.random.default_rng(0)
+    settings = ProjectionSettings(kind="projection", hidden=96, rescale=True)
+    weights = {
+        name: chance.standard_normal(shape).astype(np.float32)
+        for name, shape in projection_shapes(384, 48, settings).items()
+    }
+    vectors = chance.standard_normal((3 * BLOCK - 5, 384)).astype(np.float32)
+    together = projected(vectors, weights, settings)
+    alone = np.concatenate([projected(row[None], weights, settings) for row in vectors])
+    assert together.tobytes() == alone.tobytes()
+    assert projected(vectors[::-1], weights, settings)[::-1].tobytes() == alone.tobytes()
+    assert projected(vectors[:0], weights, settings).shape == (0, 48)

@@ -54,20 +54,14 @@ class EncodedDocument:
         encoder: What encoded it.
         vectors: (S, features) of the sentences, by the encoder's ``reader``.
         seen: The images.
+        similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
     """
 
     document: Document
     encoder: BackboneEncoder
     vectors: FloatMatrix
     seen: SeenImages
-
-    @property
-    def similarity(self) -> FloatMatrix:
-        """(S, V) float32 of each sentence with each image; 0 for an image that was not encoded."""
-        space, features = self.encoder.space, self.seen.features
-        spread = np.zeros((len(self.vectors), len(self.document.images)), np.float32)
-        spread[:, self.seen.numbers] = space.sentences(self.vectors, self.vectors) @ space.images(features, features).T
-        return spread
+    similarity: FloatMatrix
 
     @property
     def caption_vectors(self) -> FloatMatrix | None:
@@ -161,10 +155,13 @@ class BackboneEncoder:
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
         """See ``Encoder``."""
         looked = self.image_source.look_at_all([document.images for document, _ in documents])
-        return [
-            EncodedDocument(_with_problems(document, seen.problems), self, vectors, seen)
-            for (document, vectors), seen in zip(documents, looked, strict=True)
-        ]
+        given = [(vectors, seen.features) for (_, vectors), seen in zip(documents, looked, strict=True)]
+        read = []
+        for (document, vectors), seen, found in zip(documents, looked, self.space.similarities(given), strict=True):
+            similarity = np.zeros((len(vectors), len(document.images)), np.float32)
+            similarity[:, seen.numbers] = found
+            read.append(EncodedDocument(_with_problems(document, seen.problems), self, vectors, seen, similarity))
+        return read
 
     def similarity(self, document: Document) -> FloatMatrix:
         """See ``Encoder``."""

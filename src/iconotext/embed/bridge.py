@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.embed.space import unit_rows
+from iconotext.embed.space import at_once, unit_rows
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import minilm
 from iconotext.features.imagenet import imagenet_classes
 
 if TYPE_CHECKING:
+    from iconotext.embed.space import Features
     from iconotext.features.backbone import ImageFeatures, TextBackbone
     from iconotext.types import FloatMatrix
 
@@ -66,6 +67,12 @@ class ConceptBridge:
         """
         return concept_vectors(features, self.class_vectors, k=self.k)
 
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        seen = [_probabilities(features) for _, features in documents]
+        images = at_once(lambda some: _named(some, self.class_vectors, self.k), seen)
+        return [centred(vectors) @ some.T for (vectors, _), some in zip(documents, images, strict=True)]
+
 
 def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: int = CONCEPTS) -> FloatMatrix:
     """Put images among the sentences without training: the mean of their most probable class names' vectors.
@@ -89,17 +96,24 @@ def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: i
         ShapeError: The class vectors are not C.
         SettingError: ``k`` is out of range.
     """
-    p = features.probabilities
-    if p is None:
+    return _named(_probabilities(features), class_vectors, k)
+
+
+def _probabilities(features: ImageFeatures) -> FloatMatrix:
+    if features.probabilities is None:
         raise FeatureError("the image backbone has no classifier, which the concept bridge needs: use another one")
+    return features.probabilities
+
+
+def _named(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
     if len(class_vectors) != p.shape[1]:
         raise ShapeError(f"class_vectors {class_vectors.shape} do not fit probabilities {p.shape}")
     if not 1 <= k <= p.shape[1]:
         raise SettingError(f"k is {k}, expected 1 to {p.shape[1]}")
-    top = np.argpartition(p, -k, axis=1)[:, -k:]  # (n, k)
-    weights = np.zeros_like(p)
-    np.put_along_axis(weights, top, np.sqrt(np.take_along_axis(p, top, axis=1)), axis=1)
-    return unit_rows(weights @ (class_vectors - COMMON * class_vectors.mean(0)))
+    top = np.sort(np.argpartition(p, -k, axis=1)[:, -k:], axis=1)  # (n, k)
+    weights = np.sqrt(np.take_along_axis(p, top, axis=1))
+    names = class_vectors[top] - COMMON * class_vectors.mean(0)  # (n, k, dim)
+    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # a product for each image: none depends on others
 
 
 def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from iconotext.embed.projected import projected
-from iconotext.embed.space import unit_rows
+from iconotext.embed.space import at_once, unit_rows
 from iconotext.features.backbone import TextBackbone
 from iconotext.recipe.encoders import ProjectionSettings
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from iconotext.embed.folder import StoredModel
+    from iconotext.embed.space import Features
     from iconotext.embed.words import WordEncoder
     from iconotext.features.backbone import ImageFeatures
     from iconotext.features.vocabulary import Vocabulary
@@ -55,10 +56,23 @@ class JointSpace:
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``; in a document, less a share of the mean."""
-        joint = self._images(features)
+        joint = self._images(features.pooled)
         if among is None:
             return joint
-        return joint - self._common(joint if among is features else self._images(among))
+        return joint - self._common(joint if among is features else self._images(among.pooled))
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
+        if self.stored.vocabulary is not None:  # read already, or one after the other
+            texts = [self._sentences(some, some, None) for some in sentences]
+        else:
+            texts = at_once(lambda some: self._sentences(some, None, None), sentences)
+        pictures = at_once(self._images, images)
+        return [
+            (of_texts - self._common(of_texts)) @ (of_images - self._common(of_images)).T
+            for of_texts, of_images in zip(texts, pictures, strict=True)
+        ]
 
     def _sentences(self, vectors: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
         if self.stored.vocabulary is not None:
@@ -69,11 +83,11 @@ class JointSpace:
             return projected(vectors, self._weights("text"), settings)
         return unit_rows(vectors)
 
-    def _images(self, features: ImageFeatures) -> FloatMatrix:
+    def _images(self, pooled: FloatMatrix) -> FloatMatrix:
         settings = self.stored.recipe.image
         if not isinstance(settings, ProjectionSettings):
-            return features.pooled
-        return projected(features.pooled, self._weights("image"), settings)
+            return pooled
+        return projected(pooled, self._weights("image"), settings)
 
     def _weights(self, side: str) -> Mapping[str, NDArray[Any]]:
         if side not in self._sides:

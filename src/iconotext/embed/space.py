@@ -7,7 +7,7 @@ its sentences a picture shows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -50,6 +50,13 @@ class Space(Protocol):
             (n, dim) float32.
         """
 
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """(S, V) float32 of each document, its sentences with its images, whatever documents are given beside it."""
+
+
+Features = tuple["FloatMatrix", "ImageFeatures"]
+"""A document: the features of its S sentences, and of its V images."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedSpace:
@@ -70,6 +77,10 @@ class SharedSpace:
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""
         return features.pooled
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        return [vectors @ features.pooled.T for vectors, features in documents]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +112,22 @@ class MixedSpace:
         """See ``Space``."""
         return self._beside(self.first.images(features, among), self.second.images(features, among))
 
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        both = zip(self.first.similarities(documents), self.second.similarities(documents), strict=True)
+        return [np.asarray((1 - self.share) * first + self.share * second, np.float32) for first, second in both]
+
     def _beside(self, first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
         both = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
         return np.asarray(both, np.float32)
+
+
+def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
+    """What ``work`` makes of the rows of each part, which it is given all together."""
+    if not parts:
+        return []
+    found = work(np.concatenate(parts))
+    return np.split(found, np.cumsum([len(part) for part in parts[:-1]]))
 
 
 def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
