@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from iconotext.features.ocr import LineReader
     from iconotext.links.calibration import Calibration
     from iconotext.links.habit import Habit, Judged
+    from iconotext.links.link_windows import Known
     from iconotext.links.promise import Promises
     from iconotext.links.windows import Told
 
@@ -98,6 +99,35 @@ class Linker:
         if self.settings.max_false is not None:
             return self.promises([document]).keep(self.plain.link(document, habits))
         (linked,) = self._linked(self._read([document]), habits or {})
+        if isinstance(linked, Failure):
+            raise linked.error
+        return linked
+
+    def know(self, document: Document | Path | str) -> Known:
+        """All that is known of a document by the evidence of the settings, before it is linked: see ``link_known``.
+
+        Raises:
+            DocumentError, FeatureError, TypeError: As for ``link``.
+        """
+        from iconotext.links.link_windows import know_windows
+
+        read = self._read([given_document(document)])
+        (known,) = know_windows(read, self.encoder, self.settings, line_reader=lambda: self.line_reader)
+        if isinstance(known, Failure):
+            raise known.error
+        return known
+
+    def link_known(self, known: Known, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
+        """The links of a document of which all is known: quick, for other settings or habits. Nothing is promised.
+
+        Args:
+            known: Of ``know``, by a linker with the same encoder and no less evidence.
+            habits: As for ``link``.
+        """
+        from iconotext.links.link_windows import link_known
+
+        relations = {"relation_model": lambda: self.relation_model}
+        (linked,) = link_known([known], self.encoder, self.settings, habits or {}, **relations)
         if isinstance(linked, Failure):
             raise linked.error
         return linked

@@ -54,27 +54,67 @@ def weigh_evidence(
         SettingError: A kind has an unknown name.
         ShapeError: A matrix does not fit the document.
     """
-    shape = (len(document.sentences), len(document.images))
-    sound, features, reference, similarity, good = _gather(
-        document, image_similarity, encode, evidence, sentence_vectors, matcher, written
+    found = gather_evidence(
+        document,
+        image_similarity,
+        encode,
+        evidence=evidence,
+        sentence_vectors=sentence_vectors,
+        matcher=matcher,
+        written=written,
     )
+    return weigh_gathered(found, evidence=evidence, coefficients=coefficients, habit=habit)
+
+
+class Gathered(NamedTuple):
+    """What is known of a document but for the habit of its author: to be weighed as often as wanted, quickly.
+
+    Attributes:
+        document: Without the images that have a problem: S sentences, V images.
+        features: Kind to name to (S, V); without the layout.
+        reference: (S, V), None where references are no evidence.
+        similarity: (S, V) cosines, None where pictures are no evidence.
+        numbers: (V,) of the images in the whole document.
+        images: How many images the whole document has.
+    """
+
+    document: Document
+    features: dict[Evidence, dict[str, FloatMatrix]]
+    reference: FloatMatrix | None
+    similarity: FloatMatrix | None
+    numbers: NDArray[np.int64]
+    images: int
+
+
+def weigh_gathered(
+    found: Gathered,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+    habit: Habit | None = None,
+) -> Combination:
+    """What was gathered of a document, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer."""
+    sound, good = found.document, found.numbers
+    shape = (len(sound.sentences), found.images)
+    features = {kind: columns for kind, columns in found.features.items() if kind in evidence}
+    reference = found.reference if "reference" in evidence else None
     if "layout" in evidence and has_places(sound):
         usual = habit or Habit()
         places = places_by_evidence(sound, features, reference, coefficients)
-        places = judged_evidence(sound, places, usual.judged.get(document.id, {}), good.tolist())
+        places = judged_evidence(sound, places, usual.judged.get(sound.id, {}), good.tolist())
         features["layout"] = layout_features(sound, habit_probability(sound, places, usual))
-    found = combine(
+    weighed = combine(
         features,
         shape=(shape[0], len(good)),
         has_text=images_with_text(sound),
         reference=reference,
-        image_similarity=similarity,
+        image_similarity=found.similarity if "picture" in evidence else None,
         coefficients=coefficients,
     )
     return Combination(
-        {kind: _spread(matrix, good, shape) for kind, matrix in found.contributions.items()},
-        _spread(found.score, good, shape),
-        _spread(found.confidence, good, shape),
+        {kind: _spread(matrix, good, shape) for kind, matrix in weighed.contributions.items()},
+        _spread(weighed.score, good, shape),
+        _spread(weighed.confidence, good, shape),
     )
 
 
@@ -94,10 +134,30 @@ def document_places(
     Returns:
         What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
     """
-    sound, features, reference, _, _ = _gather(
-        document, image_similarity, encode, evidence, sentence_vectors, matcher, written
+    found = gather_evidence(
+        document,
+        image_similarity,
+        encode,
+        evidence=evidence,
+        sentence_vectors=sentence_vectors,
+        matcher=matcher,
+        written=written,
     )
-    return places_by_evidence(sound, features, reference, coefficients) if has_places(sound) else None
+    return gathered_places(found, evidence=evidence, coefficients=coefficients)
+
+
+def gathered_places(
+    found: Gathered,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> PlaceEvidence | None:
+    """``document_places`` of what was gathered; kinds may be fewer."""
+    if not has_places(found.document):
+        return None
+    features = {kind: columns for kind, columns in found.features.items() if kind in evidence}
+    reference = found.reference if "reference" in evidence else None
+    return places_by_evidence(found.document, features, reference, coefficients)
 
 
 class Written(NamedTuple):
@@ -137,25 +197,17 @@ def sound_images(document: Document) -> tuple[int, ...]:
     return tuple(j for j, image in enumerate(document.images) if image.problem is None)
 
 
-class _Gathered(NamedTuple):
-    """What is known of a document but for its layout, without the images that have a problem."""
-
-    document: Document
-    features: dict[Evidence, dict[str, FloatMatrix]]
-    reference: FloatMatrix | None
-    similarity: FloatMatrix | None
-    numbers: NDArray[np.int64]
-
-
-def _gather(
+def gather_evidence(
     document: Document,
     image_similarity: FloatMatrix | None,
     encode: Encode,
-    evidence: Collection[Evidence],
-    sentence_vectors: FloatMatrix | None,
-    matcher: Matcher | None,
-    written: Written | None,
-) -> _Gathered:
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    matcher: Matcher | None = None,
+    written: Written | None = None,
+) -> Gathered:
+    """What is known of a document but for its layout; arguments and errors as in ``weigh_evidence``."""
     shape = (len(document.sentences), len(document.images))
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
@@ -172,7 +224,8 @@ def _gather(
         similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
     sound = replace(document, images=tuple(document.images[j] for j in good))
     features = _fitted(sound, similarity, known.captions, encode, evidence, sentence_vectors)
-    return _Gathered(sound, features, None if known.reference is None else known.reference[:, good], similarity, good)
+    reference = None if known.reference is None else known.reference[:, good]
+    return Gathered(sound, features, reference, similarity, good, shape[1])
 
 
 def fitted_features(

@@ -67,9 +67,6 @@ def link_document(
         SettingError: An unknown kind of evidence or selection, k below 1, a confidence outside 0 to 1.
         ShapeError: A matrix does not fit the document.
     """
-    choose = selection(select)
-    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
-        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     found = weigh_evidence(
         document,
         image_similarity,
@@ -81,6 +78,26 @@ def link_document(
         habit=habit,
         written=written,
     )
+    return choose_links(document, found, select=select, k=k, min_confidence=min_confidence, model=model)
+
+
+def choose_links(
+    document: Document,
+    found: Combination,
+    *,
+    select: Selection = "top-k",
+    k: int = 3,
+    min_confidence: float | None = None,
+    model: str = "",
+) -> LinkedDocument:
+    """The cells of weighed evidence that become links; arguments, result and errors as in ``link_document``.
+
+    Args:
+        found: The evidence of the document; where the selection is ``order``, its confidences are changed by it.
+    """
+    choose = selection(select)
+    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
+        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     if min_confidence is None:
         silent = all(
             not matrix.any() for kind, matrix in found.contributions.items() if kind not in ("picture", "text")

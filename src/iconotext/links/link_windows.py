@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError
+from iconotext.links.evidence import Gathered, gather_evidence, weigh_gathered
 from iconotext.links.habit import Habit, collection_of
-from iconotext.links.link_document import link_document
+from iconotext.links.link_document import choose_links
 from iconotext.links.windows import Told, failure_of, see_images
 from iconotext.read import Failure
 
@@ -18,9 +19,26 @@ if TYPE_CHECKING:
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
     from iconotext.links.settings import LinkSettings
-    from iconotext.types import LinkedDocument
+    from iconotext.types import Document, LinkedDocument
 
     Found = tuple[LinkedDocument, EncodedDocument | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A document with all that is known of it but the habit of its author.
+
+    Attributes:
+        document: With the problems of its images.
+        gathered: By all kinds of evidence that were asked for.
+        seen: As the encoder sees it; None where pictures are no evidence, or nobody kept that.
+        note: What a user should know of its language.
+    """
+
+    document: Document
+    gathered: Gathered
+    seen: EncodedDocument | None = None
+    note: str | None = None
 
 
 def link_windows(
@@ -44,48 +62,88 @@ def link_windows(
     """
     reader = line_reader() if "text" in settings.evidence else None
     for window in see_images(documents, encoder):
-        found = [
-            each if isinstance(each, Failure) else _found(*each, encoder, settings, habits, reader) for each in window
-        ]
-        good = [each for each in found if not isinstance(each, Failure)]
-        if settings.relations != "none":
-            good = _with_relations(good, encoder, relation_model())
-        told = (_explained(*each) if settings.explain else each[0] for each in good)
-        yield from (each if isinstance(each, Failure) else next(told) for each in found)
+        known = [each if isinstance(each, Failure) else _known(*each, encoder, settings, reader) for each in window]
+        yield from link_known(known, encoder, settings, habits, relation_model=relation_model)
 
 
-def _found(
-    told: Told,
-    seen: EncodedDocument | None,
+def know_windows(
+    documents: Iterable[Told | Failure],
+    encoder: Encoder,
+    settings: LinkSettings,
+    *,
+    line_reader: Callable[[], LineReader],
+) -> Iterator[Known | Failure]:
+    """All that is known of documents before they are linked; arguments as in ``link_windows``."""
+    reader = line_reader() if "text" in settings.evidence else None
+    for window in see_images(documents, encoder):
+        for each in window:
+            yield each if isinstance(each, Failure) else _known(*each, encoder, settings, reader)
+
+
+def link_known(
+    known: Sequence[Known | Failure],
     encoder: Encoder,
     settings: LinkSettings,
     habits: Mapping[str, Habit],
-    reader: LineReader | None,
-) -> Found | Failure:
+    *,
+    relation_model: Callable[[], RelationModel],
+) -> Iterator[LinkedDocument | Failure]:
+    """The links of documents of which all is known, by these settings; arguments as in ``link_windows``.
+
+    Nothing is read, looked at or encoded but what says relations and explains. The evidence may be less than was
+    gathered.
+    """
+    linked = [each if isinstance(each, Failure) else _linked(each, encoder, settings, habits) for each in known]
+    good = [
+        (found, each.seen)
+        for found, each in zip(linked, known, strict=True)
+        if not isinstance(found, Failure) and not isinstance(each, Failure)
+    ]
+    if settings.relations != "none":
+        good = _with_relations(good, encoder, relation_model())
+    told = (_explained(*each) if settings.explain else each[0] for each in good)
+    yield from (each if isinstance(each, Failure) else next(told) for each in linked)
+
+
+def _known(
+    told: Told, seen: EncodedDocument | None, encoder: Encoder, settings: LinkSettings, reader: LineReader | None
+) -> Known | Failure:
     from iconotext.features.ocr import with_lines
 
     document = seen.document if seen else told.document
-    own = Habit(given=settings.habit) if settings.habit is not None else None
-    habit = own or habits.get(collection_of(document)) or Habit()
+    document = with_lines(document, reader) if reader else document
     try:
-        linked = link_document(
-            with_lines(document, reader) if reader else document,
+        gathered = gather_evidence(
+            document,
             seen.similarity if seen else None,
             told.caption_encode(encoder),
-            evidence=[kind for kind in settings.evidence if kind != "picture" or seen],
-            select=settings.select,
-            k=settings.k,
-            min_confidence=settings.min_confidence,
-            model=encoder.name,
+            evidence=settings.evidence,
             sentence_vectors=told.caption_vectors(encoder),
-            habit=habit,
             written=told.written,
         )
     except IconotextError as error:
         return failure_of(document, error)
-    note = told.note(encoder, settings.evidence)
+    return Known(document, gathered, seen, told.note(encoder, settings.evidence))
+
+
+def _linked(
+    known: Known, encoder: Encoder, settings: LinkSettings, habits: Mapping[str, Habit]
+) -> LinkedDocument | Failure:
+    own = Habit(given=settings.habit) if settings.habit is not None else None
+    habit = own or habits.get(collection_of(known.document)) or Habit()
+    try:
+        linked = choose_links(
+            known.document,
+            weigh_gathered(known.gathered, evidence=settings.evidence, habit=habit),
+            select=settings.select,
+            k=settings.k,
+            min_confidence=settings.min_confidence,
+            model=encoder.name,
+        )
+    except IconotextError as error:
+        return failure_of(known.document, error)
     usual = habit.summary() if "layout" in settings.evidence else None
-    return replace(linked, notes=(note,) if note else (), habit=usual), seen
+    return replace(linked, notes=(known.note,) if known.note else (), habit=usual)
 
 
 def _with_relations(found: Sequence[Found], encoder: Encoder, model: RelationModel) -> list[Found]:
