@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from typing import Literal
 
 from fastapi import HTTPException
@@ -36,6 +37,7 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
     """A collection with its documents, and how far it is."""
     pictures = store.pictures(collection.id)
     entries = store.entries(collection.id)
+    judged = by_picture(store.verdicts(collection.id))
     counts: dict[int, int] = {}
     for picture in pictures:
         counts[picture.document] = counts.get(picture.document, 0) + 1
@@ -55,13 +57,18 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
                 sentences=entry.sentences,
                 pictures=counts.get(entry.id, 0),
                 links=entry.links,
-                changed=len(json.loads(entry.changed)),
+                changed=len(_moved(entry, judged)),
             )
             for entry in entries
         ],
         pictures=len(pictures),
-        judged=len(by_picture(store.verdicts(collection.id))),
+        judged=len(judged),
     )
+
+
+def _moved(entry: Entry, judged: Container[tuple[int, int]]) -> list[tuple[int, int | None, int | None]]:
+    """Pictures of a document that nobody judged, and that have another sentence by what was said of others."""
+    return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
 def _state(
@@ -108,7 +115,7 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
         changed=[
             ChangedOut(document=entry.id, picture=picture, before=before, now=now)
             for entry in entries
-            for picture, before, now in json.loads(entry.changed)
+            for picture, before, now in _moved(entry, said)
         ],
         current=is_current(store, collection, entries),
     )

@@ -16,7 +16,8 @@ from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
 from iconotext.serve import export
 from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
-from iconotext.serve.jobs import Jobs
+from iconotext.serve.jobs import Jobs, without_place
+from iconotext.serve.pool import BusyError
 from iconotext.serve.records import Entry
 from iconotext.serve.schemas import (
     CollectionOut,
@@ -31,6 +32,7 @@ from iconotext.serve.schemas import (
 )
 from iconotext.serve.store import new_id
 from iconotext.serve.uploads import save_files
+from iconotext.serve.work import LINKED, REVIEW
 
 FILES = {
     "requestBody": {
@@ -157,15 +159,15 @@ def routes(jobs: Jobs) -> APIRouter:
         gone = BackgroundTask(target.unlink, missing_ok=True)
         return FileResponse(target, media_type="application/zip", filename="corpus.zip", background=gone)
 
-    @router.get("/documents/{document}", response_class=FileResponse, responses=problems(404, 409))
-    def linked(document: int) -> FileResponse:
+    @router.get("/documents/{document}", response_class=FileResponse, responses=problems(404, 409, 503))
+    async def linked(document: int) -> FileResponse:
         """A linked document, as ``iconotext link --to json`` gives it."""
-        return FileResponse(_made(jobs, known_entry(store, document), "linked.json"), media_type="application/json")
+        return FileResponse(await made(jobs, known_entry(store, document), LINKED), media_type="application/json")
 
     @router.get("/documents/{document}/review", response_class=FileResponse, responses=problems(404, 409))
     def shown(document: int) -> FileResponse:
         """Sentences and pictures of a document, with the likeliest sentences of each picture."""
-        return FileResponse(_made(jobs, known_entry(store, document), "review.json"), media_type="application/json")
+        return FileResponse(jobs.entry_folder(known_entry(store, document)) / REVIEW, media_type="application/json")
 
     @router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
     def picture(document: int, picture: int) -> FileResponse:
@@ -186,8 +188,18 @@ def routes(jobs: Jobs) -> APIRouter:
     return router
 
 
-def _made(jobs: Jobs, entry: Entry, name: str) -> Path:
-    return jobs.entry_folder(entry) / name
+async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
+    """What the server shows of a document, by all that was learned.
+
+    Raises:
+        HTTPException: It cannot be read any more.
+    """
+    try:
+        return await jobs.made(entry, name)
+    except BusyError:
+        raise
+    except IconotextError as error:
+        raise HTTPException(409, without_place(str(error), entry)) from None
 
 
 def _name(first: str) -> str:

@@ -1,21 +1,24 @@
 """What is to be done next, read off the store: so a kill loses nothing, and what is left is done after the next start.
 
 Collections take turns, a document at a time: a large one does not keep the others waiting. Of each, the documents are
-found first, then linked; once all are, what people said meanwhile is learned, and all are linked again with that.
+found first, then linked; once all are, what people said meanwhile is learned, and all are weighed again with that. The
+page of a document that was weighed again is made when somebody asks for it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import IconotextError
-from iconotext.serve import work
+from iconotext.serve import learn, work
 from iconotext.serve.agreement import agreed
 from iconotext.serve.events import Events
 from iconotext.serve.pool import BusyError, Pool
@@ -23,6 +26,9 @@ from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 from iconotext.serve.work import Found, Made, Place
+
+if TYPE_CHECKING:
+    from iconotext.links.habit import Judged
 
 Result = TypeVar("Result")
 
@@ -138,39 +144,84 @@ class Jobs:
         last = self.store.last_change(collection.id)
         if at_work or last == collection.learned:
             return False
-        entries, judged = self.store.entries(collection.id), self.judged(collection.id)
-        said = {entry.name: judged[entry.id] for entry in entries if entry.id in judged}
-
-        def learned(_: Collection, told: tuple[str, str | None] | IconotextError) -> None:
-            if isinstance(told, IconotextError):
-                logger.warning("%s: what was said cannot be learned: %s", collection.name, told)
-                told = collection.habits, collection.habit
-            self.store.set_habits(collection.id, *told, last)
-
-        places = [self.place(collection, entry) for entry in entries]
-        self._submit(collection, WHOLE, learned, work.learn, places, said)
+        self._learn(collection, last)
         return True
 
+    def _learn(self, collection: Collection, last: int) -> None:
+        judged, before = self.judged(collection.id), self._first(collection.id)
+        documents = [
+            learn.Judgeable(
+                entry.id,
+                str(self.entry_folder(entry)),
+                entry.digest,
+                frozenset(before.get(entry.id, ())),
+                judged.get(entry.id, {}),
+            )
+            for entry in self.store.entries(collection.id)
+            if entry.state == "done" and entry.digest is not None
+        ]
+
+        def learned(_: Collection, told: learn.Learned | IconotextError) -> None:
+            if isinstance(told, IconotextError):
+                logger.warning("%s: what was said cannot be learned: %s", collection.name, told)
+                self.store.set_habits(collection.id, collection.habits, collection.habit, last)
+                return
+            weighed = {}
+            for entry, (links, seen) in told.documents.items():
+                pictures = [Picture(entry, *each) for each in seen]
+                weighed[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
+            self.store.set_learned(collection.id, told.habits, told.habit, last, weighed)
+
+        self._submit(collection, WHOLE, learned, learn.learn, documents)
+
     def _link(self, collection: Collection, entry: Entry) -> None:
-        judged = self.judged(collection.id).get(entry.id, {})
-        before = {p.number: p.best for p in self.store.pictures(collection.id) if p.document == entry.id}
+        before = self._first(collection.id).get(entry.id, {})
+        arguments = self._arguments(collection, entry)
 
         def linked(_: Collection, made: Made | IconotextError) -> None:
             if isinstance(made, IconotextError):
-                self.store.set_failed(entry.id, collection.round, _without(str(made), entry))
+                self.store.set_failed(entry.id, collection.round, without_place(str(made), entry))
                 return
             pictures = [Picture(entry.id, *each) for each in made.pictures]
             same = entry.digest == made.known["digest"]
-            changed = [
-                (p.number, before[p.number], p.best)
-                for p in pictures
-                if same and p.number in before and p.number not in judged and before[p.number] != p.best
-            ]
+            changed = _changed(before, pictures) if same else []
             self.store.set_linked(entry.id, collection.round, made.known, pictures, changed)
 
-        addresses = "/", f"/collections/{collection.id}/review"
-        place, folder = self.place(collection, entry), str(self.entry_folder(entry))
-        self._submit(collection, entry.id, linked, work.link, place, collection.habits, judged, folder, addresses)
+        self._submit(collection, entry.id, linked, work.link, *arguments)
+
+    def _arguments(self, collection: Collection, entry: Entry) -> tuple[Place, str, Judged, str, tuple[str, str], int]:
+        """What ``work.link`` and ``work.view`` want."""
+        judged, addresses = self.judged(collection.id).get(entry.id, {}), ("/", f"/collections/{collection.id}/review")
+        folder = str(self.entry_folder(entry))
+        return self.place(collection, entry), collection.habits, judged, folder, addresses, collection.round
+
+    def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
+        """By document the likeliest sentence of each of its pictures before anybody said anything."""
+        found: dict[int, dict[int, int | None]] = {}
+        for picture in self.store.pictures(collection):
+            found.setdefault(picture.document, {})[picture.number] = picture.best
+        for entry in self.store.entries(collection):
+            for number, before, _ in json.loads(entry.changed):
+                found[entry.id][number] = before
+        return found
+
+    async def made(self, entry: Entry, name: str) -> Path:
+        """The reading view of a document, or its JSON, by all that was learned: made anew where that was not yet.
+
+        Raises:
+            IconotextError: It cannot be read any more.
+            BusyError: Too much waits already.
+        """
+        collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
+        assert collection is not None
+        if not _is_of_round(folder, collection.round):
+            arguments = self._arguments(collection, entry)
+            future = self.pool.submit(work.view, self.settings.max_seconds, *arguments)
+            digest = await asyncio.wrap_future(future)
+            if digest != entry.digest:  # its file is another one by now
+                self.store.link_again(entry.id)
+                self.wake()
+        return folder / name
 
     def _when_found(self, collection: Collection, told: Found | IconotextError) -> None:
         if isinstance(told, IconotextError):
@@ -208,6 +259,18 @@ class Jobs:
         future.add_done_callback(done)
 
 
+def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> list[tuple[int, int | None, int | None]]:
+    """Pictures that have another sentence than before: number, sentence before and now."""
+    return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
+
+
+def _is_of_round(folder: Path, round_: int) -> bool:
+    try:
+        return (folder / work.ROUND).read_text(encoding="ascii") == str(round_)
+    except OSError:
+        return False
+
+
 def _result(future: Future[Result]) -> Result | IconotextError:
     try:
         return future.result()
@@ -215,6 +278,6 @@ def _result(future: Future[Result]) -> Result | IconotextError:
         return error
 
 
-def _without(message: str, entry: Entry) -> str:
+def without_place(message: str, entry: Entry) -> str:
     """A message about a document without where it lies on this machine: the page is not only for its owner."""
     return message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name)

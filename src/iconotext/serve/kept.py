@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext import __version__
-from iconotext.links.evidence import Gathered
+from iconotext.links.evidence import Gathered, gathered_places
+from iconotext.links.habit import PlaceEvidence
 from iconotext.links.link_windows import Known
 from iconotext.links.windows import KEPT
 from iconotext.plain_text import json_text
-from iconotext.types import Document, Image, Sentence
+from iconotext.types import Document, Evidence, Image, Sentence
 from iconotext.write import open_atomic, write_text
 
 if TYPE_CHECKING:
@@ -33,9 +35,47 @@ FORM = 1
 OF_COLLECTION = ("collection", "repository", "book")
 """What of ``Document.meta`` says which habits it shares."""
 
+TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
+"""The kinds of evidence that teach habits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What was kept of a document.
+
+    Attributes:
+        document: As far as it is needed; there are no files of pictures in it.
+        places: Where its pictures stand by captions and references; None without layout.
+        note: As in ``Known``.
+        arrays: The file of the others.
+    """
+
+    document: Document
+    places: PlaceEvidence | None
+    note: str | None
+    arrays: Path
+
+    @property
+    def known(self) -> Known | None:
+        """All that was known, as ``Linker.link_known`` takes it; None for a very large document."""
+        with np.load(self.arrays, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        if "numbers" not in arrays:
+            return None
+        features: dict[Any, Any] = {}
+        for name, matrix in arrays.items():
+            kind, _, feature = name.partition(" ")
+            if feature and kind != "places":
+                features.setdefault(kind, {})[feature] = matrix
+        numbers, images = arrays["numbers"], self.document.images
+        sound = replace(self.document, images=tuple(images[number] for number in numbers))
+        reference, similarity = arrays.get("reference"), arrays.get("similarity")
+        gathered = Gathered(sound, features, reference, similarity, numbers, len(images))
+        return Known(self.document, gathered, None, self.note)
+
 
 def keep(known: Known, model: str, digest: str, folder: Path) -> None:
-    """Keep what is known; of a very large document nothing is.
+    """Keep what is known; of a very large document only where its pictures stand.
 
     Args:
         known: Of ``Linker.know``.
@@ -50,9 +90,10 @@ def keep(known: Known, model: str, digest: str, folder: Path) -> None:
     for name in ("reference", "similarity", "numbers"):
         if (matrix := getattr(gathered, name)) is not None:
             arrays[name] = matrix
-    (folder / ABOUT).unlink(missing_ok=True)
     if sum(matrix.size for matrix in arrays.values()) > KEPT:
-        return
+        arrays = {}
+    if (places := gathered_places(gathered, evidence=TEACHERS)) is not None:
+        arrays |= {f"places {name}": matrix for name, matrix in places._asdict().items()}
     about = {
         "form": _form(model),
         "digest": digest,
@@ -65,53 +106,36 @@ def keep(known: Known, model: str, digest: str, folder: Path) -> None:
         "images": [[i.source, i.alt, i.caption, i.block, i.position, i.problem] for i in document.images],
         "note": known.note,
     }
-    with open_atomic(folder / ARRAYS) as file:
+    (folder / ABOUT).unlink(missing_ok=True)
+    with open_atomic(folder / ARRAYS, force=True) as file:
         np.savez(file, allow_pickle=False, **arrays)
     write_text(folder / ABOUT, json_text(about), force=True)  # last: arrays without it count for nothing
 
 
-def kept(folder: Path, model: str, digest: str) -> Known | None:
+def kept(folder: Path, model: str, digest: str) -> Kept | None:
     """What was kept of a document; None where nothing was, or of another one, or by another program or model."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         if about["form"] != _form(model) or about["digest"] != digest:
             return None
-        with np.load(folder / ARRAYS, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        with (folder / ARRAYS).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            names = [f"places {name}" for name in PlaceEvidence._fields]
+            places = PlaceEvidence(*(file[name] for name in names)) if names[0] in file.files else None
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    sentences = tuple(Sentence(text, block, kind) for text, block, kind in about["sentences"])
-    images = tuple(
-        Image(source, alt=alt, caption=caption, block=block, position=position, problem=problem)
-        for source, alt, caption, block, position, problem in about["images"]
-    )
     document = Document(
         about["id"],
-        sentences,
-        images,
+        tuple(Sentence(text, block, kind) for text, block, kind in about["sentences"]),
+        tuple(
+            Image(source, alt=alt, caption=caption, block=block, position=position, problem=problem)
+            for source, alt, caption, block, position, problem in about["images"]
+        ),
         source=Path(about["source"]) if about["source"] else None,
         title=about["title"],
         language=about["language"],
         meta=about["meta"],
     )
-    features: dict[Any, Any] = {}
-    for name, matrix in arrays.items():
-        kind, _, feature = name.partition(" ")
-        if feature:
-            features.setdefault(kind, {})[feature] = matrix
-    numbers = arrays["numbers"]
-    sound = Document(
-        document.id,
-        sentences,
-        tuple(images[number] for number in numbers),
-        source=document.source,
-        language=document.language,
-        meta=document.meta,
-    )
-    gathered = Gathered(
-        sound, features, arrays.get("reference"), arrays.get("similarity"), numbers, len(document.images)
-    )
-    return Known(document, gathered, None, about["note"])
+    return Kept(document, places, about["note"], folder / ARRAYS)
 
 
 def _form(model: str) -> list[Any]:

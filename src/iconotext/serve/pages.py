@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from iconotext.report.page import asset, policy_of
 from iconotext.serve.answers import known_collection, known_entry
+from iconotext.serve.collections import made
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import ASSETS, page
 from iconotext.serve.work import PAGE
@@ -22,10 +23,9 @@ def routes(jobs: Jobs) -> APIRouter:
         return page("list.html", jobs.settings, here="/", title="Documents")
 
     @router.get("/documents/{document}", response_class=HTMLResponse)
-    def reading_view(document: int) -> HTMLResponse:
+    async def reading_view(document: int) -> HTMLResponse:
         """The reading view, as ``iconotext link`` makes it. Its own policy holds: it names its script by its hash."""
-        entry = known_entry(store, document)
-        view = (jobs.entry_folder(entry) / PAGE).read_text(encoding="utf-8")
+        view = (await made(jobs, known_entry(store, document), PAGE)).read_text(encoding="utf-8")
         policy = f"{policy_of(view)}; frame-ancestors 'none'"
         return HTMLResponse(view, headers={"content-security-policy": policy})
 

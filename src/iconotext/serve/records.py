@@ -56,8 +56,8 @@ class Entry:
         links: How many were found.
         digest: Of its sentences and pictures: what people said of another version does not count.
         round: With which round of its collection it was linked.
-        changed: Pictures that this round gave another sentence, though nobody said anything of them: number, sentence
-            before, sentence now, in JSON.
+        changed: Pictures that have another likeliest sentence since people said something: number, sentence before,
+            sentence now, in JSON.
     """
 
     id: int

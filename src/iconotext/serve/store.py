@@ -152,9 +152,38 @@ class Store:
     def set_habits(self, collection: str, habits: str, habit: str | None, learned: int) -> None:
         """Where its pictures stand with what people said up to a verdict; its documents are to be linked again."""
         with self.change() as sql:
+            _set_habits(sql, collection, habits, habit, learned)
+
+    def set_learned(
+        self,
+        collection: str,
+        habits: str,
+        habit: str | None,
+        learned: int,
+        documents: Mapping[int, tuple[int, Sequence[Picture], Sequence[Sequence[int | None]]]],
+    ) -> None:
+        """Where its pictures stand with what people said up to a verdict, and what that made of its documents.
+
+        Args:
+            documents: By their id how many links they have, their pictures, and what changed; all others are to be
+                linked again.
+        """
+        with self.change() as sql:
+            _set_habits(sql, collection, habits, habit, learned)
+            for entry, (links, pictures, changed) in documents.items():
+                sql.execute(
+                    "update documents set links = ?, changed = ?, problem = null, "
+                    "round = (select round from collections where id = ?) where id = ? and collection = ?",
+                    (links, json.dumps(changed), collection, entry, collection),
+                )
+                _set_pictures(sql, entry, pictures)
+
+    def link_again(self, entry: int) -> None:
+        """A document is to be linked again: its file is not what it was."""
+        with self.change() as sql:
             sql.execute(
-                "update collections set habits = ?, habit = ?, learned = ?, round = round + 1 where id = ?",
-                (habits, habit, learned, collection),
+                "update documents set round = (select round from collections where id = collection) - 1 where id = ?",
+                (entry,),
             )
 
     def remove_collection(self, collection: str) -> None:
@@ -192,18 +221,14 @@ class Store:
                     entry,
                 ),
             )
-            sql.execute("delete from pictures where document = ?", (entry,))
-            sql.executemany(
-                "insert into pictures values (?, ?, ?, ?, ?, ?)",
-                [(p.document, p.number, p.best, p.confidence, p.doubt, p.place_doubt) for p in pictures],
-            )
+            _set_pictures(sql, entry, pictures)
 
     def set_failed(self, entry: int, round_: int, problem: str) -> None:
         """A document could not be linked. One that was linked before stays as it was."""
         with self.change() as sql:
             sql.execute(
-                "update documents set state = case when round < 0 then 'failed' else state end, problem = ?, round = ? "
-                "where id = ?",
+                "update documents set state = case when state = 'done' then state else 'failed' end, problem = ?, "
+                "round = ? where id = ?",
                 (problem, round_, entry),
             )
 
@@ -273,6 +298,21 @@ class Store:
 def new_id() -> str:
     """A name that nobody can guess, and that is a name of a folder, too."""
     return secrets.token_hex(8)
+
+
+def _set_habits(sql: sqlite3.Connection, collection: str, habits: str, habit: str | None, learned: int) -> None:
+    sql.execute(
+        "update collections set habits = ?, habit = ?, learned = ?, round = round + 1 where id = ?",
+        (habits, habit, learned, collection),
+    )
+
+
+def _set_pictures(sql: sqlite3.Connection, entry: int, pictures: Iterable[Picture]) -> None:
+    sql.execute("delete from pictures where document = ?", (entry,))
+    sql.executemany(
+        "insert into pictures values (?, ?, ?, ?, ?, ?)",
+        [(p.document, p.number, p.best, p.confidence, p.doubt, p.place_doubt) for p in pictures],
+    )
 
 
 def _collection(row: sqlite3.Row) -> Collection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,13 +25,18 @@ from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
     from iconotext.links.habit import Judged
+    from iconotext.links.link_windows import Known
+    from iconotext.report.embedded import Embedded
 
 KEPT = 16
 """Documents that a process keeps as they were read, for when somebody corrects a link."""
 
-PAGE, LINKED, REVIEW = "page.html", "linked.json", "review.json"
+PAGE, LINKED, REVIEW, ROUND = "page.html", "linked.json", "review.json", "round"
 """Files that a linked document leaves in its folder, beside its pictures: the reading view, its JSON (as ``iconotext
-link --to json``), and what the review shows."""
+link --to json``), what the review shows, and by which round of its collection the first two were made."""
+
+Seen = tuple[int, int | None, float, float, float]
+"""Number, likeliest sentence, confidence and both doubts of a picture: see ``records.Picture``."""
 
 
 class Place(NamedTuple):
@@ -69,11 +74,11 @@ class Made:
 
     Attributes:
         known: Its ``title``, ``digest``, and how many ``sentences`` and ``links``.
-        pictures: Number, likeliest sentence, confidence and both doubts of each picture that can be linked.
+        pictures: Those that can be linked.
     """
 
     known: dict[str, Any]
-    pictures: tuple[tuple[int, int | None, float, float, float], ...]
+    pictures: tuple[Seen, ...]
 
 
 _linkers: dict[str, Linker] = {}
@@ -84,6 +89,12 @@ def prepare(model: str) -> None:
     _linkers["reading"] = linker = Linker.load(model)
     every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0, "relations": "none"}
     _linkers["candidates"] = Linker(linker.encoder, linker.settings.model_copy(update=every))
+    _linkers["weighing"] = Linker(linker.encoder, linker.settings.model_copy(update={"relations": "none"}))
+
+
+def linker(name: str) -> Linker:
+    """What this process links with: ``reading`` for pages, ``weighing`` the same without relations, ``candidates``."""
+    return _linkers[name]
 
 
 def find(start: str, within: str, most: int) -> Found:
@@ -108,17 +119,17 @@ def find(start: str, within: str, most: int) -> Found:
         raise DocumentError(f"no document in it: what is read is {FORMATS}")
     names = unique_names([path.relative_to(start) if path != Path(start) else path for path in inside])
     found = tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
-    return Found(found, *learn([Place(path, name, within) for name, path in found], {}))
+    places = [Place(path, name, within) for name, path in found]
+    return Found(found, *habits_text(_linkers["reading"].habits(_each(places)), {}))
 
 
-def learn(places: list[Place], judged: Mapping[str, Judged]) -> tuple[str, str | None]:
-    """Where the pictures of some documents stand, as JSON and in words.
+def habits_text(habits: Mapping[str, Habit], judged: Mapping[str, Judged]) -> tuple[str, str | None]:
+    """Where the pictures of a collection stand, as JSON and in words.
 
     Args:
-        places: The documents.
-        judged: By name what people said of their pictures.
+        habits: By ``links.habit.collection_of`` a document.
+        judged: By name what people said of the pictures of its documents.
     """
-    habits = _linkers["reading"].habits(_each(places), judged)
     told = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
     said = {name: {str(image): list(s) for image, s in images.items()} for name, images in judged.items()}
     words = sorted({summary for habit in habits.values() if (summary := habit.summary())})
@@ -126,7 +137,7 @@ def learn(places: list[Place], judged: Mapping[str, Judged]) -> tuple[str, str |
 
 
 def habits_of(text: str) -> dict[str, Habit]:
-    """What ``learn`` gave as JSON."""
+    """What ``habits_text`` gave as JSON."""
     known = json.loads(text)
     judged = {name: {int(image): tuple(s) for image, s in said.items()} for name, said in known["judged"].items()}
     return {
@@ -135,41 +146,98 @@ def habits_of(text: str) -> dict[str, Habit]:
     }
 
 
-def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tuple[str, str]) -> Made:
-    """Link a document, and write what the server shows of it.
+def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tuple[str, str], round_: int) -> Made:
+    """Link a document, keep what is known of it, and write what the server shows of it.
 
     Args:
         place: The document.
-        habits: Of ``learn``.
+        habits: Of ``habits_text``.
         judged: What people said of its pictures: shown in place of what was found.
         folder: Where to write it.
         addresses: Of the list of all documents, and of the review.
+        round_: Of the collection, of which the habits are.
     """
-    from iconotext.report.as_json import json_object
     from iconotext.report.embedded import embed
     from iconotext.report.flow import title
-    from iconotext.report.reading_page import reading_page, shown_images
+    from iconotext.report.reading_page import shown_images
+    from iconotext.serve.kept import keep
 
-    document = read_place(place)
-    known = habits_of(habits)
-    linked = as_judged(_linkers["reading"].link(document, known), judged)
-    likeliest = by_image(_linkers["candidates"].link(document, known))
-    home, pictures = Path(folder), []
-    shown = embed(linked.document.images, shown_images(linked.document))
+    document, home = read_place(place), Path(folder)
+    known = _linkers["reading"].know(document)
+    keep(known, _linkers["reading"].encoder.fingerprint, digest(document), home)
+    shown = embed(known.document.images, shown_images(known.document))
     for number, picture in shown.items():
         if picture.uri is not None:
             kind, _, data = picture.uri.removeprefix("data:image/").partition(";base64,")
             write_bytes(home / f"{number}.{kind}", base64.b64decode(data), force=True)
-            own = likeliest.get(number, [])
-            best = own[0].sentence if own else None
-            sure = own[0].confidence if own else 0.0
-            pictures.append((number, best, sure, *doubts(linked.document, number, own)))
+    usual = habits_of(habits)
+    links = _write_view(known, usual, judged, home, addresses, round_, shown)
+    linked = _linkers["candidates"].link_known(known, usual)
+    likeliest = by_image(linked)
+    good = [number for number, picture in shown.items() if picture.uri is not None]
+    write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
+    counts = {"sentences": len(document.sentences), "links": links}
+    pictures = tuple(seen(linked.document, number, likeliest) for number in good)
+    return Made({"title": title(document), "digest": digest(document), **counts}, pictures)
+
+
+def view(place: Place, habits: str, judged: Judged, folder: str, addresses: tuple[str, str], round_: int) -> str:
+    """Write the reading view and the JSON of a document that is linked anew; arguments as for ``link``.
+
+    Returns:
+        The digest of the document as it is now.
+    """
+    document, home = read_place(place), Path(folder)
+    known = _linkers["reading"].know(document)
+    _write_view(known, habits_of(habits), judged, home, addresses, round_, embedded_in(home, known.document))
+    return digest(document)
+
+
+def _write_view(
+    known: Known,
+    habits: Mapping[str, Habit],
+    judged: Judged,
+    home: Path,
+    addresses: tuple[str, str],
+    round_: int,
+    shown: Mapping[int, Embedded],
+) -> int:
+    """Returns the number of links."""
+    from iconotext.report.as_json import json_object
+    from iconotext.report.reading_page import reading_page
+
+    linked = as_judged(_linkers["reading"].link_known(known, habits), judged)
     page = reading_page(linked, index=addresses[0], review=addresses[1], embedded=shown)
+    (home / ROUND).unlink(missing_ok=True)
     write_text(home / PAGE, page, force=True)
     write_text(home / LINKED, json_text(json_object(linked)) + "\n", force=True)
-    write_text(home / REVIEW, json_text(_review(linked, likeliest)) + "\n", force=True)
-    counts = {"sentences": len(document.sentences), "links": len(linked.links)}
-    return Made({"title": title(document), "digest": digest(document), **counts}, tuple(pictures))
+    write_text(home / ROUND, str(round_), force=True)
+    return len(linked.links)
+
+
+def embedded_in(home: Path, document: Document) -> dict[int, Embedded]:
+    """The pictures of a document as they were embedded when it was linked; one that was not is embedded now."""
+    from PIL import Image as Pixels
+
+    from iconotext.report.embedded import Embedded, embed
+    from iconotext.report.reading_page import shown_images
+
+    found, wanted = {}, shown_images(document)
+    for number in wanted:
+        for kind in ("jpeg", "png"):
+            if (file := home / f"{number}.{kind}").is_file():
+                with Pixels.open(file) as pixels:
+                    size = pixels.size
+                data = base64.b64encode(file.read_bytes()).decode("ascii")
+                found[number] = Embedded(f"data:image/{kind};base64,{data}", *size)
+    return found | embed(document.images, [number for number in wanted if number not in found])
+
+
+def seen(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -> Seen:
+    """What the review orders a picture by."""
+    own = likeliest.get(number, [])
+    best, sure = (own[0].sentence, own[0].confidence) if own else (None, 0.0)
+    return number, best, sure, *doubts(document, number, own)
 
 
 def digest(document: Document) -> str:
@@ -201,20 +269,19 @@ def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
     return found
 
 
-def _review(linked: LinkedDocument, likeliest: Mapping[int, list[Link]]) -> dict[str, Any]:
+def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictures: Collection[int]) -> dict[str, Any]:
+    """What the review shows of a document."""
     document = linked.document
     return {
         "language": document.language,
         "sentences": [[s.text, s.block, s.kind] for s in document.sentences],
         "pictures": {
             str(number): {
-                "caption": image.caption,
-                "alt": image.alt,
-                "position": image.position,
-                "candidates": [[link.sentence, round(link.confidence, 4)] for link in likeliest.get(number, [])],
+                "caption": document.images[number].caption,
+                "alt": document.images[number].alt,
+                "candidates": [[link.sentence, round(link.confidence, 2)] for link in likeliest.get(number, [])],
             }
-            for number, image in enumerate(document.images)
-            if image.problem is None
+            for number in sorted(pictures)
         },
     }
 

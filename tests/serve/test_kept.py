@@ -1,0 +1,72 @@
+"""What is kept of a document says the same as the document."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from iconotext.links.evidence import gather_evidence, weigh_gathered
+from iconotext.links.habit import Habit
+from iconotext.links.link_windows import Known
+from iconotext.serve import kept as module
+from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
+from iconotext.types import Document, Image, Sentence
+from tests.links.texts import encode
+
+SUBSETS = (("picture",), ("caption",), ("layout",), ("reference",), ("picture", "caption", "layout", "reference"))
+
+
+@pytest.fixture
+def known():
+    texts = ("Boats", "A red boat lies here.", "See Figure 1.", "The tram waits.", "Nothing else.")
+    sentences = tuple(Sentence(t, n, "heading" if n == 0 else "paragraph") for n, t in enumerate(texts))
+    images = (
+        Image("red.png", caption="Figure 1: a red boat", block=2, position=2),
+        Image("broken.png", block=3, position=3, problem="broken"),
+        Image("tram.png", alt="the tram", position=4),
+    )
+    document = Document("guide/a", sentences, images, language="en", meta={"book": "b", "other": 1})
+    similarity = np.linspace(-0.1, 0.4, 15, dtype=np.float32).reshape(5, 3)
+    return Known(document, gather_evidence(document, similarity, encode), None, "a note")
+
+
+@pytest.mark.parametrize("evidence", SUBSETS)
+def test_it_is_weighed_alike(known, tmp_path, evidence):
+    keep(known, "model", "digest", tmp_path)
+    found = kept(tmp_path, "model", "digest")
+    assert found is not None
+    assert found.known is not None
+    assert found.known.note == "a note"
+    assert found.document.meta == {"book": "b"}
+    habit = Habit(judged={"guide/a": {2: (3,)}})
+    before = weigh_gathered(known.gathered, evidence=evidence, habit=habit)
+    after = weigh_gathered(found.known.gathered, evidence=evidence, habit=habit)
+    np.testing.assert_array_equal(before.confidence, after.confidence)
+    assert before.contributions.keys() == after.contributions.keys()
+
+
+def test_what_does_not_fit_counts_as_not_kept(known, tmp_path):
+    keep(known, "model", "digest", tmp_path)
+    assert kept(tmp_path, "another model", "digest") is None
+    assert kept(tmp_path, "model", "another digest") is None
+    assert kept(tmp_path / "nowhere", "model", "digest") is None
+    whole = (tmp_path / ARRAYS).read_bytes()
+    for wrong in (b"", whole[:100], b"x" * 100):
+        (tmp_path / ARRAYS).write_bytes(wrong)
+        assert kept(tmp_path, "model", "digest") is None
+    (tmp_path / ARRAYS).write_bytes(whole)
+    for text in ("", "[]", "{}", json.dumps({"form": 1})):
+        (tmp_path / ABOUT).write_text(text)
+        assert kept(tmp_path, "model", "digest") is None
+
+
+def test_of_a_very_large_document_only_the_places_are_kept(known, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 10)
+    keep(known, "model", "digest", tmp_path)
+    found = kept(tmp_path, "model", "digest")
+    assert found is not None
+    assert found.known is None
+    assert found.places is not None
+    assert found.places.likelihood.shape[0] == 2
