@@ -118,7 +118,7 @@ def write_shard(folder: Path, number: int, documents: int) -> None:
 
 def profile(stage: Stage, folder: Path) -> None:
     """What takes time in the thread that links; the threads that read windows ahead are not in it."""
-    stage.prepare()
+    _ = stage.linker
     shard = find_shards([str(folder)])[0]
     profiler = cProfile.Profile()
     begun = time.monotonic()

@@ -147,6 +147,7 @@ def test_start_up_stays_quick(statement):
         "gensim",
         "fastapi",
         "uvicorn",
+        "ray",
     )
     code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
     assert (

@@ -58,6 +58,7 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext link demo/article.md --to parquet --output links.parquet",
         "-m iconotext scale link corpus.jsonl --output linked --workers 1",
     ],
+    "scale": ["-m iconotext scale link corpus.jsonl --output linked --engine ray --workers 1"],
     "train": [
         "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",
         "-m iconotext evaluate model corpus.jsonl --split test",

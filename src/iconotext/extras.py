@@ -21,6 +21,7 @@ EXTRAS = {
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
+    "scale": ("ray",),
     "timm": ("timm", "torchvision"),
     "web": ("fastapi", "uvicorn", "python_multipart"),
 }

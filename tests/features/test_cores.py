@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 
@@ -109,3 +110,26 @@ def test_quota_of_control_groups(groups, files, wanted, tmp_path):
         (tmp_path / "proc/self").mkdir(parents=True)
         (tmp_path / "proc/self/cgroup").write_text(groups)
     assert core_quota(tmp_path) == pytest.approx(wanted) if wanted else core_quota(tmp_path) is None
+
+
+def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
+    for name in cores.OF_LIBRARIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cores, "usable_cores", lambda: 8)
+    assert cores.thread_shares(3) == dict.fromkeys((cores.THREADS, *cores.OF_LIBRARIES), "2")
+    assert cores.thread_shares(20)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
+    assert cores.thread_shares(1) == dict.fromkeys(cores.OF_LIBRARIES, "1") | {cores.THREADS: "8"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    assert cores.thread_shares(2)["OMP_NUM_THREADS"] == "4"
+
+
+def test_other_variables_are_put_back(monkeypatch):
+    monkeypatch.setenv("ONE", "1")
+    monkeypatch.delenv("TWO", raising=False)
+    with cores.environment({"ONE": "x"}, "TWO"):
+        assert os.environ["ONE"] == "x"
+        os.environ["TWO"] = "y"
+    assert os.environ["ONE"] == "1"
+    assert "TWO" not in os.environ

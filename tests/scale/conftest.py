@@ -56,7 +56,7 @@ def write_tar(path: Path, members: dict[str, bytes]) -> Path:
 def linked_stage():
     """A stage whose models are loaded once."""
     stage = Stage("", "setup", linking=LINKING)
-    stage.prepare()
+    _ = stage.linker
     return stage
 
 

@@ -17,8 +17,11 @@ from filelock import FileLock
 
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.pipeline import LinkSettings
+from iconotext.scale.manifest import begin
 from iconotext.scale.run import LOCK, link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.scale.shards import find_shards
+from iconotext.scale.stage import Stage
 from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
 
 
@@ -36,10 +39,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def link(shards: Path | str, output: Path | str, workers: int = 1, **settings):
+def link(shards: Path | str, output: Path | str, workers: int = 1, engine: str = "local", **settings):
     chosen = ShardSettings(**{"to": "jsonl", **settings})
-    engine = EngineSettings(workers=workers, tries=1)
-    return link_shards([str(shards)], str(output), linking=LINKING, settings=chosen, engine=engine)
+    work = EngineSettings(workers=workers, tries=1, engine=engine)
+    return link_shards([str(shards)], str(output), linking=LINKING, settings=chosen, engine=work)
 
 
 @pytest.mark.slow
@@ -65,20 +68,37 @@ def test_the_same_run_again_does_only_what_is_missing(tmp_path):
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
+def test_any_engine_and_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason="ray is not installed")
     shards = make(tmp_path / "in", shards=4)
-    made = []
-    for workers in (1, 3):
-        monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / f"cache{workers}"))
-        link(shards, tmp_path / f"out{workers}", workers=workers, to="parquet")
-        made.append(contents(tmp_path / f"out{workers}"))
-    assert made[0] == made[1]
+    made: list[dict[str, bytes]] = []
+    for engine, workers in (("local", 1), ("local", 3), ("ray", 2)):
+        monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / f"cache{len(made)}"))
+        output = tmp_path / f"out{len(made)}"
+        assert link(shards, output, workers=workers, engine=engine, to="parquet")["made"] == 4
+        made.append(contents(output))
+    assert made[0] == made[1] == made[2]
     assert len(made[0]) == 4 + 4 + 1
+    assert link(shards, output, engine="ray", to="parquet")["made"] == 0  # and any engine goes on where another was
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_folder_of_the_results_or_a_shard_writes_nothing(tmp_path):
+    shards = find_shards([str(make(tmp_path / "in", shards=1))])
+    setup = begin(str(tmp_path / "out"), {"a": 1})
+    Stage(str(tmp_path / "out"), setup, linking=LINKING).prepare()
+    for output, wrong in ((tmp_path / "elsewhere", setup), (tmp_path / "out", "another")):
+        with pytest.raises(OutputError, match="on several machines, shards and results must be in a store"):
+            Stage(str(output), wrong, linking=LINKING).prepare()
+    shutil.rmtree(tmp_path / "in")
+    with pytest.raises(FileNotFoundError, match=r"000\.jsonl: is not there any more, or not on "):
+        Stage(str(tmp_path / "out"), setup, linking=LINKING).run(shards[0])
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_run.json"]
 
 
 def test_other_settings_never_mix(tmp_path, linked_stage, monkeypatch):
     monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
-    monkeypatch.setattr("iconotext.scale.run.in_processes", lambda *_, **__: iter(()))
+    monkeypatch.setattr("iconotext.scale.run.worked", lambda *_, **__: iter(()))
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     link(shards, output)
     with pytest.raises(OutputError, match=r'shards\.to was "jsonl" and is "parquet"\. Name another folder'):
@@ -101,6 +121,8 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
         link(shards, output, images=tmp_path / "nothing")
     with pytest.raises(SettingError, match="max_false"):
         link_shards([str(shards)], str(output), linking=LinkSettings(max_false=0.1))
+    with pytest.raises(SettingError, match="address names a cluster of Ray"):
+        link_shards([str(shards)], str(output), engine=EngineSettings(address="10.0.0.1:6379"))
     write_jsonl(tmp_path / "two/000.jsonl", [])
     with pytest.raises(OutputError, match="both results would be called 000"):
         link_shards([str(shards), str(tmp_path / "two/000.jsonl")], str(output))
@@ -115,47 +137,65 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
 COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", "--workers", "2", "--json"]
 
 
-def start(folder: Path, shards: str = "in", output: str = "out") -> subprocess.Popen[bytes]:
+def start(folder: Path, shards: str = "in", output: str = "out", engine: str = "local") -> subprocess.Popen[bytes]:
     with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
-        return subprocess.Popen([*COMMAND, shards, "-o", output], cwd=folder, stdout=said, stderr=log)
+        command = [*COMMAND, "--engine", engine, shards, "-o", output]
+        return subprocess.Popen(command, cwd=folder, stdout=said, stderr=log)
 
 
-def children(process: int) -> list[int]:
+def descendants(process: int) -> list[int]:
+    """Its children, theirs, and so on."""
     try:
-        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+        text = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
     except OSError:
         return []
-    return [int(each) for each in text.split()]
+    return [each for child in text.split() for each in (int(child), *descendants(int(child)))]
+
+
+def workers(process: int, engine: str) -> list[int]:
+    def is_one(each: int) -> bool:
+        try:
+            said = Path(f"/proc/{each}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return said.startswith(b"ray::_answered") if engine == "ray" else b"spawn_main" in said
+
+    return [each for each in descendants(process) if is_one(each)]
 
 
 @pytest.mark.kill
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for workers in /proc")
-def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path):
+@pytest.mark.parametrize(("engine", "kills"), [("local", 8), ("ray", 4)])
+def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, engine, kills):
     make(tmp_path / "in", shards=8, documents=40)
+    pytest.importorskip("ray", reason="ray is not installed")
     begun = time.monotonic()
-    assert start(tmp_path).wait(300) == 0
+    assert start(tmp_path, engine=engine).wait(300) == 0
     long = time.monotonic() - begun
     undisturbed = contents(tmp_path / "out")
     shutil.rmtree(tmp_path / "out")
     chance, killed = random.Random(0), {"worker": 0, "program": 0}
-    for number in range(8):
-        process = start(tmp_path)
+    for number in range(kills):
+        process = start(tmp_path, engine=engine)
         time.sleep(chance.uniform(0.3, 1) * long)
-        workers = children(process.pid)
-        if number % 2 and workers:
-            os.kill(chance.choice(workers), signal.SIGKILL)
+        started, found = descendants(process.pid), workers(process.pid, engine)
+        if number % 2 and found:
+            os.kill(chance.choice(found), signal.SIGKILL)
             killed["worker"] += 1
             assert process.wait(300) == 0
         else:
             process.kill()
             process.wait()
             killed["program"] += 1
+        while any(Path(f"/proc/{each}").exists() for each in started):  # none outlives the program
+            time.sleep(0.05)
+            assert time.monotonic() < begun + 300
         there = contents(tmp_path / "out") if (tmp_path / "out").exists() else {}
         assert {name: data for name, data in there.items() if ".tmp" not in name}.items() <= undisturbed.items()
         if number % 2:
             shutil.rmtree(tmp_path / "out")
-    assert start(tmp_path).wait(300) == 0
+    assert start(tmp_path, engine=engine).wait(300) == 0
     said = json.loads((tmp_path / "said.json").read_text())
     assert said["lost"] == {}
     assert said["documents"] == {"read": 320, "written": 320}

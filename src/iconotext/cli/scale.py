@@ -51,7 +51,7 @@ def link(
     ],
     output: Annotated[str, option("--output", "-o", help="Folder of the results, here or in a store.")],
     settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
-    engine: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
     linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise", "explain"))] = LinkSettings(),
     model: Annotated[
         str,
@@ -73,6 +73,7 @@ def link(
     - `iconotext scale link shards/ --output linked/`
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
+    - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --engine ray --address 10.0.0.1:6379`
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.scale.run import link_shards
@@ -80,7 +81,7 @@ def link(
         def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
             return progress(items, total=total, label=label)
 
-        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=engine, watch=watch)
+        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=work, watch=watch)
         if json:
             say_json({"output": output, **done})
         else:

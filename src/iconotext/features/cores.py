@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -30,6 +30,10 @@ AHEAD = 2
 
 THREADS = "ICONOTEXT_THREADS"
 """The variable that says how many threads to use; ``--threads`` sets it."""
+
+OF_LIBRARIES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Variables by which libraries of arrays know how many threads to use: read once, when they are first imported. Left
+alone, each of several processes would use all cores, and its threads would wait for those of the others."""
 
 
 def usable_cores() -> int:
@@ -50,6 +54,31 @@ def usable_cores() -> int:
     except AttributeError:  # macOS and Windows
         cores = os.cpu_count() or 1
     return max(1, min(cores, math.ceil(core_quota() or cores)))
+
+
+def thread_shares(processes: int) -> dict[str, str]:
+    """Variables that give each of some processes its share of the cores.
+
+    Its libraries get fewer threads where the user's own environment says so, and all of them alike: where one has more
+    threads than another, they wait for each other.
+    """
+    share = max(1, usable_cores() // processes)
+    own = [int(value) for name in OF_LIBRARIES if (value := os.environ.get(name, "")).isdigit() and int(value)]
+    return {THREADS: str(share)} | dict.fromkeys(OF_LIBRARIES, str(min([share, *own])))
+
+
+@contextmanager
+def environment(values: Mapping[str, str], *others: str) -> Iterator[None]:
+    """Other variables in the block, for what is started or imported there; they and ``others`` are put back."""
+    before = {name: os.environ.get(name) for name in (*values, *others)}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 @cache

@@ -133,6 +133,12 @@ def begin(output: str, setup: dict[str, Any]) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
+def sees(output: str, setup: str) -> bool:
+    """Whether the folder of this setup can be read here, which may be another machine."""
+    data = read_bytes(joined(output, SETUP))
+    return data is not None and hashlib.sha256(data.removesuffix(b"\n")).hexdigest() == setup
+
+
 def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
     """What differs between two setups, in words."""
     if isinstance(before, dict) and isinstance(now, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from iconotext.features.cores import in_threads, usable_cores
 from iconotext.features.fingerprint import content_name
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
+from iconotext.scale.engine import Engine, Lost, worked
 from iconotext.scale.manifest import Manifest, added_up, begin, is_done
-from iconotext.scale.processes import Lost, in_processes
+from iconotext.scale.on_ray import OnRay
+from iconotext.scale.processes import Processes
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
@@ -67,6 +69,8 @@ def link_shards(
     linking, settings, engine = linking or LinkSettings(), settings or ShardSettings(), engine or EngineSettings()
     if linking.max_false is not None or linking.explain:
         raise SettingError("max_false and explain are not for shards: link such documents by themselves")
+    if engine.address is not None and engine.engine != "ray":
+        raise SettingError("address names a cluster of Ray: choose that as the engine")
     if settings.to == "parquet":
         require("parquet", purpose="a table of Parquet")
     if settings.images is not None and not settings.images.is_dir():
@@ -79,20 +83,22 @@ def link_shards(
         missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
         manifests = [manifest for manifest in known if manifest is not None]
         lost: dict[str, str] = {}
-        results = in_processes(
-            missing,
-            stage,
-            workers=min(engine.workers or usable_cores(), max(1, len(missing))),
-            memory=int(engine.memory * 1e9),
-            tries=engine.tries,
-        )
-        for shard, result in watch(results, total=len(missing), label="Linking shards"):
-            if isinstance(result, Lost):
-                lost[shard.name] = result.reason
-            else:
-                manifests.append(result)
+        with _workers(stage, engine, len(missing)) as workers:
+            results = worked(missing, workers, tries=engine.tries)
+            for shard, result in watch(results, total=len(missing), label="Linking shards"):
+                if isinstance(result, Lost):
+                    lost[shard.name] = result.reason
+                else:
+                    manifests.append(result)
     made = len(missing) - len(lost)
     return added_up(sorted(manifests, key=lambda each: each.shard)) | {"made": made, "lost": dict(sorted(lost.items()))}
+
+
+def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:
+    memory = int(settings.memory * 1e9)
+    if settings.engine == "ray" and shards:
+        return closing(OnRay(stage, address=settings.address, workers=settings.workers, memory=memory))
+    return closing(Processes(stage, workers=min(settings.workers or usable_cores(), max(1, shards)), memory=memory))
 
 
 def setup_of(model: str, linking: LinkSettings, settings: ShardSettings) -> dict[str, Any]:

@@ -38,8 +38,17 @@ class EngineSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    engine: Literal["local", "ray"] = "local"
+    """``local``, processes of this machine; ``ray``, tasks of Ray, on a cluster or on this machine. The result is the
+    same."""
+
+    address: str | None = None
+    """Address of a cluster of Ray (default: RAY_ADDRESS, else one is started on this machine for the time of the run).
+    Shards and results must then be in a store, or in folders that all its machines have at the same paths."""
+
     workers: int | None = Field(None, ge=1)
-    """Processes, each with a shard at a time (default: one a core); the result is the same for any number."""
+    """Processes, each with a shard at a time (default: one a core, also of a cluster that grows); the result is the
+    same for any number."""
 
     memory: float = Field(4.0, gt=0)
     """Gigabytes of address space that a process may take beyond what it has with its models loaded."""

@@ -10,20 +10,21 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.document_row import document_of
 from iconotext.corpus.row import Record, Row
 from iconotext.corpus.store import FORMATS, format_of, read_records
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, OutputError
 from iconotext.features.cores import in_threads
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
 from iconotext.report.as_parquet import write_parquet
-from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, sha256_of, write_manifest
+from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, sees, sha256_of, write_manifest
 from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
@@ -73,7 +74,13 @@ class Stage:
         Raises:
             FeatureError: The model cannot be loaded.
             CorpusError: There is no such folder of pictures.
+            OutputError: This machine does not see the folder of the results.
         """
+        if not sees(self.output, self.setup):
+            raise OutputError(
+                f"{self.output}: is not there on {gethostname()}; on several machines, shards and results must be in a "
+                "store, or in folders that all have at the same paths"
+            )
         _ = self.linker, self._found
 
     def run(self, shard: Shard) -> Manifest:
@@ -87,6 +94,8 @@ class Stage:
         files = [shard.file, *shard.beside]
         address = result_address(self.output, shard.name, self.settings.to)
         with at_hand(*(each.address for each in files)) as paths:
+            if not paths[0].is_file():  # and no result without documents
+                raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             digest = sha256_of(paths[0])
             inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest

@@ -6,7 +6,6 @@ One process, with a GPU or without, needs PyTorch alone. Several are Lightning F
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iconotext import errors
 from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.extras import require
+from iconotext.features.cores import environment
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -137,7 +137,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
                     precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
                 )
                 try:
-                    with _restored("MASTER_PORT"):  # else every later run in this process would ask for the same port
+                    with environment({}, "MASTER_PORT"):  # else later runs in this process would ask for it, too
                         fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]  # Fabric passes on more than it declares
                     break
                 except ProcessRaisedException as error:
@@ -231,22 +231,9 @@ def _quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with _restored("PYTHONWARNINGS"), warnings.catch_warnings():
-            os.environ["PYTHONWARNINGS"] = "ignore"
+        with environment({"PYTHONWARNINGS": "ignore"}), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-@contextmanager
-def _restored(variable: str) -> Iterator[None]:
-    """A variable of the environment is afterwards as it was, whatever was done to it."""
-    before = os.environ.get(variable)
-    try:
-        yield
-    finally:
-        os.environ.pop(variable, None)
-        if before is not None:
-            os.environ[variable] = before

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import SettingError
+from iconotext.features import cores
 from iconotext.papers.tables import processes
-from iconotext.papers.tables.processes import run_jobs, thread_shares
+from iconotext.papers.tables.processes import run_jobs
 
 ROOT = Path(__file__).parents[3]
 
@@ -143,24 +144,10 @@ def _until(condition):
         time.sleep(0.05)
 
 
-def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
-    for name in processes.THREADS:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(processes, "usable_cores", lambda: 8)
-    assert thread_shares(3) == dict.fromkeys(processes.THREADS, "2")
-    assert thread_shares(20)["OMP_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
-    assert set(thread_shares(1).values()) == {"1"}
-    monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    assert thread_shares(2)["OMP_NUM_THREADS"] == "4"
-    assert processes.default_jobs() == 4
-
-
 @pytest.mark.slow
 def test_a_process_has_its_share_of_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "usable_cores", lambda: 6)
-    for name in processes.THREADS:
+    monkeypatch.setattr(cores, "usable_cores", lambda: 6)
+    for name in cores.OF_LIBRARIES:
         monkeypatch.delenv(name, raising=False)
     watch = Seen()
     run_jobs([("a", None)], environment, at_once=2, logs=tmp_path / "logs", watch=watch)

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -20,15 +20,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from iconotext.errors import IconotextError
-from iconotext.features.cores import usable_cores
+from iconotext.features.cores import environment, thread_shares, usable_cores
 
 Send = Callable[[dict[str, Any]], None]
 """Takes ``{"step": [epoch, step, steps, loss]}`` or ``{"epoch": row}``."""
 
 PATIENCE = 8.0
 """Seconds that a job has to end in good order when it is to stop."""
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Watch(Protocol):
@@ -91,14 +89,6 @@ def run_jobs(
     return failed
 
 
-def thread_shares(at_once: int) -> dict[str, str]:
-    """Threads of a job's libraries: its share of the cores, or what the user's own environment says, if less."""
-    own = [int(value) for name in THREADS if (value := os.environ.get(name, "")).isdigit() and int(value)]
-    share = min([max(1, usable_cores() // at_once), *own])
-    # All alike: where one library has more threads than another, they wait for each other.
-    return dict.fromkeys(THREADS, str(share))
-
-
 @dataclass(slots=True)
 class _Running:
     """A process that has a job; ``problem`` says why it failed, where it has said so."""
@@ -115,22 +105,10 @@ def _start(key: str, job: Any, work: Callable[[Any, Send], None], log: Path, at_
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_do, args=(job, work, theirs, log), name=key)
-    with _environment(thread_shares(at_once)):
+    with environment(thread_shares(at_once)):
         process.start()
     theirs.close()
     return _Running(key, process, ours, log)
-
-
-@contextlib.contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Other variables for processes that are started in the block."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 def _pass_on(running: _Running, message: Mapping[str, Any], watch: Watch) -> None:

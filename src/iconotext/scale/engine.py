@@ -1,0 +1,114 @@
+"""The loop over shards that every engine runs: who is given what, what is begun again, and when the run ends."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from iconotext.errors import IconotextError
+
+Item = TypeVar("Item", bound=Hashable)
+Taken = TypeVar("Taken", contravariant=True)
+Result = TypeVar("Result")
+Made = TypeVar("Made", covariant=True)
+
+Outcome = Literal["done", "failed", "error", "unready"]
+"""What came of an item: its result; why it failed, alone; the error that every item would meet; or the death of a
+worker that was not ready yet, of which the item is innocent."""
+
+
+class Work(Protocol[Taken, Made]):
+    """What is done with each item; must pickle."""
+
+    def prepare(self) -> None:
+        """Load what all items need; once in a process."""
+
+    def run(self, item: Taken, /) -> Made:
+        """Do it."""
+
+
+class Engine(Protocol[Item]):
+    """Workers somewhere, each of which prepares the work once."""
+
+    def room(self) -> int:
+        """How many items may be given at a time, now."""
+
+    def give(self, item: Item, /) -> None:
+        """Let a worker begin an item; at once, or when one is free."""
+
+    def answers(self) -> Iterable[tuple[Item, Outcome, Any]]:
+        """Wait for the workers; what came of some of the items that were given, maybe of none."""
+
+    def close(self) -> None:
+        """End what was begun, and the workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What became of an item that was begun too often.
+
+    Attributes:
+        reason: What happened the last time.
+    """
+
+    reason: str
+
+
+def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterator[tuple[Item, Any]]:
+    """Each item with the result of work on it, or ``Lost``, as they come.
+
+    Args:
+        items: Taken as workers are free. They and the results must pickle.
+        engine: Who does the work.
+        tries: How often an item is begun.
+
+    Raises:
+        IconotextError: One that work raised: another item would meet it, too. Or no worker can be started.
+    """
+    to_do, again = iter(items), deque[Item]()
+    begun = Counter[Item]()
+    given = unready = 0
+    while True:
+        while given < engine.room():
+            item = again.popleft() if again else next(to_do, None)
+            if item is None:
+                break
+            begun[item] += 1
+            given += 1
+            engine.give(item)
+        if not given:
+            return
+        for item, outcome, value in engine.answers():
+            given -= 1
+            if outcome == "error":
+                raise value
+            if outcome == "unready":
+                unready += 1
+                if unready > tries:
+                    raise IconotextError(f"the processes that link shards die as they start: {value}")
+                begun[item] -= 1
+                again.append(item)
+                continue
+            unready = 0
+            if outcome == "failed" and begun[item] < tries:
+                again.append(item)
+                continue
+            del begun[item]
+            yield item, value if outcome == "done" else Lost(f"{value}, {tries} times" if tries > 1 else value)
+
+
+def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any]:
+    """What a worker says of an item, once the work is prepared and memory limited."""
+    try:
+        return "done", work.run(item)
+    except IconotextError as error:
+        return "error", error
+    except MemoryError:
+        return "failed", f"took more than {memory / 1e9:g} GB beyond its models"
+    except Exception as error:  # a fault of ours in one shard must not stop the others
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return "failed", f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"

@@ -1,0 +1,155 @@
+"""The engine of many machines: tasks of Ray, one for each shard.
+
+Ray starts the processes, counts cores, and notices what dies; what is begun again is decided here, as for the processes
+of one machine.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import socket
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from tempfile import TemporaryDirectory
+from typing import Any, Generic
+
+from iconotext import __version__
+from iconotext.errors import IconotextError
+from iconotext.extras import require
+from iconotext.features.cores import environment, thread_shares, usable_cores
+from iconotext.scale.engine import Item, Outcome, Work, answer
+from iconotext.worker import limit_memory
+
+STORE = 80 * 2**20
+"""Bytes of memory for objects that processes of this machine share: nothing of ours goes there; it is Ray's least."""
+
+VARIABLES = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # it would tell its makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a task may use the GPU of its machine, as a process of ours may
+}
+
+PASSED_ON = ("ICONOTEXT_RUNTIME",)
+"""Variables of this program that change what a worker does."""
+
+
+class OnRay(Generic[Item]):
+    """Tasks of Ray on a cluster, or on this machine. See ``Engine``.
+
+    Args:
+        work: What is done with each item. On a cluster, it must reach the same files everywhere.
+        address: Of a cluster; by default that in ``RAY_ADDRESS``, else one of this program's own, on this machine.
+        workers: Tasks at a time; None for all cores of the cluster, whose number may change.
+        memory: Bytes of address space that a process may take beyond what it has when it is prepared.
+
+    Raises:
+        IconotextError: The cluster cannot be reached, or its machines lack something.
+    """
+
+    def __init__(self, work: Work[Item, Any], *, address: str | None, workers: int | None, memory: int) -> None:
+        require("scale", purpose="--engine ray")
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
+        self._scratch: TemporaryDirectory[str] | None = None
+        settings: dict[str, Any] = {}
+        if address == "local":
+            workers = workers or usable_cores()
+            variables = VARIABLES | thread_shares(workers)
+            self._scratch = TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True)
+            variables["TMPDIR"] = self._scratch.name  # a process that is killed leaves what it had there
+            settings |= {"num_cpus": workers, "object_store_memory": STORE, "include_dashboard": False}
+            settings |= {"_temp_dir": self._scratch.name, "_node_ip_address": "127.0.0.1"}
+        else:
+            _reach(address)
+            variables = VARIABLES | dict.fromkeys(thread_shares(1), "1")
+        variables |= {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        with environment(VARIABLES):
+            import ray
+
+            if ray.is_initialized():
+                raise IconotextError("this program is connected to Ray already: call ray.shutdown() first")
+            settings |= {"address": address, "runtime_env": {"env_vars": variables}}
+            try:
+                ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                self.close()
+                raise IconotextError(f"Ray ({address}): {' '.join(str(error).split())}") from error
+        self._ray, self._workers = ray, workers
+        self._given: dict[Any, Item] = {}
+        self._any = False  # whether any task has come to its end
+        task = ray.remote(num_cpus=1, max_retries=0)(_answered)  # it is we who try again
+        self._begin = partial(task.remote, pickle.dumps(work), memory, __version__)
+
+    def room(self) -> int:
+        """See ``Engine``."""
+        # Twice the cores: those that wait let Ray know that more machines would be of use.
+        resources: dict[str, float] = self._ray.cluster_resources()
+        return self._workers or max(2, 2 * int(resources.get("CPU", 1)))
+
+    def give(self, item: Item, /) -> None:
+        """See ``Engine``."""
+        self._given[self._begin(item)] = item
+
+    def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
+        """See ``Engine``."""
+        errors = self._ray.exceptions
+        for task in self._ray.wait(list(self._given))[0]:
+            item = self._given.pop(task)
+            try:
+                outcome, value = self._ray.get(task)
+                self._any = True
+            except errors.RayTaskError as error:  # before there was anything to do
+                outcome, value = "error", IconotextError(f"a machine of the cluster cannot do the work: {error.cause}")
+            except errors.RayError as error:  # it says much, what happened first
+                value = f"its process was lost ({str(error).strip().splitlines()[0].rstrip('.')})"
+                outcome = "failed" if self._any or self._can_begin() else "unready"
+            yield item, outcome, value
+
+    def _can_begin(self) -> bool:
+        """Whether a process lives through the preparation."""
+        try:
+            self._ray.get(self._begin(None))
+        except self._ray.exceptions.RayTaskError:  # which items will say, too
+            return True
+        except self._ray.exceptions.RayError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        import ray
+
+        ray.shutdown()  # what was begun ends with it
+        if self._scratch:
+            self._scratch.cleanup()
+
+
+def _reach(address: str) -> None:
+    """Ask for a connection first: Ray would wait a minute for a cluster that is not there, and end the program."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():  # Ray knows where that is
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise IconotextError(f"{address}: no cluster of Ray answers there: {error.strerror or error}") from error
+
+
+def _answered(work: bytes, memory: int, version: str, item: Any) -> tuple[Outcome, Any]:
+    """What a task does; without an item, nothing but the preparation."""
+    try:
+        made = _prepared(work, memory, version)
+    except IconotextError as error:
+        return "error", error
+    return ("done", None) if item is None else answer(made, item, memory)
+
+
+@lru_cache(maxsize=1)
+def _prepared(pickled: bytes, memory: int, version: str) -> Work[Any, Any]:
+    """The work, prepared once in a process."""
+    if version != __version__:
+        raise IconotextError(f"a machine of the cluster has iconotext {__version__}, and this one {version}")
+    work: Work[Any, Any] = pickle.loads(pickled)
+    work.prepare()
+    limit_memory(memory)
+    return work

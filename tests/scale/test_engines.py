@@ -1,0 +1,85 @@
+"""Workers that die, take too much, or cannot be started: the same of every engine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+
+import pytest
+
+from iconotext.errors import IconotextError, OutputError
+from iconotext.scale.engine import Lost, worked
+from iconotext.scale.on_ray import OnRay
+from iconotext.scale.processes import Processes
+from tests.scale.work import Trouble
+
+pytestmark = pytest.mark.slow
+
+MEMORY = 100_000_000
+
+
+def processes_of_ray():
+    """Those that still run on this machine as children of this process or of nobody."""
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if f"iconotext-of-{os.getpid()}" in line]
+
+
+@pytest.fixture(params=["local", "ray"])
+def engine(request, monkeypatch, tmp_path):
+    """Makes an engine of some workers."""
+    if request.param == "local":
+        yield lambda work, workers: Processes(work, workers=workers, memory=MEMORY)
+        assert multiprocessing.active_children() == []
+        return
+    pytest.importorskip("ray", reason="ray is not installed")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    own = partial(TemporaryDirectory, prefix=f"iconotext-of-{os.getpid()}-")
+    monkeypatch.setattr("iconotext.scale.on_ray.TemporaryDirectory", lambda prefix, **more: own(**more))
+    yield lambda work, workers: OnRay(work, address=None, workers=workers, memory=MEMORY)
+    assert processes_of_ray() == []
+    assert list(Path(gettempdir()).glob(f"iconotext-of-{os.getpid()}-*")) == []
+
+
+def done(engine, work, *, workers=2, tries=3, numbers=range(6)):
+    with closing(engine(work, workers)) as running:
+        return dict(worked(numbers, running, tries=tries))
+
+
+def test_every_item_is_done_once(tmp_path, engine):
+    assert done(engine, Trouble(tmp_path), workers=3) == {n: (n * n, 1) for n in range(6)}
+
+
+def test_what_a_dead_process_had_is_done_by_another_and_at_last_given_up(tmp_path, engine):
+    found = done(engine, Trouble(tmp_path, die_at=(5, 0), deaths=(2, 99)))
+    lost = found.pop(0)
+    assert found == {**{n: (n * n, 1) for n in range(1, 5)}, 5: (25, 3)}
+    assert lost.reason.startswith("its process was ")
+    assert lost.reason.endswith(", 3 times")
+
+
+def test_memory_is_bounded(tmp_path, engine):
+    found = done(engine, Trouble(tmp_path, large=1, fault=2), workers=1, tries=1)
+    assert found.pop(1) == Lost("took more than 0.1 GB beyond its models")
+    assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (work.py:")
+    assert sorted(found) == [0, 3, 4, 5]
+
+
+def test_what_would_befall_every_item_ends_the_run(tmp_path, engine):
+    with pytest.raises(OutputError, match="the disk is full"):
+        done(engine, Trouble(tmp_path, full=3))
+
+
+def test_workers_that_die_as_they_start_end_the_run(tmp_path, engine):
+    with pytest.raises(IconotextError, match="die as they start: its process was "):
+        done(engine, Trouble(tmp_path, unready=True), tries=1)
+
+
+def test_a_cluster_that_is_not_there():
+    pytest.importorskip("ray", reason="ray is not installed")
+    with pytest.raises(IconotextError, match=r"127\.0\.0\.1:1: no cluster of Ray answers there: Connection refused"):
+        OnRay(Trouble(Path()), address="127.0.0.1:1", workers=1, memory=MEMORY)
