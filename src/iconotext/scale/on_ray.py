@@ -83,7 +83,7 @@ class OnRay(Generic[Item]):
     def room(self) -> int:
         """See ``Engine``."""
         # Twice the cores: those that wait let Ray know that more machines would be of use.
-        resources: dict[str, float] = self._ray.cluster_resources()
+        resources = self._ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray leaves it so
         return self._workers or max(2, 2 * int(resources.get("CPU", 1)))
 
     def give(self, item: Item, /) -> None:
