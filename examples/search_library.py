@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from iconotext.library.search import Query, find_images
+from iconotext.library.search import Query
+from iconotext.library.searcher import find_images
 from iconotext.library.update import add_paths
 
 report = add_paths(Path("library"), [Path(sys.argv[1])])

@@ -20,7 +20,8 @@ from iconotext.errors import IconotextError, OutsideError, SettingError
 from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
-from iconotext.library.search import Query, find_images
+from iconotext.library.search import Query
+from iconotext.library.searcher import find_images
 from iconotext.library.settings import is_library, read_settings
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker

@@ -52,7 +52,8 @@ def search(
     """
     with known_errors(download=download):
         from iconotext.library.filters import make_filters
-        from iconotext.library.search import Query, find_images, has_good_match
+        from iconotext.library.search import Query, has_good_match
+        from iconotext.library.searcher import find_images
         from iconotext.write import check_overwrite
 
         if html is not None:

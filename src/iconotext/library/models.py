@@ -157,7 +157,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     return encoder
 
 
-def relation_model_of(name: str, cache: FeatureCache) -> RelationModel | None:
+def relation_model_of(name: str, cache: FeatureCache | None = None) -> RelationModel | None:
     """The relation model that a library uses; None for ``none``."""
     from iconotext.embed.relation_model import load_relation_model, relations_folder
 

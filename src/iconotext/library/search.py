@@ -1,6 +1,6 @@
 """Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence.
 
-``find_images`` searches with the models that the library was made with, ``search`` with models that are given.
+The models are given; ``library.searcher`` searches with those that the library was made with.
 """
 
 from __future__ import annotations
@@ -9,24 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.embed.folder import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
-from iconotext.features import FeatureCache
 from iconotext.library.candidates import find_candidates
 from iconotext.library.filters import Filters
 from iconotext.library.items import Item, Near, Place, Said, different_places, own_relations, shown_place
-from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.ranking import Match
-from iconotext.library.refinement import Refinement, read_refinement, refine
+from iconotext.library.refinement import Refinement, refine
 from iconotext.library.relation_ranking import probabilities, refined
-from iconotext.library.store import Library, open_library
+from iconotext.library.store import Library
 from iconotext.links.link_relations import LANGUAGE
 from iconotext.read.sentences import detect_language
-from iconotext.relations import find_relation, relation_name
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
@@ -46,7 +42,8 @@ class Query:
 
     Attributes:
         text: A sentence; None for a search by picture alone.
-        picture: A picture to be like; with a sentence too, pictures like it that fit the sentence.
+        picture: A picture to be like, or the digest of one of the library, which is then not among the results; with
+            a sentence too, pictures like it that fit the sentence.
         relation: Name of the relation in which picture and sentence are to stand, one of
             ``searchable_relations``; None for any.
         top: How many pictures at most.
@@ -55,7 +52,7 @@ class Query:
     """
 
     text: str | None = None
-    picture: Path | bytes | None = None
+    picture: Path | bytes | str | None = None
     relation: str | None = None
     top: int = 10
     filters: Filters = field(default_factory=Filters)
@@ -86,6 +83,7 @@ class Result:
         written: The words in it; None where nobody has looked for any, or there are none.
         sentences: The sentences of the document that belong to it, most confident first.
         file: Where the picture is; None for one that came inside a document or from the network.
+        number: Which of the document's images it is, from 0; None without a document.
         places: How many places it was found in; a file and a document that shows it are one.
     """
 
@@ -102,6 +100,7 @@ class Result:
     written: str | None
     sentences: tuple[Said, ...]
     file: str | None
+    number: int | None
     places: int
 
     def as_json(self) -> dict[str, Any]:
@@ -121,42 +120,6 @@ class Result:
             "date": None if self.date is None else self.date.isoformat(),
             "places": self.places,
         }
-
-
-class Answer(NamedTuple):
-    """What came of a search.
-
-    Attributes:
-        query: With its relation by its name.
-        results: The best first.
-        note: Why something was not looked at; None: all was.
-    """
-
-    library: Library
-    query: Query
-    results: list[Result]
-    note: str | None
-
-
-def find_images(path: Path, query: Query) -> Answer:
-    """Search a library, with the models that it was made with, for a query whose relation has any of its names.
-
-    Raises:
-        IconotextError: As ``open_library`` and ``search``; there is no such relation.
-    """
-    library = open_library(path)
-    settings = library.settings
-    relation_model = relation_model_of(settings.relations_from, FeatureCache())
-    encoder = library_encoder(settings.model)
-    refinement = read_refinement(init_folder(settings.model)) if encoder.coherence is not None else None
-    if query.relation is not None:
-        relations = searchable_relations(library, encoder)  # without any, search says what is missing
-        name = relation_name(query.relation, relations) if relations else find_relation(query.relation).name
-        query = replace(query, relation=name)
-    results = search(library, query, encoder, relation_model, refinement)
-    unread = query.text and relation_model is not None and not is_english(query.text)
-    note = "the sentence is not English, so the relation model, which reads English, says nothing of it"
-    return Answer(library, query, results, note if unread else None)
 
 
 def search(
@@ -180,7 +143,7 @@ def search(
 
     Raises:
         LibraryError: The library is empty, or was made with another model.
-        ImageError: The picture to be like cannot be read.
+        ImageError: The picture to be like cannot be read, or is not in the library.
         SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
     """
     check_models(library, query, encoder, relation_model)
@@ -188,7 +151,7 @@ def search(
         raise LibraryError(
             f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
         )
-    odds = None
+    vector, odds = _vector(library, query, encoder), None
     if query.text and relation_model is not None and _speaks_for(relation_model, library) and is_english(query.text):
         odds = relation_model.text_logits([query.text])[0]
     wanted = query.relation
@@ -197,8 +160,8 @@ def search(
     found = find_candidates(
         library,
         encoder,
-        _vector(query, encoder),
-        max(query.top, CANDIDATES if wanted is not None or refines else 0),
+        vector,
+        max(query.top + isinstance(query.picture, str), CANDIDATES if wanted is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
     )
@@ -221,7 +184,8 @@ def search(
     order = sorted(
         range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
     )
-    places = {i: shown_place(items[i].places, query.filters.folder, column) for i in order[: query.top]}
+    shown = [i for i in order if near[i].digest != query.picture][: query.top]
+    places = {i: shown_place(items[i].places, query.filters.folder, column) for i in shown}
     results = [_result(near[i], place, float(scores[i]), found.match(i), known[i]) for i, place in places.items()]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
 
@@ -274,12 +238,17 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
         )
 
 
-def _vector(query: Query, encoder: Encoder) -> FloatMatrix:
+def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
     """The query as a vector: of a sentence, of a picture, or half way between the two."""
     parts = []
     if query.text is not None:
         parts.append(encoder.encode_sentences([query.text])[0])
-    if query.picture is not None:
+    if isinstance(query.picture, str):
+        known = library.items([query.picture])
+        if not known:
+            raise ImageError("the picture to be like is not in the library")
+        parts.append(known[query.picture].vector)
+    elif query.picture is not None:
         found = encoder.encode_images([query.picture])
         if (problem := found.problems[0]) is not None:
             raise ImageError(problem)
@@ -336,5 +305,6 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         written=place.written,
         sentences=place.sentences,
         file=place.file,
+        number=place.number,
         places=different_places(found.item.places),
     )

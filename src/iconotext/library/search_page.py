@@ -1,4 +1,7 @@
-"""The results of a search as a page: one file with small pictures in it, that asks the network for nothing."""
+"""The results of a search as a page: one file with small pictures in it, that asks the network for nothing.
+
+Its grid is also that of the server's page: ``card`` says what it shows of a result.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,25 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         "iconotext.library",
         "search.html",
         title=readable(query.text) if query.text else "Pictures like this one",
-        styles=["search.css"],
+        styles=["search.css", "cards.css"],
         example=example,
         relation=None if query.relation is None else short_name(query.relation),
         meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
         good=has_good_match(results),
-        cards=[_card(result, picture, query) for result, picture in zip(results, shown, strict=True)],
+        cards=[
+            card(
+                result,
+                query,
+                picture=picture,
+                place=readable(result.image),
+                link=_address(result.file) or (result.image if re.match("https?://", result.image) else None),
+                document=None if result.document is None else readable(_named(result.document)),
+                document_link=_address(result.document),
+            )
+            for result, picture in zip(results, shown, strict=True)
+        ],
     )
 
 
@@ -72,22 +86,45 @@ def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     return [found[number] for number in range(len(results))]
 
 
-def _card(result: Result, picture: Embedded, query: Query) -> dict[str, Any]:
-    """What the page shows of a result."""
+def card(
+    result: Result,
+    query: Query,
+    *,
+    picture: object,
+    place: str,
+    document: str | None,
+    document_link: str | None,
+    link: str | None = None,
+    large: str | None = None,
+    alike: str | None = None,
+) -> dict[str, Any]:
+    """What the grid shows of a result, for the template ``cards.html``.
+
+    Args:
+        picture: Has ``uri``, ``width`` and ``height`` (0 where unknown), and a ``problem`` where it has no ``uri``.
+        place: Where the picture is, in words.
+        document: The document that shows it, in words; None without one.
+        document_link: Where a browser finds the document; None where it does not.
+        link: Where a browser finds the picture.
+        large: Where it finds the picture as large as it is shown when enlarged; None where ``uri`` is large enough.
+        alike: Where more like it are found.
+    """
     chance = None if query.relation is None else result.relations.get(query.relation)
     name = readable(_name(result))
     return {
         "picture": picture,
         "alt": readable(result.alt or result.caption or name),
         "name": name,
-        "place": readable(result.image),
-        "link": _address(result.file) or (result.image if re.match("https?://", result.image) else None),
+        "place": place,
+        "link": link,
+        "large": large,
+        "alike": alike,
         "level": None if result.match is None else result.match.level,
         "why": f"likeness {result.similarity:.2f}" if result.match is None else readable(result.match.why),
         "relation": None if chance is None else f"{short_name(query.relation or '')} {percent(chance)}",
         "date": None if result.date is None else f"{result.date:%Y-%m-%d}",
-        "document": None if result.document is None else readable(_named(result.document)),
-        "document_link": _address(result.document),
+        "document": document,
+        "document_link": document_link,
         "caption": None if result.caption is None else shortened(readable(result.caption), LONGEST),
         "written": None if result.written is None else shortened(readable(result.written), LONGEST // 2),
         "sentences": [shortened(readable(said.text), LONGEST) for said in result.sentences],

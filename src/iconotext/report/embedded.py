@@ -45,6 +45,12 @@ class Embedded:
     problem: str | None = None
 
     @property
+    def content(self) -> tuple[str, bytes]:
+        """Its type, ``jpeg`` or ``png``, and its bytes; not for one that could not be decoded."""
+        kind, _, data = (self.uri or "").removeprefix("data:image/").partition(";base64,")
+        return kind, base64.b64decode(data)
+
+    @property
     def digest(self) -> str | None:
         """A name of its content: the same for the same image."""
         return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]

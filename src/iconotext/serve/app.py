@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
-from iconotext.serve import collections, pages, work
+from iconotext.serve import collections, pages, search, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.guard import Guard
@@ -47,6 +50,12 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     def busy(_: Request, error: BusyError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 503, {"retry-after": "60"})
 
+    @app.exception_handler(RequestValidationError)
+    def wrong(_: Request, error: RequestValidationError) -> Response:
+        """As FastAPI answers, but what came may be no UTF-8."""
+        said = json.dumps({"detail": jsonable_encoder(error.errors())})
+        return Response(said, 422, media_type="application/json")
+
     @app.get("/v1/health", tags=["server"])
     def health() -> Health:
         """Whether the server is there; needs no key."""
@@ -54,6 +63,8 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
 
     app.include_router(pages.routes(jobs))
     app.include_router(collections.routes(jobs))
+    if settings.library is not None:
+        app.include_router(search.routes(jobs, settings.library))
     return Guard(app, settings=settings, access=access)
 
 
@@ -88,6 +99,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
 
     Raises:
         SettingError: The folder, the port or the root cannot be used.
+        IconotextError: As ``check_library``.
     """
     import uvicorn
 
@@ -95,6 +107,8 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
 
     if settings.root is not None and not settings.root.is_dir():
         raise SettingError(f"{settings.root}: no folder: the root is one")
+    if settings.library is not None:
+        search.check_library(settings.library)
     store = open_data(settings)
     listener = listen(settings)
     port = listener.getsockname()[1]

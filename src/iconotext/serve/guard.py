@@ -31,7 +31,7 @@ MAX_BODY_SECONDS = 600.0
 MAX_PAUSE = 30.0
 """Seconds between two pieces of it."""
 
-UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks")
+UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/search/pictures")
 """Where files are sent to."""
 
 OPEN = ("/v1/health",)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
 import jinja2
 
-from iconotext.report.page import PACKAGE
+from iconotext.report.page import PACKAGE, asset
 from iconotext.serve.settings import ServeSettings
 
 ASSETS = {
@@ -15,9 +14,16 @@ ASSETS = {
     "serve.css": ("iconotext.serve", "text/css"),
     "list.js": ("iconotext.serve", "text/javascript"),
     "review.js": ("iconotext.serve", "text/javascript"),
+    "cards.css": ("iconotext.library", "text/css"),
+    "search.css": ("iconotext.serve", "text/css"),
+    "search.js": ("iconotext.serve", "text/javascript"),
     "server.js": ("iconotext.serve", "text/javascript"),
 }
 """The files of the pages: the package whose templates they lie with, and their type."""
+
+
+CARDS = "cards.html"
+"""The template of what a search found, which lies with the library's."""
 
 
 def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
@@ -36,14 +42,15 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
 
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
     """Address and name of what every page leads to."""
-    return [("/", "Documents")]
+    return [("/", "Documents"), *([("/search", "Search")] if settings.library is not None else [])]
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    folder = resources.files("iconotext.serve") / "templates"
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(
+            lambda name: asset("iconotext.library" if name == CARDS else "iconotext.serve", name)
+        ),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -28,6 +28,9 @@ class ServeSettings(BaseModel):
     port: int = Field(8017, ge=0, le=65535)
     """Port to listen at; 0 takes a free one."""
 
+    library: Path | None = None
+    """Folder of a library of pictures to search on the page; ``iconotext library add`` makes one (default: none)."""
+
     workers: int = Field(1, ge=1, le=64)
     """Processes that read and link documents."""
 

@@ -201,6 +201,11 @@ class Store:
         rows = self.rows("select * from documents where id = ?", identifier)
         return Entry(**dict(rows[0])) if rows else None
 
+    def linked_entry(self, path: str) -> int | None:
+        """The id of the document with a file, if it was linked; of several, the newest."""
+        rows = self.rows("select id from documents where path = ? and state = 'done' order by id desc limit 1", path)
+        return rows[0]["id"] if rows else None
+
     def set_linked(
         self,
         entry: int,

@@ -168,8 +168,8 @@ def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tupl
     shown = embed(known.document.images, shown_images(known.document))
     for number, picture in shown.items():
         if picture.uri is not None:
-            kind, _, data = picture.uri.removeprefix("data:image/").partition(";base64,")
-            write_bytes(home / f"{number}.{kind}", base64.b64decode(data), force=True)
+            kind, data = picture.content
+            write_bytes(home / f"{number}.{kind}", data, force=True)
     usual = habits_of(habits)
     links = _write_view(known, usual, judged, home, addresses, round_, shown)
     linked = _linkers["candidates"].link_known(known, usual)

@@ -1,0 +1,230 @@
+"""Search over a library: the page, the same as JSON, and the pictures that were found.
+
+Whatever is slow is done by processes of its own: linking, which may take minutes, never keeps a search waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse, Response
+from pydantic import ValidationError
+
+from iconotext.errors import IconotextError, ImageError, SettingError
+from iconotext.extras import require
+from iconotext.library.search import Result
+from iconotext.library.search_page import card
+from iconotext.library.settings import read_settings
+from iconotext.plain_text import counted, readable
+from iconotext.relations import RELATIONS, relation_name, short_name
+from iconotext.serve import searching
+from iconotext.serve.collections import FILES, problems, received
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.library_names import LibraryNames
+from iconotext.serve.page import page
+from iconotext.serve.pool import BusyError, GoneError, Pool
+from iconotext.serve.search_schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
+from iconotext.serve.store import Store, new_id
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SECONDS = 60.0
+"""Most seconds for a search, or a picture."""
+
+STEP = 24
+"""Pictures that a page has, and by how many more it gets them."""
+
+PICTURES = "/v1/search/pictures"
+"""Where pictures are, by their ids, and where examples are sent to."""
+
+
+def check_library(library: Path) -> None:
+    """See that a library can be searched, before anything else begins.
+
+    Raises:
+        MissingPackageError: The extra is not installed.
+        LibraryError: There is no library, or one of another format.
+    """
+    require("library", purpose="search in the browser")
+    read_settings(library)
+
+
+def routes(jobs: Jobs, library: Path) -> APIRouter:
+    """The routes of the search over a library."""
+    settings, examples = jobs.settings, str(jobs.settings.data.absolute() / "examples")
+    pool = Pool(settings.workers, searching.prepare, str(library.absolute()))
+    few = asyncio.Semaphore(settings.workers)  # pictures at once: searches come first
+
+    async def done(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        return await asyncio.wrap_future(pool.submit(function, SECONDS, *arguments, **named))
+
+    @asynccontextmanager
+    async def life(app: Any) -> AsyncIterator[None]:
+        for _ in range(settings.workers):
+            pool.submit(searching.about, SECONDS)  # models are there when somebody asks
+        yield
+        pool.close()
+
+    router = APIRouter(lifespan=life)
+
+    @router.get("/search", response_class=HTMLResponse, include_in_schema=False)
+    async def search_page(request: Request) -> HTMLResponse:
+        """The page: what is asked is in its address."""
+        asked, found, problem, status = SearchIn(), None, None, 200
+        try:
+            asked = _asked(request.query_params)
+            if asked.sentence or asked.picture:
+                found = await done(searching.find, asked, examples)
+            about = found.about if found else await done(searching.about)
+        except IconotextError as error:
+            problem, status = str(error), _status(error)
+            try:
+                about = await done(searching.about)
+            except IconotextError:
+                about = searching.About(library.resolve().name, 0, (), ())
+        shown = _page(jobs, about, asked, found, problem, request.query_params)
+        return HTMLResponse(shown, status)
+
+    @router.post("/v1/search", tags=["search"], responses=problems(400, 404, 409, 413, 503))
+    async def search(body: SearchIn) -> SearchOut:
+        """The pictures of the library that fit best, as ``iconotext search --json`` gives them."""
+        try:
+            found = await done(searching.find, body, examples)
+        except IconotextError as error:
+            raise HTTPException(_status(error), str(error)) from None
+        names = LibraryNames(found.about.roots)
+        results = [_out(result, names, jobs.store) for result in found.results]
+        return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
+
+    @router.post(
+        PICTURES, status_code=201, openapi_extra=FILES, tags=["search"], responses=problems(400, 413, 415, 503)
+    )
+    async def send_example(request: Request) -> ExampleOut:
+        """Send a picture to search with; a few hundred are kept."""
+        folder = settings.data.absolute() / "dropped" / new_id()
+        try:
+            await received(request, folder, jobs)
+            return ExampleOut(id=await done(searching.keep_example, str(folder), examples))
+        except IconotextError as error:
+            raise HTTPException(503 if isinstance(error, BusyError | GoneError) else 400, str(error)) from None
+        finally:
+            rmtree(folder, ignore_errors=True)
+
+    @router.get(
+        f"{PICTURES}/{{picture}}",
+        tags=["search"],
+        response_class=Response,
+        responses={200: {"content": {"image/jpeg": {}, "image/png": {}}}, **problems(404, 409, 503)},
+    )
+    async def picture(picture: PictureId, size: Size = "large") -> Response:
+        """A picture of the library, or one that was sent, by its id."""
+        try:
+            async with few:
+                kind, data = await done(searching.picture, picture, size, examples)
+        except IconotextError as error:
+            raise HTTPException(_status(error), str(error)) from None
+        headers = {"cache-control": "private, max-age=86400, immutable"}  # the id names the content
+        return Response(data, media_type=f"image/{kind}", headers=headers)
+
+    return router
+
+
+def _status(error: IconotextError) -> int:
+    if isinstance(error, BusyError | GoneError):
+        return 503
+    return 400 if isinstance(error, SettingError) else 404 if isinstance(error, ImageError) else 409
+
+
+def _asked(values: Mapping[str, str]) -> SearchIn:
+    """What the address of a page asks for.
+
+    Raises:
+        SettingError: Nobody can ask for that.
+    """
+    given = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
+    try:
+        return SearchIn(**{"top": STEP} | {name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise SettingError(f"{wrong['loc'][0]}: {wrong['msg'][:1].lower()}{wrong['msg'][1:]}") from None
+
+
+def _address(asked: SearchIn, **changes: object) -> str:
+    """The address of a page: what is not asked for is not in it."""
+    values = asked.model_copy(update=changes).model_dump(exclude_defaults=True)
+    return f"/search?{urlencode({name: value for name, value in values.items() if (name, value) != ('top', STEP)})}"
+
+
+def _reading_view(result: Result, store: Store) -> str | None:
+    """Where the document of a result is read here."""
+    entry = store.linked_entry(result.document) if result.document is not None else None
+    return None if entry is None else f"/documents/{entry}#p{result.number}"
+
+
+def _out(result: Result, names: LibraryNames, store: Store) -> ResultOut:
+    known = result.as_json()
+    document = None if result.document is None else names.name(result.document)
+    known |= {"image": names.name(result.image), "document": document}
+    return ResultOut(id=result.digest, reading_view=_reading_view(result, store), **known)
+
+
+def _page(
+    jobs: Jobs,
+    about: searching.About,
+    asked: SearchIn,
+    found: searching.Found | None,
+    problem: str | None,
+    given: Mapping[str, str],
+) -> str:
+    names, cards, wanted = LibraryNames(about.roots), [], asked.relation
+    with suppress(SettingError):
+        wanted = asked.relation and relation_name(asked.relation, about.relations)
+    if found is not None:
+        cards = [
+            card(
+                result,
+                found.query,
+                picture={"uri": f"{PICTURES}/{result.digest}?size=small", "width": 0, "height": 0},
+                large=f"{PICTURES}/{result.digest}",
+                place=readable(names.name(result.image)),
+                document=None if result.document is None else readable(names.name(result.document)),
+                document_link=_reading_view(result, jobs.store),
+                alike=_address(SearchIn(), picture=result.digest),
+            )
+            for result in found.results
+        ]
+    chips = [
+        (short_name(name), next((known.meaning for known in RELATIONS if known.name == name), ""), name == wanted)
+        for name in about.relations
+    ]
+    subject = readable(asked.sentence) if asked.sentence else "Pictures like this one"
+    more = _address(asked, top=min(asked.top + STEP, MOST)) if found is not None and found.more else None
+    return page(
+        "search.html",
+        jobs.settings,
+        here="/search",
+        title="Search" if found is None else f"{subject} – {counted(len(cards), 'picture')}",
+        about=about,
+        chips=chips,
+        meaning=next((meaning for _, meaning, pressed in chips if pressed), None),
+        folders=names.roots,
+        given={name: readable(given.get(name, "")) for name in SearchIn.model_fields},
+        asked=asked,
+        found=found,
+        subject=subject,
+        problem=problem,
+        good=found is None or found.good,
+        cards=cards,
+        example=asked.picture and f"{PICTURES}/{asked.picture}?size=small",
+        without_example=_address(asked, picture=None),
+        more=more and f"{more}#result-{len(cards) + 1}",
+        anyway=_address(asked, anyway=True) if found is not None and not found.good and not asked.anyway else None,
+    )

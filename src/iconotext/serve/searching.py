@@ -1,0 +1,196 @@
+"""What the processes that search do. In each, the library and its models stay open from one search to the next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from iconotext.errors import IconotextError, ImageError, SettingError
+from iconotext.library.commit import THUMBNAIL
+from iconotext.library.files import digest_of
+from iconotext.library.filters import make_filters
+from iconotext.library.search import Query, Result, has_good_match
+from iconotext.library.searcher import Searcher
+from iconotext.library.settings import read_settings
+from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
+from iconotext.serve.library_names import LibraryNames
+from iconotext.serve.search_schemas import MOST, SearchIn, Size
+from iconotext.types import Image
+from iconotext.write import write_bytes
+
+LARGEST = 256 * 2**20
+"""Bytes of a picture's file that is shown."""
+
+EXAMPLES = 500
+"""Examples that are kept; of more, those that came first go."""
+
+SIDES: dict[Size, int] = {"small": THUMBNAIL, "large": LONGER_SIDE}
+"""Pixels of the longer side."""
+
+
+class About(NamedTuple):
+    """What there is to search.
+
+    Attributes:
+        library: What it is called.
+        pictures: How many.
+        relations: The relations that a search can tell.
+        roots: The files and folders that were added, absolute.
+    """
+
+    library: str
+    pictures: int
+    relations: tuple[str, ...]
+    roots: tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """What came of a search.
+
+    Attributes:
+        about: What was searched.
+        query: What was searched for.
+        results: The best first.
+        good: Whether one of them matches well.
+        more: Whether there are more.
+        note: What was not looked at, and why.
+    """
+
+    about: About
+    query: Query
+    results: list[Result]
+    good: bool
+    more: bool
+    note: str | None
+
+
+_searchers: dict[str, Searcher] = {}
+
+
+def prepare(library: str) -> None:
+    """Say which library is searched; it is opened when it is first needed."""
+    _searchers["served"] = Searcher(Path(library))
+
+
+def about() -> About:
+    """What there is to search.
+
+    Raises:
+        IconotextError: The library cannot be opened, or one of its models cannot.
+    """
+    with _told_by_names() as searcher:
+        library = searcher.library
+        return About(library.path.resolve().name, library.count(), searcher.relations, library.settings.roots)
+
+
+def find(asked: SearchIn, examples: str) -> Found:
+    """Search.
+
+    Args:
+        asked: What for.
+        examples: Where ``keep_example`` keeps pictures.
+
+    Raises:
+        SettingError: That cannot be searched for.
+        ImageError: There is no such picture to be like.
+        IconotextError: As ``about``.
+    """
+    known = about()
+    filters = make_filters(None, asked.since or None, asked.until or None)
+    if asked.folder:
+        folder = LibraryNames(known.roots).folder(asked.folder)
+        if folder is None:
+            there = ", ".join(LibraryNames(known.roots).roots)
+            raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {there}")
+        filters = replace(filters, folder=folder)
+    example = asked.picture and _example(asked.picture, examples)
+    query = Query(asked.sentence, example or asked.picture, asked.relation, asked.top, filters, asked.anyway)
+    with _told_by_names() as searcher:
+        library, query, results, note = searcher.find(query)
+        more = (
+            len(results) == asked.top < MOST
+            and library.count(filters.condition) - isinstance(query.picture, str) > asked.top
+        )
+    return Found(known, query, results, has_good_match(results), more, note)
+
+
+def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
+    """Type and bytes of a picture of the library, or of an example, no larger than it is shown.
+
+    Raises:
+        ImageError: There is none, or its file is gone, or has another picture by now.
+        IconotextError: As ``about``.
+    """
+    example = _example(digest, examples)
+    if example is not None:
+        return example.suffix.removeprefix("."), example.read_bytes()
+    with _told_by_names() as searcher:
+        item = searcher.library.items([digest]).get(digest)
+    if item is None:
+        raise ImageError("there is no such picture in the library")
+    for file in dict.fromkeys(Path(place.file) for place in item.places if place.file is not None):
+        data = _content(file, digest)
+        if data is not None:
+            shown = embed([Image("", data)], [0], longer_side=SIDES[size])[0]
+            if shown.uri is not None:
+                return shown.content
+    if item.thumbnail is not None:
+        return Embedded(item.thumbnail).content
+    raise ImageError("its file is gone, or has another picture by now: bring the library up to date")
+
+
+def keep_example(folder: str, examples: str) -> str:
+    """Make an example out of the one file in a folder, without what the camera wrote into it; says its name.
+
+    Raises:
+        ImageError: It is no picture, or there are several.
+    """
+    files = [file for file in sorted(Path(folder).rglob("*")) if file.is_file()]
+    if len(files) != 1:
+        raise ImageError(f"{len(files)} files came: send one picture")
+    shown = embed([Image("", files[0])], [0])[0]
+    if shown.uri is None:
+        raise ImageError(f"no picture that can be read: {shown.problem}")
+    kind, data = shown.content
+    digest = digest_of(data)
+    write_bytes(Path(examples) / f"{digest}.{kind}", data, force=True)
+    kept = sorted(Path(examples).glob("*.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    for file in kept[:-EXAMPLES]:
+        file.unlink(missing_ok=True)
+    return digest
+
+
+def _example(digest: str, examples: str) -> Path | None:
+    return next((file for kind in ("jpeg", "png") if (file := Path(examples) / f"{digest}.{kind}").is_file()), None)
+
+
+def _content(file: Path, digest: str) -> bytes | None:
+    """A file, if it still is what the library knows by a name: whatever has taken its place is nobody's business."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return None
+        data = file.read_bytes()
+    except OSError:
+        return None
+    return data if digest_of(data) == digest else None
+
+
+@contextmanager
+def _told_by_names() -> Iterator[Searcher]:
+    """The searcher; what goes wrong is told without where the library and its models are on this machine."""
+    searcher = _searchers["served"]
+    try:
+        yield searcher
+    except IconotextError as error:
+        places = {str(searcher.path), str(searcher.path.resolve())}
+        with suppress(IconotextError):
+            settings = read_settings(searcher.path)
+            places |= {settings.model, settings.relations_from}
+        message = str(error)
+        for place in sorted(filter(os.path.isabs, places), key=len, reverse=True):
+            message = message.replace(place, Path(place).name)
+        raise type(error)(message) from None

@@ -1,0 +1,90 @@
+// The search: the page is a form, and what is asked is its address. Here are an example picture, and the relations.
+import { ask } from "/static/server.js";
+
+const form = document.getElementById("ask");
+const status = document.getElementById("status");
+const chips = [...form.querySelectorAll(".chip")];
+
+const say = (text, bad = false) => {
+  status.textContent = text;
+  status.classList.toggle("bad", bad);
+};
+
+form.addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (!value.trim()) formData.delete(name); // a short address
+});
+form.addEventListener("submit", (event) => {
+  const { sentence, picture } = form.elements;
+  if (sentence.value.trim() || picture.value) return say("Searching …");
+  event.preventDefault();
+  say("Write a sentence, or give a picture, to search for.");
+  sentence.focus();
+});
+addEventListener("pageshow", (event) => event.persisted && say("")); // the way back leads to a page that was searching
+
+// --- Relations: one, or none; pressed again, none.
+
+for (const chip of chips) {
+  chip.addEventListener("click", () => {
+    const pressed = chip.getAttribute("aria-pressed") === "true";
+    for (const each of chips) each.setAttribute("aria-pressed", each === chip && !pressed);
+    form.elements.relation.value = pressed ? "" : chip.dataset.relation;
+    if (!form.elements.sentence.value.trim() && !form.elements.picture.value) return;
+    sessionStorage.setItem("focus", chip.id); // whoever uses the keyboard goes on from here
+    form.requestSubmit();
+  });
+}
+document.getElementById(sessionStorage.getItem("focus"))?.focus({ preventScroll: true });
+sessionStorage.removeItem("focus");
+
+// --- A picture to be like.
+
+const like = async (file) => {
+  if (!file) return;
+  say("Sending the picture …");
+  const data = new FormData();
+  data.append("files", file, "example");
+  try {
+    form.elements.picture.value = (await ask("POST", "/v1/search/pictures", data)).id;
+    form.requestSubmit();
+  } catch (error) {
+    say(`Not taken: ${error.message}`, true);
+  }
+};
+document.getElementById("example")?.addEventListener("change", (event) => like(event.target.files[0]));
+for (const kind of ["dragenter", "dragover"]) {
+  addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.body.classList.add("over");
+  });
+}
+addEventListener("dragleave", (event) => {
+  if (event.relatedTarget === null) document.body.classList.remove("over");
+});
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("over");
+  like(event.dataTransfer.files[0]);
+});
+
+// --- What was found: enlarged, it is shown as large as there is; one that cannot be shown says so.
+
+const enlarge = () => {
+  const picture = document.querySelector(".zoom:target img");
+  if (picture) picture.src = picture.dataset.large;
+};
+addEventListener("hashchange", enlarge);
+enlarge();
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.querySelector(".zoom:target")) location.hash = "results";
+});
+const lost = (picture) => {
+  const told = document.createElement("p");
+  told.className = "missing";
+  told.textContent = "gone, or another picture by now";
+  picture.closest(".zoom").replaceWith(told);
+};
+for (const picture of document.querySelectorAll(".zoom img")) {
+  picture.addEventListener("error", () => lost(picture));
+  if (picture.complete && !picture.naturalWidth && picture.loading !== "lazy") lost(picture);
+}

@@ -1,0 +1,79 @@
+"""What the processes that search do with examples and pictures, without a server around them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from PIL import Image
+
+from iconotext.errors import ImageError
+from iconotext.images import decode
+from iconotext.library.files import digest_of
+from iconotext.serve import searching
+from tests.library.library_fakes import paint, update
+
+
+def send(tmp_path, colour: tuple[int, int, int], **save: object) -> str:
+    folder = tmp_path / "sent"
+    paint(folder / "example.jpg", colour, size=(1200, 800), **save)
+    return searching.keep_example(str(folder), str(tmp_path / "examples"))
+
+
+def test_an_example_is_kept_small_and_without_what_the_camera_wrote(tmp_path):
+    exif = Image.Exif()
+    exif[0x8825] = {1: "N", 2: (52.0, 31.0, 12.0)}  # where it was taken
+    name = send(tmp_path, (10, 200, 30), exif=exif)
+    kind, data = searching.picture(name, "small", str(tmp_path / "examples"))
+    assert digest_of(data) == name
+    (file,) = (tmp_path / "examples").iterdir()
+    assert file.name == f"{name}.{kind}"
+    with Image.open(file) as kept:
+        assert kept.size == (900, 600)
+        assert not kept.getexif()
+    assert send(tmp_path, (10, 200, 30)) == name  # the same again
+
+
+def test_the_oldest_examples_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "EXAMPLES", 3)
+    names = []
+    for number in range(5):
+        names.append(send(tmp_path, (40 * number, 9, 9)))
+        for age, name in enumerate(reversed(names)):
+            for file in (tmp_path / "examples").glob(f"{name}.*"):
+                os.utime(file, (1000 - age, 1000 - age))
+    assert sorted(file.stem for file in (tmp_path / "examples").iterdir()) == sorted(names[2:])
+
+
+def test_a_picture_within_a_document_is_shown_as_small_as_it_is_kept(tmp_path):
+    from iconotext.library.items import Item, Place
+    from iconotext.library.store import open_library
+    from iconotext.report.embedded import embed
+    from iconotext.types import Image as Shown
+    from tests.library.library_fakes import Colours
+
+    update(tmp_path / "lib", paint(tmp_path / "a.png", "red"))
+    thumbnail = embed([Shown("", paint(tmp_path / "b.png", "blue", size=(50, 40)))], [0])[0].uri
+    inside = Place(None, str(tmp_path / "a.docx"), 0)
+    vector = Colours().texts(["blue"])[0]
+    open_library(tmp_path / "lib").insert(
+        [
+            Item("a" * 32, (inside,), None, vector, thumbnail=thumbnail),
+            Item("b" * 32, (inside,), None, vector),
+        ]
+    )
+    searching.prepare(str(tmp_path / "lib"))
+    _, data = searching.picture("a" * 32, "large", str(tmp_path / "examples"))
+    assert decode(data).size == (50, 40)
+    with pytest.raises(ImageError, match="its file is gone"):
+        searching.picture("b" * 32, "large", str(tmp_path / "examples"))
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    from iconotext.errors import MissingPackageError
+    from iconotext.serve.search import check_library
+
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    with pytest.raises(MissingPackageError, match=r'search in the browser needs lancedb, .*"iconotext\[library\]"$'):
+        check_library(tmp_path)
