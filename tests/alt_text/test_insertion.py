@@ -168,6 +168,31 @@ def test_only_pictures_without_a_text(tmp_path):
         insert_alts(pdf, pdf.read_bytes(), {0: "x"}, SETTINGS)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("![IMG_1](a.png)", "![A \\[red\\] barn](a.png)"),
+        ("![a *b* \\] c][r]\n\n[r]: a.png\n", "![A \\[red\\] barn][r]\n\n[r]: a.png\n"),
+        ("<img alt='x' src=a.png> `![x](a.png)`", "<img alt='A [red] barn' src=a.png> `![x](a.png)`"),
+        ("<img src=a.png alt=x>", '<img src=a.png alt="A [red] barn">'),
+        ("![](a.png)", "![A \\[red\\] barn](a.png)"),
+        ("![x][]\n\n[x]: a.png\n", None),
+    ],
+)
+def test_a_text_takes_the_place_of_one_that_is_there_if_it_is_to(tmp_path, before, after):
+    path = tmp_path / "a.md"
+    text = "Some text.\n\n{}\n\n![stays](b.png)\n"
+    path.write_text(text.format(before))
+    if after is None:
+        with pytest.raises(DocumentError, match="write it by hand"):
+            insert_alts(path, path.read_bytes(), {0: "A [red] barn"}, SETTINGS, over=True)
+        return
+    data = insert_alts(path, path.read_bytes(), {0: "A [red] barn"}, SETTINGS, over=True).data.decode()
+    assert data == text.format(after)
+    path.write_text(data)
+    assert [image.alt for image in read(path).images] == ["A [red] barn", "stays"]
+
+
 def zipped(data: bytes) -> list[tuple[str, tuple[object, ...], bytes, bytes]]:
     """All that a zip file says of each member, and how it is packed, by another reader than ours."""
     found: list[tuple[str, tuple[object, ...], bytes, bytes]] = []

@@ -92,13 +92,28 @@ def check_document(
     Raises:
         DocumentError: The file cannot be read.
     """
+    found, broken = broken_by_picture(path, settings, reading, within=within)
+    return len(found), [finding for _, finding in broken]
+
+
+def broken_by_picture(
+    path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
+) -> tuple[list[Picture], list[tuple[Picture, Finding]]]:
+    """The pictures of a document, and what is wrong with their alternative texts, each with its picture.
+
+    Args:
+        within: See ``check_document``.
+
+    Raises:
+        DocumentError: The file cannot be read.
+    """
     if not _may_hold_pictures(path, reading):
-        return 0, []
+        return [], []
     within = reading.root or within or path.parent
     found = read_isolated(read_pictures, path, reading, within)
     gallery = Gallery(found, _Sizes(path, within, reading, settings.large).is_large)
-    return len(found), [
-        Finding(name, RULES[name].severity, said, picture.place, picture.source, picture.alt)
+    return found, [
+        (picture, Finding(name, RULES[name].severity, said, picture.place, picture.source, picture.alt))
         for picture, name, said in broken_rules(gallery, settings)
     ]
 

@@ -16,6 +16,8 @@ from iconotext.read.docx.images import WRITTEN_BY_WORD
 Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
 MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
+FILLED = re.compile(r"!\[((?:\\[^\n]|[^\[\]\\]){0,2000}+)\](?=\(|\[[^\]])")
+"""The same, whatever it says, but for ``![name][]``, where the text names the address."""
 WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
 SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
 FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
@@ -64,33 +66,34 @@ def escaped(text: str, markup: Markup) -> str:
             return text
 
 
-def find_gaps(text: str, format_: str) -> list[Gap]:
+def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
     """The gaps of a text without alternative text, in their order.
 
     Args:
         text: A Markdown file, an HTML file, a chapter of an EPUB or a part of a DOCX.
         format_: markdown, html, epub or docx.
+        over: Also where an alternative text stands, which another one may replace.
     """
-    found = list(_tags(text, DRAWING if format_ == "docx" else IMG))
+    found = list(_tags(text, DRAWING if format_ == "docx" else IMG, over))
     if format_ == "markdown":
-        found += [Gap(*match.span(1), "markdown") for match in MARKDOWN.finditer(text)]
+        found += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
         found += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]
         found += [Gap(m.end(), m.end(), "plain", ' fig-alt="', '"') for m in FIGURE.finditer(text)]
-        found += [replace(gap, markup="shortcode") for gap in _tags(text, SHORTCODE)]
+        found += [replace(gap, markup="shortcode") for gap in _tags(text, SHORTCODE, over)]
     return sorted(found, key=lambda gap: gap.start)
 
 
-def _tags(text: str, opening: re.Pattern[str]) -> Iterator[Gap]:
-    """Tags that name no alternative text, by the pattern of how they begin."""
+def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
+    """Tags that name no alternative text, or may name another one, by the pattern of how they begin."""
     at = 0
     while (begin := opening.search(text, at)) is not None:
         name = "descr" if begin.groups() and begin[1] == "docPr" else "alt"
-        gap, at = _tag(text, begin.end(), name)
+        gap, at = _tag(text, begin.end(), name, over)
         if gap is not None:
             yield gap
 
 
-def _tag(text: str, begin: int, name: str) -> tuple[Gap | None, int]:
+def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
     """The gap in a tag whose name ends at ``begin``, and where to look on."""
     found: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
     named, at = False, begin
@@ -101,15 +104,15 @@ def _tag(text: str, begin: int, name: str) -> tuple[Gap | None, int]:
             return None, begin  # a quote that is never closed: no tag
         if attribute[1].lower() == name and not named:
             named = True
-            found = _named(text, attribute, value)
+            found = _named(text, attribute, value, over)
         at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
     return found, max(at, begin)
 
 
-def _named(text: str, attribute: re.Match[str], value: tuple[int, int]) -> Gap | None:
-    """The gap where the tag names the text, but says nothing; None where it says something."""
+def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bool) -> Gap | None:
+    """The gap where the tag names the text, but says nothing; None where it says something that is to stay."""
     start, end = value
-    if WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():
+    if not over and WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():
         return None
     quoted = attribute[2] is not None and text[start - 1 : start] in ('"', "'")
     if quoted:

@@ -71,14 +71,17 @@ class Inserted:
     changes: tuple[tuple[str, str, str], ...]
 
 
-def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: ReadSettings) -> Inserted:
+def insert_alts(
+    path: Path, data: bytes, alts: Mapping[int, str], settings: ReadSettings, *, over: bool = False
+) -> Inserted:
     """The bytes of a document with alternative texts for some of its pictures.
 
     Args:
         path: The file; its name tells the format.
         data: Its bytes.
-        alts: By number of the picture in the document, its text. It must not have one yet.
+        alts: By number of the picture in the document, its text. It must not have one yet, but with ``over``.
         settings: Those with which the document was read.
+        over: Whether a text takes the place of one that is there.
 
     Raises:
         DocumentError: The document cannot be read or has no such picture, one has a text or stands in markup that
@@ -93,10 +96,10 @@ def insert_alts(path: Path, data: bytes, alts: Mapping[int, str], settings: Read
             raise DocumentError(f"{path}: alternative texts can be put into Markdown, HTML, DOCX and EPUB only")
         before = _read(copy, settings)
         images = list(_images(before))
-        wrong = [number for number in alts if not 0 <= number < len(images) or images[number].alt]
+        wrong = [number for number in alts if not 0 <= number < len(images) or (images[number].alt and not over)]
         if wrong:
             raise DocumentError(f"{path}: picture {wrong[0]} is not there, or has an alternative text")
-        parts = list(_parts(copy, data, format_, settings))
+        parts = list(_parts(copy, data, format_, settings, over))
         trial = {(p, n): f"iconotextmark{p}x{n}x" for p, part in enumerate(parts) for n in range(len(part.gaps))}
         copy.write_bytes(_written(data, parts, trial))
         found = _found(before, _read(copy, settings), trial)
@@ -123,9 +126,9 @@ def _read(copy: Path, settings: ReadSettings) -> list[Flow]:
     return read_isolated(read_flows, copy, settings, copy.parent)
 
 
-def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings) -> Iterable[Part]:
+def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings, over: bool) -> Iterable[Part]:
     if format_ in ("markdown", "html"):
-        part = _part("", data, format_)
+        part = _part("", data, format_, over)
         if part is None:
             raise DocumentError("its encoding cannot be written back exactly: save it as UTF-8")
         yield part
@@ -135,12 +138,12 @@ def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings) -> Ite
     with open_archive(copy, settings.max_bytes) as archive:
         for name in names:
             found = archive.find(name)
-            part = None if found is None else _part(name, archive.read(found), format_)
+            part = None if found is None else _part(name, archive.read(found), format_, over)
             if part is not None and part.gaps:
                 yield part
 
 
-def _part(name: str, data: bytes, format_: str) -> Part | None:
+def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
     """A text with its gaps; None where its bytes cannot be had back from it."""
     encoding = text_encoding(data, name, html=format_ != "markdown")
     mark = next((mark for mark, marked in MARKS if marked == encoding and data.startswith(mark)), b"")
@@ -153,7 +156,7 @@ def _part(name: str, data: bytes, format_: str) -> Part | None:
             return None
     except UnicodeError:
         return None
-    return Part(name, text, mark, codec, tuple(find_gaps(text, format_)))
+    return Part(name, text, mark, codec, tuple(find_gaps(text, format_, over=over)))
 
 
 def _written(data: bytes, parts: list[Part], texts: Mapping[tuple[int, int], str]) -> bytes:

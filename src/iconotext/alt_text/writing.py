@@ -40,7 +40,13 @@ def digest(data: bytes) -> str:
 
 
 def plan_change(
-    path: Path, alts: Mapping[int, str], settings: ReadSettings, *, read: str, within: Path | None = None
+    path: Path,
+    alts: Mapping[int, str],
+    settings: ReadSettings,
+    *,
+    read: str,
+    within: Path | None = None,
+    over: bool = False,
 ) -> Change:
     """What a document will be with alternative texts; nothing is written yet.
 
@@ -50,6 +56,7 @@ def plan_change(
         settings: Those with which the document was read.
         read: The ``digest`` of what was read, when the texts were made.
         within: The folder that a symbolic link may not leave; None for that of the document.
+        over: Whether a text takes the place of one that is there.
 
     Raises:
         OutputError: The file is not what was read any more, or a symbolic link leads out of the folder.
@@ -65,7 +72,7 @@ def plan_change(
         raise OutputError(f"cannot write {path}: a symbolic link leads out of {folder}; name the file itself")
     if digest(before) != read:
         raise OutputError(f"cannot write {path}: it has changed since it was read; make the drafts again")
-    return Change(path, file, before, insert_alts(path, before, alts, settings))
+    return Change(path, file, before, insert_alts(path, before, alts, settings, over=over))
 
 
 def write_change(change: Change) -> None:
