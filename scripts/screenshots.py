@@ -97,7 +97,30 @@ def review_page(camera: Camera) -> None:
     camera.take("review", f"/collections/{camera.collection['id']}/review", begin)
 
 
-PAGES = {"list": list_page, "reading": reading_view, "review": review_page}
+def alt_text_page(camera: Camera) -> None:
+    """Pictures without alternative texts, one of them with a draft."""
+    with tempfile.TemporaryDirectory() as name:
+        write_garden(folder := Path(name))
+        pictures = {f"pot/{each}": (folder / each).read_bytes() for each in ("pot.png", "can.png")}
+        made = camera.server.send({"pot/pot.md": POT.encode(), **pictures}).json
+    camera.server.linked(made["id"])
+    address = f"/collections/{made['id']}/alt-text"
+    camera.take("alt-text", address, lambda page: page.wait_for_selector(".picture-card:focus"))
+    camera.server.ask("DELETE", f"/v1/collections/{made['id']}")
+
+
+POT = """# A pot that lasts
+
+The photo below shows a red pot of soup on the stove. It was bought in 1974, and it has never been mended.
+
+![](pot.png)
+
+It is washed by hand, with the water that is left in the can when the beans have had theirs.
+
+![can_final_2.png](can.png)
+"""
+
+PAGES = {"alt-text": alt_text_page, "list": list_page, "reading": reading_view, "review": review_page}
 
 
 @contextmanager

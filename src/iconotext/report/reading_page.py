@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from iconotext.plain_text import percent, readable
@@ -76,7 +77,7 @@ def reading_page(
     linked: LinkedDocument,
     *,
     index: str | None = None,
-    review: str | None = None,
+    leads: Mapping[str, str] = MappingProxyType({}),
     embedded: Mapping[int, Embedded] | None = None,
 ) -> str:
     """The reading view of one document, a whole HTML page.
@@ -84,7 +85,7 @@ def reading_page(
     Args:
         linked: The document; the files of its images are read. In place of one that cannot be read the page says why.
         index: Address of the page that lists this one among others, or None.
-        review: Address of the page where its links are corrected, or None.
+        leads: Addresses of other pages about this one, by name.
         embedded: ``shown_images`` where they were embedded before; None embeds them now.
     """
     document = linked.document
@@ -131,7 +132,7 @@ def reading_page(
         promises=[(readable(line), p.decides) for p in linked.promises for line in promise_lines([p])],
         model=readable(linked.model),
         index=index,
-        review=review,
+        leads=leads,
         data=_data(linked, explained),
         explained=bool(explained),
     )

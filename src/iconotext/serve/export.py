@@ -41,7 +41,7 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary:
         folder, lines = Path(temporary), []
         for number, (place, known, judged) in enumerate(items):
-            document = read_place(place)
+            document, _ = read_place(place)
             if digest(document) != known:
                 raise DocumentError(f"{place.name}: it has changed since it was reviewed: open it again")
             lines.append(line_of(row_of(_judged(document, judged, folder, f"{number}", name), folder)))

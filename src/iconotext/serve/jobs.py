@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from iconotext.errors import IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.agreement import agreed
+from iconotext.serve.alt_text_store import AltTexts
 from iconotext.serve.events import Events
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.records import Collection, Entry, Picture
@@ -53,6 +54,7 @@ class Jobs:
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
+        self.alt_texts = AltTexts(store)
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had its turn
@@ -185,15 +187,19 @@ class Jobs:
             pictures = [Picture(entry.id, *each) for each in made.pictures]
             same = entry.digest == made.known["digest"]
             changed = _changed(before, pictures) if same else []
+            self.alt_texts.set_wanted(entry.id, made.wanted)
             self.store.set_linked(entry.id, collection.round, made.known, pictures, changed)
 
         self._submit(collection, entry.id, linked, work.link, *arguments)
 
-    def _arguments(self, collection: Collection, entry: Entry) -> tuple[Place, str, Judged, str, tuple[str, str], int]:
+    def _arguments(
+        self, collection: Collection, entry: Entry
+    ) -> tuple[Place, str, Judged, str, Mapping[str, str], int]:
         """What ``work.link`` and ``work.view`` want."""
-        judged, addresses = self.judged(collection.id).get(entry.id, {}), ("/", f"/collections/{collection.id}/review")
+        judged, home = self.judged(collection.id).get(entry.id, {}), f"/collections/{collection.id}"
+        leads = {"Review": f"{home}/review", "Alternative texts": f"{home}/alt-text?document={entry.id}"}
         folder = str(self.entry_folder(entry))
-        return self.place(collection, entry), collection.habits, judged, folder, addresses, collection.round
+        return self.place(collection, entry), collection.habits, judged, folder, leads, collection.round
 
     def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
         """By document the likeliest sentence of each of its pictures before anybody said anything."""

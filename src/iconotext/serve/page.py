@@ -12,6 +12,8 @@ from iconotext.serve.settings import ServeSettings
 ASSETS = {
     "page.css": (PACKAGE, "text/css"),
     "serve.css": ("iconotext.serve", "text/css"),
+    "alt-text.css": ("iconotext.serve", "text/css"),
+    "alt-text.js": ("iconotext.serve", "text/javascript"),
     "list.js": ("iconotext.serve", "text/javascript"),
     "review.js": ("iconotext.serve", "text/javascript"),
     "cards.css": ("iconotext.library", "text/css"),

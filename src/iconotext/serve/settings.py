@@ -31,6 +31,9 @@ class ServeSettings(BaseModel):
     library: Path | None = None
     """Folder of a library of pictures to search on the page; ``iconotext library add`` makes one (default: none)."""
 
+    write: bool = False
+    """Put accepted alternative texts into the files below the root (default: they are a download)."""
+
     workers: int = Field(1, ge=1, le=64)
     """Processes that read and link documents."""
 
@@ -42,6 +45,13 @@ class ServeSettings(BaseModel):
 
     max_seconds: float = Field(600.0, ge=1)
     """Most seconds for reading and linking one document."""
+
+    @field_validator("write")
+    @classmethod
+    def _below_a_root(cls, write: bool, info: ValidationInfo) -> bool:
+        if write and info.data.get("root") is None:
+            raise ValueError("only files below a root folder are written into: name it")
+        return write
 
     @field_validator("allow")
     @classmethod

@@ -19,6 +19,7 @@ from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_documents, unique_names
 from iconotext.read.format import FORMATS
+from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.types import Document, Link, LinkedDocument
 from iconotext.write import write_bytes, write_text
@@ -75,10 +76,12 @@ class Made:
     Attributes:
         known: Its ``title``, ``digest``, and how many ``sentences`` and ``links``.
         pictures: Those that can be linked.
+        wanted: Keys of those whose alternative text is missing, or has something wrong; see ``alt_text_work``.
     """
 
     known: dict[str, Any]
     pictures: tuple[Seen, ...]
+    wanted: tuple[str, ...]
 
 
 _linkers: dict[str, Linker] = {}
@@ -146,7 +149,7 @@ def habits_of(text: str) -> dict[str, Habit]:
     }
 
 
-def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tuple[str, str], round_: int) -> Made:
+def link(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[str, str], round_: int) -> Made:
     """Link a document, keep what is known of it, and write what the server shows of it.
 
     Args:
@@ -154,7 +157,7 @@ def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tupl
         habits: Of ``habits_text``.
         judged: What people said of its pictures: shown in place of what was found.
         folder: Where to write it.
-        addresses: Of the list of all documents, and of the review.
+        leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
         round_: Of the collection, of which the habits are.
     """
     from iconotext.report.embedded import embed
@@ -162,7 +165,7 @@ def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tupl
     from iconotext.report.reading_page import shown_images
     from iconotext.serve.kept import keep
 
-    document, home = read_place(place), Path(folder)
+    (document, sha256), home = read_place(place), Path(folder)
     known = _linkers["reading"].know(document)
     keep(known, _linkers["reading"].encoder.fingerprint, digest(document), home)
     shown = embed(known.document.images, shown_images(known.document))
@@ -171,25 +174,27 @@ def link(place: Place, habits: str, judged: Judged, folder: str, addresses: tupl
             kind, data = picture.content
             write_bytes(home / f"{number}.{kind}", data, force=True)
     usual = habits_of(habits)
-    links = _write_view(known, usual, judged, home, addresses, round_, shown)
+    reading = _write_view(known, usual, judged, home, leads, round_, shown)
+    described = to_describe(reading, place, sha256, shown)
+    write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     linked = _linkers["candidates"].link_known(known, usual)
     likeliest = by_image(linked)
     good = [number for number, picture in shown.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
-    counts = {"sentences": len(document.sentences), "links": links}
+    counts = {"sentences": len(document.sentences), "links": len(reading.links)}
     pictures = tuple(seen(linked.document, number, likeliest) for number in good)
-    return Made({"title": title(document), "digest": digest(document), **counts}, pictures)
+    return Made({"title": title(document), "digest": digest(document), **counts}, pictures, wanted(described))
 
 
-def view(place: Place, habits: str, judged: Judged, folder: str, addresses: tuple[str, str], round_: int) -> str:
+def view(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[str, str], round_: int) -> str:
     """Write the reading view and the JSON of a document that is linked anew; arguments as for ``link``.
 
     Returns:
         The digest of the document as it is now.
     """
-    document, home = read_place(place), Path(folder)
+    (document, _), home = read_place(place), Path(folder)
     known = _linkers["reading"].know(document)
-    _write_view(known, habits_of(habits), judged, home, addresses, round_, embedded_in(home, known.document))
+    _write_view(known, habits_of(habits), judged, home, leads, round_, embedded_in(home, known.document))
     return digest(document)
 
 
@@ -198,21 +203,20 @@ def _write_view(
     habits: Mapping[str, Habit],
     judged: Judged,
     home: Path,
-    addresses: tuple[str, str],
+    leads: Mapping[str, str],
     round_: int,
     shown: Mapping[int, Embedded],
-) -> int:
-    """Returns the number of links."""
+) -> LinkedDocument:
     from iconotext.report.as_json import json_object
     from iconotext.report.reading_page import reading_page
 
     linked = as_judged(_linkers["reading"].link_known(known, habits), judged)
-    page = reading_page(linked, index=addresses[0], review=addresses[1], embedded=shown)
+    page = reading_page(linked, index="/", leads=leads, embedded=shown)
     (home / ROUND).unlink(missing_ok=True)
     write_text(home / PAGE, page, force=True)
     write_text(home / LINKED, json_text(json_object(linked)) + "\n", force=True)
     write_text(home / ROUND, str(round_), force=True)
-    return len(linked.links)
+    return linked
 
 
 def embedded_in(home: Path, document: Document) -> dict[int, Embedded]:
@@ -289,13 +293,13 @@ def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictu
 def _each(places: list[Place]) -> Iterator[Document | Failure]:
     for place in places:
         try:
-            yield read_place(place)
+            yield read_place(place)[0]
         except IconotextError as error:
             yield Failure(Path(place.path), error)
 
 
-def read_place(place: Place) -> Document:
-    """The document at a place, as it is now.
+def read_place(place: Place) -> tuple[Document, str]:
+    """The document at a place, as it is now, and the SHA-256 of its file.
 
     Raises:
         DocumentError: It cannot be read, or lies elsewhere by now.
@@ -311,7 +315,11 @@ def read_place(place: Place) -> Document:
 
 
 @lru_cache(KEPT)
-def _read(place: Place, _changed: int, _size: int) -> Document:
-    settings = ReadSettings()
-    (document,) = read_documents(Path(place.path), settings, within=Path(place.within), identifier=place.name)
-    return document
+def _read(place: Place, _changed: int, _size: int) -> tuple[Document, str]:
+    settings, path = ReadSettings(), Path(place.path)
+    try:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()  # before it is read: what comes later is another file
+    except OSError as error:
+        raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
+    (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)
+    return document, sha256

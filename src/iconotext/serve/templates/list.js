@@ -133,6 +133,7 @@ const card = (one) => {
       "p",
       { class: "choices" },
       one.pictures ? make("a", { class: "button main", href: `/collections/${one.id}/review` }, "Review") : null,
+      one.pictures ? make("a", { class: "button", href: `/collections/${one.id}/alt-text` }, "Alternative texts") : null,
       one.judged ? make("a", { class: "button", href: `/v1/collections/${one.id}/corpus` }, "Take the corpus") : null,
       make("button", { type: "button", onclick: () => remove(one) }, "Remove"),
     ),

@@ -1,0 +1,300 @@
+"""Alternative texts over HTTP: what is wrong with those of a collection, drafts, what people say, and the files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, HTMLResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.background import BackgroundTask
+
+from iconotext.alt_text.drafts import MAX_TEXT
+from iconotext.errors import IconotextError
+from iconotext.plain_text import readable
+from iconotext.serve import alt_text_work
+from iconotext.serve.alt_text_store import Counts, Said
+from iconotext.serve.alt_text_work import ALT_TEXT, Texts
+from iconotext.serve.answers import known_collection, known_entry
+from iconotext.serve.collections import problems
+from iconotext.serve.jobs import Jobs, without_place
+from iconotext.serve.page import page
+from iconotext.serve.records import Collection, Entry
+from iconotext.serve.schemas import LARGEST, Answer
+from iconotext.serve.store import new_id
+
+OLDER = "it was linked by an older version: open it again"
+
+
+class FindingOut(Answer):
+    """A rule that a picture breaks."""
+
+    rule: str
+    severity: str
+    message: str
+
+
+class ElsewhereOut(FindingOut):
+    """The same of a picture that is none of the document, as in the menu of a web page."""
+
+    where: str | None
+    source: str
+
+
+class QuoteOut(Answer):
+    """A sentence of the document."""
+
+    sentence: int
+    text: str
+    confidence: float | None = Field(description="That it belongs to the picture.")
+
+
+class ToDescribeOut(Answer):
+    """A picture with all that somebody needs to give it an alternative text."""
+
+    picture: int
+    key: str = Field(description="Names it as long as its address and what it shows are the same.")
+    source: str
+    where: str | None
+    problem: str | None = Field(description="Why the picture cannot be seen.")
+    alt: str | None = Field(description="Its present alternative text.")
+    caption: str | None
+    missing: bool = Field(description="Whether it has none, and is no decoration.")
+    findings: list[FindingOut]
+    draft: str | None
+    drafted_from: list[QuoteOut]
+    sentences: list[QuoteOut] = Field(description="What the text says of it, in the order of the text.")
+    said: Literal["nothing", "text", "as it is", "written"]
+    text: str | None = Field(description="The text that somebody gave it.")
+
+
+class DescribedOut(Answer):
+    """The pictures of a document and their alternative texts."""
+
+    document: int
+    name: str
+    title: str | None
+    language: str
+    unchecked: str | None = Field(description="Why nothing was checked, and nothing can be written.")
+    accepted: int = Field(description="Texts that are in no file yet.")
+    elsewhere: list[ElsewhereOut]
+    pictures: list[ToDescribeOut]
+
+
+class CountedOut(Answer):
+    """A document, and for how many of its pictures there is something to do."""
+
+    document: int
+    name: str
+    title: str | None
+    wanted: int
+    said: int
+    accepted: int = Field(description="Texts that were not written yet.")
+
+
+class AltTextsOut(Answer):
+    """The documents of a collection, and how far their alternative texts are."""
+
+    writes: bool = Field(description="Whether texts may be written into the files.")
+    documents: list[CountedOut]
+
+
+def _plain(text: str) -> str:
+    plain = " ".join(readable(text).split())
+    if not plain:
+        raise ValueError("a text has at least a word")
+    return plain
+
+
+class SayIn(BaseModel):
+    """An alternative text for a picture."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: str = Field(min_length=1, max_length=40)
+    text: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_plain)] | None = Field(
+        description="Null leaves the picture as it is."
+    )
+
+
+class SaidOut(Answer):
+    """It is on the disk."""
+
+    said: int
+
+
+class TakenBackOut(Answer):
+    """What was taken back; null where there was nothing."""
+
+    document: int | None
+    key: str | None
+
+
+class WrittenOut(Answer):
+    """What was written into a file."""
+
+    written: int
+    problems: list[str] = Field(description="By picture why its text was not.")
+
+
+def routes(jobs: Jobs) -> APIRouter:
+    """The routes of alternative texts, and their page."""
+    router, store, kept = APIRouter(tags=["alternative texts"]), jobs.store, jobs.alt_texts
+
+    @router.get("/collections/{collection}/alt-text", response_class=HTMLResponse, include_in_schema=False)
+    def alt_text_page(collection: str, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None) -> str:
+        """The pictures of a document whose alternative texts want something, each with its draft."""
+        known = known_collection(store, collection)
+        title = f"Alternative texts: {known.name}"
+        return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
+
+    @router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
+    def counted(collection: str) -> AltTextsOut:
+        """For how many pictures of each document there is something to do."""
+        known = known_collection(store, collection)
+        counts = kept.counts(known.id)
+        entries = [entry for entry in store.entries(known.id) if entry.state == "done"]
+        documents = [
+            CountedOut(
+                document=entry.id,
+                name=entry.name,
+                title=entry.title,
+                **counts.get(entry.id, Counts(0, 0, 0))._asdict(),
+            )
+            for entry in entries
+        ]
+        return AltTextsOut(writes=_may_write(jobs, known), documents=documents)
+
+    @router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
+    def described(document: int) -> DescribedOut:
+        """The pictures of a document: what is wrong with their alternative texts, drafts, and what was said."""
+        entry = known_entry(store, document)
+        found, said = _found(jobs, entry), kept.said(entry.id)
+        return DescribedOut(
+            document=entry.id,
+            name=entry.name,
+            title=entry.title,
+            language=found["language"],
+            unchecked=found["unchecked"],
+            accepted=len(_accepted(found, said)),
+            elsewhere=found["elsewhere"],
+            pictures=[
+                ToDescribeOut(**row, said=_state(row, one), text=one and one.text)
+                for row in found["pictures"]
+                for one in [said.get(row["key"])]
+            ],
+        )
+
+    @router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
+    def say(document: int, body: SayIn) -> SaidOut:
+        """Accept an alternative text, or leave the picture as it is. It is on the disk when the answer comes."""
+        entry = known_entry(store, document)
+        found = _found(jobs, entry)
+        if found["unchecked"] is not None:
+            raise HTTPException(409, found["unchecked"])
+        if all(row["key"] != body.key for row in found["pictures"]):
+            raise HTTPException(404, "there is no such picture in the document any more")
+        saved = kept.say(entry.id, body.key, body.text)
+        jobs.events.tell("collection", id=entry.collection)
+        return SaidOut(said=saved)
+
+    @router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
+    def undo(collection: str) -> TakenBackOut:
+        """Take back what was said last, unless it is in the file."""
+        known = known_collection(store, collection)
+        undone = kept.undo(known.id)
+        jobs.events.tell("collection", id=known.id)
+        return TakenBackOut(document=undone and undone.document, key=undone and undone.key)
+
+    @router.post("/v1/documents/{document}/alt-text/write", responses=problems(403, 404, 409, 503))
+    async def write(document: int) -> WrittenOut:
+        """Write the accepted texts of a document into its file: in one step, and nothing but them."""
+        entry = known_entry(store, document)
+        known = known_collection(store, entry.collection)
+        if not _may_write(jobs, known):
+            raise HTTPException(
+                403, "this server writes into no files: take the changed ones, or start it with --write"
+            )
+        found = _found(jobs, entry)
+        accepted = _accepted(found, kept.said(entry.id))
+        if not accepted:
+            raise HTTPException(409, "no text was accepted that is not in the file yet")
+        future = jobs.pool.submit(alt_text_work.write, jobs.settings.max_seconds, _texts(jobs, entry, found, accepted))
+        try:
+            wrong = await asyncio.wrap_future(future)
+        except IconotextError as error:
+            store.link_again(entry.id)
+            jobs.wake()
+            raise HTTPException(409, without_place(str(error), entry)) from None
+        kept.set_written(one for number, one in accepted.items() if number not in wrong)
+        store.link_again(entry.id)
+        jobs.wake()
+        told = [f"Picture {number + 1}: {problem}" for number, problem in wrong.items()]
+        return WrittenOut(written=len(accepted) - len(wrong), problems=told)
+
+    @router.get(
+        "/v1/collections/{collection}/alt-text/files",
+        response_class=FileResponse,
+        responses={200: {"content": {"application/zip": {}}}, **problems(404, 409, 503)},
+    )
+    async def files(collection: str) -> FileResponse:
+        """A zip with the documents that have accepted texts, with these in them."""
+        known = known_collection(store, collection)
+        items = await run_in_threadpool(_all_texts, jobs, known)
+        if not items:
+            raise HTTPException(409, "no text was accepted yet")
+        target = jobs.settings.data.absolute() / "exports" / f"{new_id()}.zip"
+        future = jobs.pool.submit(alt_text_work.pack, jobs.settings.max_seconds, items, known.folder, str(target))
+        try:
+            await asyncio.wrap_future(future)
+        except IconotextError as error:
+            raise HTTPException(409, str(error)) from None
+        gone = BackgroundTask(target.unlink, missing_ok=True)
+        return FileResponse(target, media_type="application/zip", filename="changed.zip", background=gone)
+
+    return router
+
+
+def _may_write(jobs: Jobs, collection: Collection) -> bool:
+    return jobs.settings.write and not collection.own
+
+
+def _found(jobs: Jobs, entry: Entry) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((jobs.entry_folder(entry) / ALT_TEXT).read_bytes())
+    except FileNotFoundError:
+        raise HTTPException(409, OLDER) from None
+    return found
+
+
+def _state(row: Mapping[str, Any], said: Said | None) -> Literal["nothing", "text", "as it is", "written"]:
+    if said is None:
+        return "nothing"
+    if said.text is None:
+        return "as it is"
+    return "written" if said.written or said.text == row["alt"] else "text"
+
+
+def _accepted(found: Mapping[str, Any], said: Mapping[str, Said]) -> dict[int, Said]:
+    """By number of the picture the texts that are in no file yet."""
+    rows = {row["picture"]: (row, said[row["key"]]) for row in found["pictures"] if row["key"] in said}
+    return {number: one for number, (row, one) in rows.items() if _state(row, one) == "text"}
+
+
+def _all_texts(jobs: Jobs, collection: Collection) -> list[Texts]:
+    """The accepted texts of each document of a collection that has some."""
+    items = []
+    for entry in jobs.store.entries(collection.id):
+        said = jobs.alt_texts.said(entry.id) if entry.state == "done" else {}
+        if said and (accepted := _accepted(found := _found(jobs, entry), said)):
+            items.append(_texts(jobs, entry, found, accepted))
+    return items
+
+
+def _texts(jobs: Jobs, entry: Entry, found: Mapping[str, Any], accepted: Mapping[int, Said]) -> Texts:
+    collection = known_collection(jobs.store, entry.collection)
+    alts = {number: one.text for number, one in accepted.items() if one.text is not None}
+    return Texts(jobs.place(collection, entry), found["sha256"], alts)

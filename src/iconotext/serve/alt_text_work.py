@@ -1,0 +1,218 @@
+"""What the processes of the pool do about alternative texts: find what to mend, write texts into files, pack files."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from iconotext.errors import DocumentError, OutputError
+from iconotext.plain_text import json_text, readable
+from iconotext.read import ReadSettings
+from iconotext.write import open_atomic
+
+if TYPE_CHECKING:
+    from iconotext.alt_text.finding import Finding
+    from iconotext.alt_text.writing import Change
+    from iconotext.report.embedded import Embedded
+    from iconotext.serve.work import Place
+    from iconotext.types import Image, LinkedDocument
+
+ALT_TEXT = "alt-text.json"
+"""File that a linked document leaves in its folder: its pictures, what is wrong with their texts, and the drafts."""
+
+NOT_WRITTEN = "not-written.txt"
+"""File of a zip of changed documents that says which texts are not in them, and why."""
+
+
+class Texts(NamedTuple):
+    """Alternative texts for a document.
+
+    Attributes:
+        place: The document.
+        sha256: Of the file that was read when the texts were made; into another one nothing is written.
+        alts: By number of the picture, its text.
+    """
+
+    place: Place
+    sha256: str
+    alts: Mapping[int, str]
+
+
+def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
+    """The pictures of a document with all that somebody needs to give them alternative texts.
+
+    Args:
+        linked: The document; its links with their relations.
+        place: Where it is.
+        sha256: Of its file.
+        shown: Its pictures as pages show them, by number.
+
+    Returns:
+        What ``json.dumps`` takes: ``alt_text.DescribedOut`` without what people said.
+    """
+    from iconotext.alt_text.check import FORMATS, broken_by_picture
+    from iconotext.alt_text.drafts import is_without_alt, make_drafts
+    from iconotext.alt_text.settings import AltTextSettings
+    from iconotext.read.format import file_format
+    from iconotext.report.context import contexts
+
+    images = linked.document.images
+    path, reading = Path(place.path), ReadSettings()
+    broken: dict[int, list[Finding]] = {}
+    elsewhere: list[Finding] = []
+    where: dict[int, str | None] = {}
+    unchecked = None
+    try:
+        format_ = file_format(path, reading)[0]
+        if format_ not in FORMATS:
+            raise DocumentError("alternative texts are checked in and written into Markdown, HTML, DOCX and EPUB only")
+        pictures, found = broken_by_picture(path, AltTextSettings(), reading, within=Path(place.within))
+        at = {image.at: number for number, image in enumerate(images) if image.at is not None}
+        # Of a web page the pictures of its menus are checked, too, and are no pictures of the document.
+        numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in pictures}
+        where = {number: _where(p.place) for p in pictures if (number := numbers[p.index]) is not None}
+        for picture, finding in found:
+            number = numbers[picture.index]
+            (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
+    except DocumentError as error:
+        unchecked = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
+    drafts = {draft.image: draft for draft in make_drafts(linked)}
+    keys, about = _keys(images, shown), contexts(linked) if images else []
+    return {
+        "sha256": sha256,
+        "language": linked.document.language,
+        "unchecked": unchecked,
+        "elsewhere": [{"where": _where(each.place), "source": _named(each.source), **_row(each)} for each in elsewhere],
+        "pictures": [
+            {
+                "picture": number,
+                "key": keys[number],
+                "source": _named(image.source),
+                "where": where.get(number),
+                "problem": image.problem,
+                "alt": image.alt,
+                "caption": image.caption,
+                "missing": is_without_alt(image),
+                "findings": [_row(each) for each in broken.get(number, [])],
+                "draft": drafts[number].text if number in drafts else None,
+                "drafted_from": [_quote(each) for each in drafts[number].sentences] if number in drafts else [],
+                "sentences": [_quote(each) for each in about[number].sentences],
+            }
+            for number, image in enumerate(images)
+        ],
+    }
+
+
+def wanted(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of those pictures of ``to_describe`` for which somebody has something to do."""
+    if found["unchecked"] is not None:
+        return ()
+    return tuple(row["key"] for row in found["pictures"] if row["missing"] or row["findings"])
+
+
+def write(texts: Texts) -> dict[int, str]:
+    """Write texts into a document, in one step; those that cannot be are left out.
+
+    Returns:
+        By number of the picture why its text could not be written.
+
+    Raises:
+        OutputError: The file changed since it was read, or cannot be written.
+        DocumentError: It cannot be read.
+    """
+    from iconotext.alt_text.writing import write_change
+
+    change, problems = _planned(texts)
+    if change is not None:
+        write_change(change)
+    return problems
+
+
+def pack(items: Sequence[Texts], folder: str, target: str) -> int:
+    """Write a zip of documents with their texts, under their names below a folder; the documents stay as they are.
+
+    Returns:
+        How many are in it.
+
+    Raises:
+        OutputError: A file changed since it was read.
+        DocumentError: None of the texts can be written.
+    """
+    told: list[str] = []
+    packed = 0
+    with open_atomic(Path(target)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for item in items:
+            path = Path(item.place.path)
+            name = path.name if path == Path(folder) else path.relative_to(folder).as_posix()
+            change, problems = _planned(item)
+            told += [f"{name}, picture {number + 1}: {problem}" for number, problem in problems.items()]
+            if change is not None:
+                archive.writestr(name, change.inserted.data)
+                packed += 1
+        if told:
+            archive.writestr(NOT_WRITTEN, "\n".join(told) + "\n")
+        if not packed:
+            raise DocumentError("; ".join(told) or "nothing is to be written")
+    return packed
+
+
+def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
+    """The change with all texts that can be written, None where none can; and why the others cannot."""
+    from iconotext.alt_text.writing import plan_change
+
+    path = Path(texts.place.path)
+
+    def plan(alts: Mapping[int, str]) -> Change:
+        within = Path(texts.place.within)
+        try:
+            return plan_change(path, alts, ReadSettings(), read=texts.sha256, within=within, over=True)
+        except (DocumentError, OutputError) as error:
+            said = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
+            raise type(error)(said) from error
+
+    try:
+        return plan(texts.alts), {}
+    except DocumentError as error:
+        if len(texts.alts) == 1:
+            return None, dict.fromkeys(texts.alts, str(error))
+    good, problems = {}, {}
+    for number, text in texts.alts.items():
+        try:
+            plan({number: text})
+            good[number] = text
+        except DocumentError as error:
+            problems[number] = str(error)
+    return (plan(good) if good else None), problems
+
+
+def _keys(images: Sequence[Image], shown: Mapping[int, Embedded]) -> list[str]:
+    """A name for each picture that holds as long as its address and what it shows do, whatever the text around it."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for number, image in enumerate(images):
+        same = json_text([image.source, shown[number].digest if number in shown else None])
+        seen[same] += 1
+        keys.append(f"{hashlib.sha256(same.encode()).hexdigest()[:16]}-{seen[same]}")
+    return keys
+
+
+def _where(place: Any) -> str | None:
+    parts = [place.part, f"line {place.line}, column {place.column}" if place.line is not None else None]
+    return ", ".join(part for part in parts if part) or None
+
+
+def _named(source: str) -> str:
+    return "a picture within the document" if source.startswith("data:") else readable(source)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    return {"rule": finding.rule, "severity": finding.severity, "message": readable(finding.message)}
+
+
+def _quote(quote: Any) -> dict[str, Any]:
+    sure = None if quote.confidence is None else round(quote.confidence, 4)
+    return {"sentence": quote.sentence, "text": readable(quote.text), "confidence": sure}

@@ -1,0 +1,122 @@
+"""Alternative texts in a real browser: drafts accepted, changed, left and taken back with the keyboard, and written."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from tests.browser.visit import accessible_in_every_look
+from tests.serve.conftest import Running
+from tests.serve.test_alt_text import TEXT, write_article
+
+pytestmark = pytest.mark.browser
+
+DRAFT = "A red tram at a stop beside the river"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, root):
+    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
+    yield made
+    made.close()
+
+
+def opened(running, path):
+    made = running.ask("POST", "/v1/collections/path", {"path": path}).json
+    return made["id"], running.linked(made["id"])["documents"]
+
+
+def card(page, number):
+    return page.locator(f".picture-card:has(h3:text-is('Picture {number}'))")
+
+
+def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, running, root):
+    path = write_article(root / "one")
+    _, (document,) = opened(running, "one")
+    came = visit(running)
+    page = came.page
+    came.go(f"/documents/{document['id']}")
+    page.click("text=Alternative texts")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
+    assert page.locator(".picture-card").count() == 2  # of the third nothing is wrong
+    assert card(page, 1).locator("textarea").input_value() == DRAFT
+    assert "Drafted from: Figure 1 shows a red tram" in card(page, 1).locator(".from").inner_text()
+    assert "file-name" in card(page, 2).locator(".wrong").inner_text()
+    assert "The boats lie in the harbour" in card(page, 2).locator(".says").inner_text()
+    page.keyboard.press("e")  # edit the draft
+    page.keyboard.press("End")
+    page.keyboard.type(", in the rain")
+    page.keyboard.press("Enter")  # accept, and on to the next
+    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
+    assert card(page, 1).locator(".outcome").inner_text() == "Accepted; not in the file yet."
+    page.keyboard.press("0")  # leave it
+    page.wait_for_selector("text=Nothing is open in this document")
+    page.keyboard.press("u")  # and take that back
+    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Two boats under snow")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("button:focus >> text=Write 2 texts into article")
+    came.accessible()
+    assert path.read_text() == TEXT
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Wrote 2 texts.")
+    expected = TEXT.replace("![](", f"![{DRAFT}, in the rain](").replace("![IMG_0042]", "![Two boats under snow]")
+    assert path.read_text() == expected
+    page.wait_for_selector("text=Nothing to do: every picture has an alternative text")
+    assert card(page, 1).locator(".outcome").inner_text() == "It is in the file."
+    came.accessible()
+
+
+def test_what_was_dropped_is_taken_as_a_zip(visit, running, tmp_path):
+    write_article(tmp_path / "trip")
+    came = visit(running)
+    page = came.page
+    page.set_input_files("#folder", str(tmp_path / "trip"))
+    page.locator(".card:has(h2:text-is('trip')) >> text=Alternative texts").click()
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1", timeout=90_000)
+    page.keyboard.press("Enter")  # the draft as it is
+    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
+    assert page.locator("button:has-text('Write')").count() == 0
+    with page.expect_download() as download:
+        page.click("text=Take the changed files")
+    with zipfile.ZipFile(download.value.path()) as packed:
+        assert packed.read("trip/article.md").decode() == TEXT.replace("![](", f"![{DRAFT}](")
+
+
+def test_what_somebody_types_stays_while_the_page_follows(visit, running, root):
+    write_article(root / "two", "a.md")
+    write_article(root / "two", "b.md", TEXT.replace("river", "lake"))
+    collection, documents = opened(running, "two")
+    came = visit(running)
+    page = came.page
+    came.go(f"/collections/{collection}/alt-text?document={documents[1]['id']}")
+    page.wait_for_selector(".picture-card:focus")
+    page.keyboard.press("e")
+    page.keyboard.type("Half a te")
+    found = running.ask("GET", f"/v1/documents/{documents[1]['id']}/alt-text").json
+    said = {"key": found["pictures"][1]["key"], "text": "Another person's"}
+    assert running.ask("POST", f"/v1/documents/{documents[1]['id']}/alt-text", said).status == 201
+    page.wait_for_selector(".picture-card.said >> text=Picture 2")
+    page.keyboard.type("xt")  # where the cursor was
+    assert card(page, 1).locator("textarea").input_value() == DRAFT.replace("river", "lake") + "Half a text"
+    page.keyboard.press("Escape")
+    page.keyboard.press("s")
+    page.click("#documents >> text=By the river >> nth=0")
+    page.wait_for_selector(f"a[aria-current][data-document='{documents[0]['id']}']")
+    came.accessible()
+
+
+def test_pages_fit_a_phone_and_are_read_aloud(visit, running, root):
+    write_article(root / "three")
+    collection, _ = opened(running, "three")
+    accessible_in_every_look(
+        visit, running, f"/collections/{collection}/alt-text", lambda page: page.wait_for_selector(".picture-card img")
+    )

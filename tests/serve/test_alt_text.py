@@ -1,0 +1,283 @@
+"""Alternative texts over HTTP: what is found, what is said, and what becomes of the files."""
+
+from __future__ import annotations
+
+import io
+import random
+import threading
+import time
+import zipfile
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from tests.serve.conftest import Running, wait_for
+
+pytestmark = pytest.mark.slow
+
+TEXT = """# By the river
+
+Figure 1 shows a red tram at a stop beside the river. People wait under the roof.
+
+![](tram.png)
+
+*Figure 1*
+
+The boats lie in the harbour all winter.
+
+![IMG_0042](boat.png)
+
+Here one sees the old bridge. It was built of stone.
+
+![The old bridge, three arches of stone](bridge.png)
+"""
+
+
+def drawn(folder: Path, name: str, colour: str) -> None:
+    """A shape on a ground, 240 x 220 pixels."""
+    image = Image.new("RGB", (240, 220), "white")
+    ImageDraw.Draw(image).rectangle((40, 60, 200, 160), fill=colour)
+    image.save(folder / name)
+
+
+def write_article(folder: Path, name: str = "article.md", text: str = TEXT) -> Path:
+    """An article with a picture without text, one with a bad one, and one with a good one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for picture, colour in (("tram.png", "red"), ("boat.png", "blue"), ("bridge.png", "gray")):
+        drawn(folder, picture, colour)
+    (folder / name).write_bytes(text.encode())
+    return folder / name
+
+
+def dropped(server: Running, folder: Path) -> tuple[str, int]:
+    files = {f"trip/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
+    made = server.send(files).json
+    return made["id"], server.linked(made["id"])["documents"][0]["id"]
+
+
+def described(server: Running, document: int) -> Any:
+    answer = server.ask("GET", f"/v1/documents/{document}/alt-text")
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def say(server: Running, document: int, key: str, text: str | None) -> int:
+    return server.ask("POST", f"/v1/documents/{document}/alt-text", {"key": key, "text": text}).status
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, root):
+    running = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_article(tmp_path / "trip")
+    return tmp_path / "trip"
+
+
+def test_it_finds_what_the_command_finds_and_drafts_the_same(server, folder):
+    _, document = dropped(server, folder)
+    found = described(server, document)
+    tram, boat, bridge = found["pictures"]
+    assert [tram["missing"], boat["missing"], bridge["missing"]] == [True, False, False]
+    assert [[each["rule"] for each in one["findings"]] for one in found["pictures"]] == [["empty"], ["file-name"], []]
+    assert tram["where"] == "line 5, column 1"
+    checked = CliRunner().invoke(app, ["alt-text", "check", str(folder)]).output
+    for one in (tram, boat):
+        assert " ".join(one["findings"][0]["message"].split()) in " ".join(checked.split())
+    drafted = CliRunner().invoke(app, ["alt-text", "draft", str(folder), "--quiet", "--json"]).stdout
+    assert [one["draft"] for one in found["pictures"]] == ["A red tram at a stop beside the river", None, None]
+    assert '"text": "A red tram at a stop beside the river"' in drafted
+    assert drafted.count('"draft"') == 1
+    assert tram["drafted_from"][0]["text"] == "Figure 1 shows a red tram at a stop beside the river."
+    assert any("boats" in quote["text"] for quote in boat["sentences"])
+
+
+def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(server, folder):
+    collection, document = dropped(server, folder)
+    home = f"/v1/collections/{collection}/alt-text"
+    assert server.ask("GET", f"{home}/files").status == 409
+    tram, boat, bridge = described(server, document)["pictures"]
+    assert say(server, document, tram["key"], "  A red\ttram ") == 201
+    assert say(server, document, boat["key"], "Boats in [snow]") == 201
+    assert say(server, document, bridge["key"], None) == 201
+    (row,) = server.ask("GET", home).json["documents"]
+    assert (row["wanted"], row["said"], row["accepted"]) == (2, 2, 2)
+    answer = server.ask("GET", f"{home}/files")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
+        assert packed.namelist() == ["trip/article.md"]
+        changed = packed.read("trip/article.md").decode()
+    assert changed == TEXT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
+    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
+    assert (server.data / "dropped" / collection / "trip" / "article.md").read_text() == TEXT
+    assert not list((server.data / "exports").iterdir())
+
+
+def test_the_last_word_counts_and_is_taken_back(server, folder):
+    collection, document = dropped(server, folder)
+    home = f"/v1/collections/{collection}/alt-text"
+    tram, boat, _ = described(server, document)["pictures"]
+    for key, text in ((tram["key"], "One"), (boat["key"], None), (tram["key"], "Two")):
+        assert say(server, document, key, text) == 201
+    seen = [(one["said"], one["text"]) for one in described(server, document)["pictures"]]
+    assert seen == [("text", "Two"), ("as it is", None), ("nothing", None)]
+    assert server.ask("POST", f"{home}/undo").json == {"document": document, "key": tram["key"]}
+    assert described(server, document)["pictures"][0]["text"] == "One"
+    assert server.ask("POST", f"{home}/undo").json["key"] == boat["key"]
+    assert server.ask("POST", f"{home}/undo").json["key"] == tram["key"]
+    assert server.ask("POST", f"{home}/undo").json == {"document": None, "key": None}
+
+
+def test_what_is_wrong_is_refused(server, folder):
+    _, document = dropped(server, folder)
+    key = described(server, document)["pictures"][0]["key"]
+    assert say(server, document, key, " \n ") == 422
+    assert say(server, document, key, "x" * 2001) == 422
+    assert say(server, document, "no-such-picture", "x") == 404
+    assert say(server, document + 999, key, "x") == 404
+    assert server.ask("GET", "/v1/collections/nothing/alt-text").status == 404
+    assert server.ask("GET", "/collections/nothing/alt-text").status == 404
+
+
+def test_texts_are_written_below_the_root_in_one_step(server, root):
+    path = write_article(root / "written", text=TEXT.replace("\n", "\r\n"))
+    made = server.ask("POST", "/v1/collections/path", {"path": "written"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    tram, boat, _ = described(server, document)["pictures"]
+    say(server, document, boat["key"], "Boats in snow")
+    say(server, document, tram["key"], "A tram")
+    answer = server.ask("POST", f"/v1/documents/{document}/alt-text/write")
+    assert answer.json == {"written": 2, "problems": []}
+    expected = TEXT.replace("![](", "![A tram](").replace("IMG_0042", "Boats in snow").replace("\n", "\r\n")
+    assert path.read_bytes() == expected.encode()
+    assert sorted(each.name for each in path.parent.iterdir()) == ["article.md", "boat.png", "bridge.png", "tram.png"]
+    wait_for(lambda: described(server, document)["pictures"][0]["alt"] == "A tram")
+    after = described(server, document)
+    assert [one["said"] for one in after["pictures"]] == ["written", "written", "nothing"]
+    assert [one["findings"] for one in after["pictures"]] == [[], [], []]
+    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 409
+    assert server.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
+
+
+def test_nothing_is_written_into_a_file_that_changed_since(server, root):
+    path = write_article(root / "changed")
+    made = server.ask("POST", "/v1/collections/path", {"path": "changed"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    tram = described(server, document)["pictures"][0]
+    say(server, document, tram["key"], "A tram")
+    changed = TEXT.replace("all winter", "all year")
+    path.write_text(changed)
+    answer = server.ask("POST", f"/v1/documents/{document}/alt-text/write")
+    assert answer.status == 409
+    assert "has changed since it was read" in answer.json["detail"]
+    assert str(root) not in answer.json["detail"]
+    assert path.read_text() == changed
+    server.linked(made["id"])  # as it is now; the text that was accepted is still there
+    wait_for(lambda: server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200)
+    assert path.read_text() == changed.replace("![](", "![A tram](")
+
+
+def test_what_cannot_be_written_is_told_and_the_rest_is(server, root):
+    path = write_article(root / "part", text=TEXT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
+    made = server.ask("POST", "/v1/collections/path", {"path": "part"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    tram, boat, _ = described(server, document)["pictures"]
+    say(server, document, tram["key"], "A tram")
+    say(server, document, boat["key"], "Boats in snow")
+    done = server.ask("POST", f"/v1/documents/{document}/alt-text/write").json
+    assert done["written"] == 1
+    assert len(done["problems"]) == 1
+    assert done["problems"][0].startswith("Picture 2: 1 picture (boat.png) cannot be given an alternative text")
+    assert "![A tram](" in path.read_text()
+    assert "![boat][]" in path.read_text()
+
+
+def test_without_the_option_nothing_below_the_root_is_written(tmp_path):
+    path = write_article(tmp_path / "root")
+    running = Running(tmp_path / "data", "--root", str(tmp_path / "root"))
+    made = running.ask("POST", "/v1/collections/path", {"path": "article.md"}).json
+    document = running.linked(made["id"])["documents"][0]["id"]
+    say(running, document, described(running, document)["pictures"][0]["key"], "A tram")
+    assert running.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["writes"] is False
+    assert running.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
+    with zipfile.ZipFile(io.BytesIO(running.ask("GET", f"/v1/collections/{made['id']}/alt-text/files").body)) as packed:
+        assert packed.read("article.md").decode() == TEXT.replace("![](", "![A tram](")
+    assert path.read_text() == TEXT
+    running.close()
+
+
+def test_formats_that_are_not_checked_say_so(server):
+    made = server.send({"a.txt": b"x", "a.rst": b"A\n=\n\nA sentence.\n\n.. image:: a.png\n"})
+    found = server.linked(made.json["id"])
+    for document in found["documents"]:
+        if document["state"] == "done":
+            told = described(server, document["id"])
+            assert "Markdown, HTML, DOCX and EPUB only" in told["unchecked"]
+            assert say(server, document["id"], "any", "x") == 409
+
+
+def test_a_menu_of_a_web_page_is_told_apart_from_its_text(server, tmp_path):
+    drawn(tmp_path, "a.png", "red")
+    page = (
+        "<!doctype html><html lang=en><head><title>T</title></head><body><nav><a href=/><img src=logo.png></a></nav>"
+        "<main><h1>Boats</h1>"
+        "<p>The boats lie in the harbour all winter, and nobody looks after them at all.</p><p><img src=a.png></p>"
+        "<p>In spring they are painted again, and then they go to sea.</p></main></body></html>"
+    )
+    made = server.send({"x/a.html": page.encode(), "x/a.png": (tmp_path / "a.png").read_bytes()}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    found = described(server, document)
+    assert [each["source"] for each in found["elsewhere"]] == ["logo.png"]
+    (one,) = found["pictures"]
+    assert one["findings"][0]["rule"] == "missing"
+    say(server, document, one["key"], 'A "red" boat')
+    answer = server.ask("GET", f"/v1/collections/{made['id']}/alt-text/files")
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
+        assert packed.read("x/a.html").decode() == page.replace(
+            "<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png'
+        )
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_loses_no_text_that_was_accepted(tmp_path, seed):
+    write_article(tmp_path / "trip")
+    first = Running(tmp_path / "data")
+    _, document = dropped(first, tmp_path / "trip")
+    keys = [one["key"] for one in described(first, document)["pictures"]]
+    answered: dict[str, str] = {}
+
+    def speak() -> None:
+        for number in range(100_000):
+            key = keys[number % 3]
+            try:
+                if say(first, document, key, f"Text {number}") == 201:
+                    answered[key] = f"Text {number}"
+            except (OSError, HTTPException):
+                return  # it was killed
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    wait_for(lambda: len(answered) == 3)
+    time.sleep(random.Random(seed).uniform(0, 0.5))
+    first.kill()
+    thread.join(60)
+    second = Running(tmp_path / "data")
+    kept = {one["key"]: one["text"] for one in described(second, document)["pictures"]}
+    for key, text in answered.items():  # the one under way may have been kept, too
+        assert int(kept[key].split()[1]) in (number := int(text.split()[1]), number + 3)
+    second.close()
