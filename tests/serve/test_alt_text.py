@@ -124,7 +124,7 @@ def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(server, folder
     assert changed == TEXT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
     assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
     assert (server.data / "dropped" / collection / "trip" / "article.md").read_text() == TEXT
-    assert not list((server.data / "exports").iterdir())
+    wait_for(lambda: not list((server.data / "exports").iterdir()))
 
 
 def test_the_last_word_counts_and_is_taken_back(server, folder):
