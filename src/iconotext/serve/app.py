@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
-from iconotext.serve import alt_text, collections, pages, search, work
+from iconotext.serve import alt_text, collections, models, pages, search, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.guard import Guard
@@ -66,6 +66,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     if settings.library is not None:
         app.include_router(search.routes(jobs, settings.library))
     app.include_router(alt_text.routes(jobs))
+    app.include_router(models.routes(jobs))
     return Guard(app, settings=settings, access=access)
 
 
@@ -110,6 +111,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
         raise SettingError(f"{settings.root}: no folder: the root is one")
     if settings.library is not None:
         search.check_library(settings.library)
+    models.check_models(settings)
     store = open_data(settings)
     listener = listen(settings)
     port = listener.getsockname()[1]

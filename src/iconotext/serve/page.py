@@ -19,6 +19,8 @@ ASSETS = {
     "cards.css": ("iconotext.library", "text/css"),
     "search.css": ("iconotext.serve", "text/css"),
     "search.js": ("iconotext.serve", "text/javascript"),
+    "models.css": ("iconotext.serve", "text/css"),
+    "models.js": ("iconotext.serve", "text/javascript"),
     "server.js": ("iconotext.serve", "text/javascript"),
 }
 """The files of the pages: the package whose templates they lie with, and their type."""
@@ -44,7 +46,12 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
 
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
     """Address and name of what every page leads to."""
-    return [("/", "Documents"), *([("/search", "Search")] if settings.library is not None else [])]
+    known = [
+        ("/", "Documents", True),
+        ("/search", "Search", settings.library is not None),
+        ("/models", "Models", settings.models is not None),
+    ]
+    return [(address, name) for address, name, there in known if there]
 
 
 @cache

@@ -34,6 +34,12 @@ class ServeSettings(BaseModel):
     write: bool = False
     """Put accepted alternative texts into the files below the root (default: they are a download)."""
 
+    models: Path | None = None
+    """A folder in which folders of trained models lie, to look at under Models."""
+
+    corpus: Path | None = None
+    """A corpus with gold links, to measure those models on: its test split, all of it where there is none."""
+
     workers: int = Field(1, ge=1, le=64)
     """Processes that read and link documents."""
 

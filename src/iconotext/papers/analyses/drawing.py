@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
 from iconotext.errors import OutputError
@@ -47,14 +47,30 @@ def write_figure(
         OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
     """
     check_figure(path, force=force)
+    kind = path.suffix.lower().removeprefix(".")
+    write_bytes(path, drawn(draw, kind, width=width, height=height), force=force)
+
+
+def drawn(
+    draw: Callable[[Figure], None], kind: str, *, width: float, height: float, style: Mapping[Any, Any] | None = None
+) -> bytes:
+    """A figure as the bytes of a file.
+
+    Args:
+        draw: Draws on the figure.
+        kind: One of ``FORMATS``.
+        width: Inches.
+        height: Inches.
+        style: Settings of matplotlib beside ours, such as colours.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    kind = path.suffix.lower().removeprefix(".")
     # Without pyplot nothing is global, and no window is ever looked for.
-    with mpl.rc_context({"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}), catch_warnings():
+    own: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9, **(style or {})}
+    with mpl.rc_context(own), catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from")  # a viewer of SVG has other fonts
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -68,4 +84,4 @@ def write_figure(
         file = io.BytesIO()
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
         figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))
-    write_bytes(path, file.getvalue(), force=force)
+    return file.getvalue()

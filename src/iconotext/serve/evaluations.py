@@ -1,0 +1,145 @@
+"""Models measured on the corpus of the server, a few seconds at a time, and kept by what model and corpus hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from iconotext.embed.folder import RECIPE, VOCABULARY, WEIGHTS
+from iconotext.errors import IconotextError
+from iconotext.evaluate.results import DocumentScores
+from iconotext.features.fingerprint import digest_of
+from iconotext.serve import model_work
+from iconotext.serve.jobs import AGAIN, Jobs
+from iconotext.serve.model_folders import ModelFolder
+from iconotext.serve.model_work import EVALUATION, Slice, Task
+from iconotext.serve.pool import BusyError
+
+logger = logging.getLogger(__name__)
+
+VERSION = "1"
+"""Grows when what is kept of an evaluation changes."""
+
+
+@dataclass(slots=True)
+class Measuring:
+    """How far the measuring of a model is.
+
+    Attributes:
+        of: How many documents there are; 0 while nobody knows.
+        problem: Why it ended without figures.
+    """
+
+    scores: list[tuple[DocumentScores, str]] = field(default_factory=list)
+    of: int = 0
+    problem: str | None = None
+
+
+class Evaluations:
+    """What is measured, and what is kept of it.
+
+    Args:
+        jobs: Their processes measure; their settings name the corpus.
+    """
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._home = jobs.settings.data.absolute() / "models"
+        self._lock = threading.Lock()
+        self._measuring: dict[Task, Measuring] = {}
+
+    def task(self, model: ModelFolder) -> Task | None:
+        """A model and the corpus as they are now; None without a corpus, or where the model links nothing."""
+        corpus = self._jobs.settings.corpus
+        if corpus is None or model.state != "trained":
+            return None
+        corpus = corpus.absolute()
+        files = [model.path / name for name in (RECIPE, WEIGHTS, VOCABULARY) if (model.path / name).exists()]
+        parts = [VERSION, str(model.path), str(corpus), *(_digest(each, *_stamp(each)) for each in (*files, corpus))]
+        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        return Task(str(model.path.absolute()), str(corpus), key)
+
+    def folder(self, task: Task) -> Path:
+        """Where an evaluation, and the documents that were looked at, are kept."""
+        return self._home / task.key
+
+    def kept(self, task: Task) -> dict[str, Any] | None:
+        """What was measured: figures as ``Evaluation.as_dict`` has them, and ``rows``, a document each."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder(task) / EVALUATION).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return found
+
+    def measuring(self, task: Task) -> Measuring | None:
+        """How far it is; None where nobody asked, or all is done."""
+        return self._measuring.get(task)
+
+    def begin(self, task: Task) -> None:
+        """Measure a model, unless that is done or under way.
+
+        Raises:
+            BusyError: Too much waits already.
+        """
+        with self._lock:
+            known = self._measuring.get(task)
+            if (known is not None and known.problem is None) or (self.folder(task) / EVALUATION).exists():
+                return
+            self._measuring[task] = Measuring()
+            try:
+                self._go_on(task)
+            except BusyError:
+                del self._measuring[task]
+                raise
+
+    def _go_on(self, task: Task) -> None:
+        now = self._measuring[task]
+        pool, seconds = self._jobs.pool, self._jobs.settings.max_seconds
+        pool.submit(model_work.measure, seconds, task, len(now.scores)).add_done_callback(
+            lambda future: self._measured(task, future)
+        )
+
+    def _measured(self, task: Task, future: Future[Slice]) -> None:
+        now = self._measuring[task]
+        try:
+            told = future.result()
+            now.scores += told.scores
+            now.of = told.of
+            if told.ended:
+                model_work.keep(str(self.folder(task)), now.scores, told.split)
+                del self._measuring[task]
+            else:
+                self._again(task)
+        except CancelledError:
+            return  # the server ends
+        except IconotextError as error:
+            now.problem = str(error).replace(task.corpus, Path(task.corpus).name).replace(f"{task.model}/", "")
+        except Exception:
+            logger.exception("%s: what was measured cannot be kept", task.model)
+            now.problem = "a bug of iconotext: its log says more"
+        self._jobs.events.tell("model", name=Path(task.model).name)
+
+    def _again(self, task: Task) -> None:
+        try:
+            self._go_on(task)
+        except BusyError:
+            timer = threading.Timer(AGAIN, self._again, (task,))
+            timer.daemon = True
+            timer.start()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    known = path.stat()
+    return known.st_mtime_ns, known.st_size
+
+
+@lru_cache(1_000)
+def _digest(path: Path, _changed: int, _size: int) -> str:
+    return digest_of(path).hex() if path.is_file() else ""

@@ -1,0 +1,144 @@
+"""What lies in a folder of models: of each its recipe, how far training is, its figures, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS
+from iconotext.errors import IconotextError
+from iconotext.papers.analyses.curves import Curve, read_log
+from iconotext.plain_text import readable, shortened
+from iconotext.recipe import load_recipe
+from iconotext.recipe.relation_recipe import TABLE
+from iconotext.recipe.toml import read_toml
+from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.log import LOG
+from iconotext.train.summary import notes, relation_summary
+
+if TYPE_CHECKING:
+    from iconotext.recipe import Recipe
+
+MARKS = (RECIPE, WEIGHTS, METRICS, LOG, CHECKPOINT)
+"""A folder with none of these files holds no model."""
+
+CURVES = ("train_loss", "validation_loss", "no_information", "validation_auc")
+
+WEIGHTS_OF = {
+    "cross_document": "cross-document",
+    "intra_document": "within documents",
+    "sub_document": "parts of documents",
+    "order": "order",
+    "posterior": "other evidence",
+    "coherence": "relations",
+}
+"""What the objectives are called on the page."""
+
+
+class Figures(BaseModel):
+    """What the pages use of the figures of a split."""
+
+    documents: int
+    undefined: int
+    auc: float | None
+    p1: float | None = Field(alias="p@1")
+    p5: float | None = Field(alias="p@5")
+    intervals: dict[str, tuple[float, float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A model as its folder says it.
+
+    Attributes:
+        name: Of the folder.
+        path: The folder.
+        state: ``trained``; ``training``, or stopped before its end; ``relations``, a model that tells relations and
+            links nothing; ``broken``.
+        updated: When something was written there last, in seconds since 1970.
+        problem: What is broken; None where nothing is.
+        recipe: None of a relation model, or where it cannot be read.
+        metrics: As ``metrics.json`` has them; empty before training ends.
+        notes: What whoever uses the model should know, a sentence each.
+        curves: What training logged; None where it cannot be read, and ``no_curves`` says why.
+    """
+
+    name: str
+    path: Path
+    state: Literal["trained", "training", "relations", "broken"]
+    updated: float
+    problem: str | None = None
+    recipe: Recipe | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    curves: Curve | None = None
+    no_curves: str | None = None
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether training died, or learned nothing."""
+        return "collapse" in self.metrics
+
+
+def model_paths(root: Path) -> Iterator[Path]:
+    """The folders of models in a folder, by name. What a link leads out of it to is left out."""
+    inside = root.resolve()
+    for path in sorted(root.iterdir()):
+        hidden = path.name.startswith(".") or not path.is_dir() or not path.resolve().is_relative_to(inside)
+        if not hidden and any((path / mark).exists() for mark in MARKS):
+            yield path
+
+
+def model_folders(root: Path) -> Iterator[ModelFolder]:
+    """The models in a folder, by name."""
+    return map(read_model_folder, model_paths(root))
+
+
+def read_model_folder(path: Path) -> ModelFolder:
+    """What a folder says; nothing that is wrong with it raises."""
+    updated = max((path / mark).stat().st_mtime for mark in MARKS if (path / mark).exists())
+    try:
+        if TABLE in read_toml(path / RECIPE):
+            return ModelFolder(path.name, path, "relations", updated, notes=tuple(relation_summary(path)))
+        recipe = load_recipe(path / RECIPE)
+        ended = (path / METRICS).exists()
+        if ended and not (path / WEIGHTS).is_file():
+            raise IconotextError(f"{WEIGHTS} is missing")
+        metrics = json.loads((path / METRICS).read_text(encoding="utf-8")) if ended else {}
+        said = tuple(notes(metrics)) if ended else ()
+        if ended:
+            _check(metrics)
+    except (IconotextError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        first = str(error).splitlines()[0] if isinstance(error, IconotextError) else f"{METRICS} is damaged: {error!r}"
+        why = shortened(readable(first.replace(f"{path}/", "")), 300)
+        return ModelFolder(path.name, path, "broken", updated, problem=why)
+    curves = no_curves = None
+    try:
+        curves = read_log(path, CURVES)
+    except IconotextError as error:
+        no_curves = str(error).replace(f"{path}/", "")
+    state: Literal["trained", "training"] = "trained" if ended else "training"
+    return ModelFolder(path.name, path, state, updated, None, recipe, metrics, said, curves, no_curves)
+
+
+def _check(metrics: Mapping[str, Any]) -> None:
+    """Raise where figures are not as training writes them."""
+    _ = int(metrics["best_epoch"]), int(metrics["epochs"])
+    for split in ("validation", "test"):
+        if "auc" in metrics.get(split, {}):
+            Figures.model_validate(metrics[split])
+
+
+def objective_of(recipe: Recipe) -> str:
+    """What a recipe minimises, in a line."""
+    values = recipe.objective.model_dump()
+    terms = [
+        f"{words}{f' × {values[name]:g}' * (values[name] != 1)}" for name, words in WEIGHTS_OF.items() if values[name]
+    ]
+    hinge = f", {recipe.objective.negatives} negatives" if recipe.objective.kind == "hinge" else ""
+    return f"{' + '.join(terms)}; {recipe.objective.kind}{hinge}; {recipe.similarity.kind}"

@@ -1,0 +1,208 @@
+"""What the processes of the pool do for the models page: measure a model on a corpus, show a document, compare two."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from iconotext.corpus.feature_files import own_features
+from iconotext.errors import CorpusError
+from iconotext.evaluate.corpus_part import CorpusPart, corpus_part
+from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
+from iconotext.evaluate.significance import compare
+from iconotext.pipeline import Linker, LinkSettings
+from iconotext.plain_text import json_text, readable
+from iconotext.write import write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from iconotext.types import LinkedDocument
+
+SLICE = 4.0
+"""Seconds after which a process stops measuring and does what else waits; then it goes on."""
+
+KEPT = 40
+"""Evaluations that are kept on disk, the newest ones."""
+
+SHOWN = 3
+"""Sentences that are shown of each picture and model."""
+
+EVALUATION, PAGE, PICTURES = "evaluation.json", "page.html", "pictures.json"
+
+
+class Task(NamedTuple):
+    """A model and what it is measured on.
+
+    Attributes:
+        model: Its folder.
+        corpus: The corpus file.
+        key: Equal for equal weights, recipe and corpus.
+    """
+
+    model: str
+    corpus: str
+    key: str
+
+
+class Slice(NamedTuple):
+    """What was measured of a corpus in a few seconds.
+
+    Attributes:
+        scores: A document each: its scores, and its title.
+        of: How many documents there are.
+        split: Which part of the corpus they are; None for all of it.
+        ended: Whether no document is left.
+    """
+
+    scores: tuple[tuple[DocumentScores, str], ...]
+    of: int
+    split: str | None
+    ended: bool
+
+
+_walks: dict[tuple[Task, int], tuple[CorpusPart, Iterator[tuple[DocumentScores, str]]]] = {}
+"""At most one: where this process stopped measuring."""
+
+
+def measured_part(corpus: Path) -> CorpusPart:
+    """What models are measured on: the test split of a corpus, all of it where there is none."""
+    whole = corpus_part(corpus, None)
+    return corpus_part(corpus, "test") if whole.splits["test"] else whole
+
+
+def measure(task: Task, done: int) -> Slice:
+    """Go on measuring for a few seconds; any process may go on where another one stopped.
+
+    Args:
+        task: What.
+        done: How many documents are measured already.
+
+    Raises:
+        IconotextError: The corpus cannot be read, or the model cannot be loaded or cannot score a document.
+    """
+    known = _walks.pop((task, done), None)
+    _walks.clear()
+    if known is None:
+        part = measured_part(Path(task.corpus))
+        known = part, _scores(task, part, done)
+    part, walk = known
+    scores, end = [], monotonic() + SLICE
+    for each in walk:
+        scores.append(each)
+        if monotonic() >= end:
+            _walks[task, done + len(scores)] = known
+            return Slice(tuple(scores), part.count, part.split, False)
+    return Slice(tuple(scores), part.count, part.split, True)
+
+
+def _scores(task: Task, part: CorpusPart, done: int) -> Iterator[tuple[DocumentScores, str]]:
+    from iconotext.evaluate.scores import score_documents
+    from iconotext.report.flow import title
+
+    titles: dict[str, str] = {}
+
+    def told() -> Iterator[Any]:
+        for document in islice(part.documents(), done, None):
+            titles[document.id] = readable(title(document))
+            yield document
+
+    for scored in score_documents(task.model, told(), _linking(task)):
+        yield score_document(*scored), titles.pop(scored.id, scored.id)
+
+
+def _linking(task: Task) -> LinkSettings:
+    return LinkSettings(evidence=("picture",), image=own_features(task.model, Path(task.corpus)))
+
+
+def keep(folder: str, scores: Sequence[tuple[DocumentScores, str]], split: str | None) -> None:
+    """Write an evaluation, and remove the oldest ones.
+
+    Raises:
+        CorpusError: No document can be measured.
+    """
+    evaluation = Evaluation(tuple(each for each, _ in scores))
+    if not evaluation.defined:
+        why = evaluation.undefined[0].undefined
+        raise CorpusError(f"none of {len(scores):,} documents can be measured, the first because {why}")
+    rows = [{"title": title, **asdict(each)} for each, title in scores]
+    about = evaluation.as_dict(model="", corpus="", split=split)
+    write_text(Path(folder) / EVALUATION, json_text({**about, "rows": rows}), force=True)
+    others = sorted(Path(folder).parent.iterdir(), key=lambda each: -each.stat().st_mtime)
+    for old in others[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def compared(first: str, second: str) -> dict[str, dict[str, Any]]:
+    """Difference of two evaluations by metric, see ``evaluate.compare``; their folders are given.
+
+    Raises:
+        CorpusError: They are not of the same documents.
+    """
+    found = compare(*(Evaluation(tuple(scores_in(Path(folder)))) for folder in (first, second)))
+    return {name: each.as_dict() for name, each in found.items()}
+
+
+def scores_in(folder: Path) -> Iterator[DocumentScores]:
+    """The scores of an evaluation that was written."""
+    for row in json.loads((folder / EVALUATION).read_text(encoding="utf-8"))["rows"]:
+        yield DocumentScores(**{name: value for name, value in row.items() if name != "title"})
+
+
+@lru_cache(2)
+def _linker(task: Task) -> Linker:
+    return Linker.load(task.model, _linking(task))
+
+
+def show(task: Task, number: int, folder: str, index: str) -> None:
+    """Write the reading view of a document, and the likeliest sentences of its pictures.
+
+    Args:
+        task: The model and the corpus.
+        number: Of the document, in what is measured.
+        folder: Where to.
+        index: Address of the page of the model.
+
+    Raises:
+        CorpusError: There is no such document.
+    """
+    from iconotext.report.embedded import embed
+    from iconotext.report.reading_page import reading_page, shown_images
+
+    document = next(islice(measured_part(Path(task.corpus)).documents(), number, None), None)
+    if document is None:
+        raise CorpusError("there is no such document in the corpus")
+    linked = _linker(task).link(document)
+    shown = embed(linked.document.images, shown_images(linked.document))
+    write_text(Path(folder) / PAGE, reading_page(linked, index=index, embedded=shown), force=True)
+    pictures = [
+        {
+            "number": number,
+            "uri": shown[number].uri if number in shown else None,
+            "problem": image.problem or (shown[number].problem if number in shown else "it is not shown"),
+            "caption": readable(image.caption or image.alt or ""),
+            **_ranked(linked, number),
+        }
+        for number, image in enumerate(linked.document.images)
+    ]
+    sentences = [readable(sentence.text) for sentence in document.sentences]
+    told = {"sentences": sentences, "language": document.language, "pictures": pictures}
+    write_text(Path(folder) / PICTURES, json_text(told), force=True)
+
+
+def _ranked(linked: LinkedDocument, picture: int) -> dict[str, Any]:
+    """The likeliest sentences of a picture, those that are gold, and the rank of the first of these from 1."""
+    column: NDArray[np.float32] = linked.similarity[:, picture]
+    order = (-column).argsort(kind="stable").tolist()
+    gold = sorted({sentence for sentence, image in linked.document.links or () if image == picture})
+    rank = min((int((column > column[sentence]).sum()) + 1 for sentence in gold), default=None)
+    best = [[sentence, round(float(column[sentence]), 2) + 0.0] for sentence in order[:SHOWN]]
+    return {"best": best, "gold": gold, "rank": rank}
