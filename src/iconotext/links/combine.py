@@ -175,12 +175,13 @@ def _weighted(
     features: Mapping[str, FloatMatrix], weights: Mapping[str, float], columns: NDArray[np.int64]
 ) -> FloatMatrix:
     """(S, columns) weighted sum of one kind's features."""
-    first = next(iter(features.values()))
-    total = np.zeros((first.shape[0], len(columns)), dtype=np.float32)
-    for name, matrix in features.items():
-        if weight := weights.get(name, 0.0):
-            total += np.float32(weight) * matrix[:, columns]
-    return total
+    shape = next(iter(features.values())).shape
+    names = [name for name in features if weights.get(name, 0.0)]
+    stacked = np.zeros((len(names), *shape), np.float32)
+    for number, name in enumerate(names):
+        stacked[number] = features[name]
+    total = np.array([weights[name] for name in names], np.float32) @ stacked.reshape(len(names), -1)
+    return total.reshape(shape)[:, columns]
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from iconotext.links.caption import Encode, caption_features, texts_of
 from iconotext.links.combine import Coefficients, Combination, combine
 from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, judged_evidence, place_evidence
 from iconotext.links.image import image_features
-from iconotext.links.layout import layout_features
+from iconotext.links.layout import Places, layout_features, places
 from iconotext.links.reference import reference_evidence
 from iconotext.links.text import text_features
 from iconotext.types import EVIDENCE, Document, Evidence
@@ -100,9 +100,10 @@ def weigh_gathered(
     reference = found.reference if "reference" in evidence else None
     if "layout" in evidence and has_places(sound):
         usual = habit or Habit()
-        places = places_by_evidence(sound, features, reference, coefficients)
-        places = judged_evidence(sound, places, usual.judged.get(sound.id, {}), good.tolist())
-        features["layout"] = layout_features(sound, habit_probability(sound, places, usual))
+        place = places(sound)
+        found_at = places_by_evidence(sound, features, reference, coefficients, place)
+        found_at = judged_evidence(sound, found_at, usual.judged.get(sound.id, {}), good.tolist())
+        features["layout"] = layout_features(sound, habit_probability(sound, found_at, usual, place), place)
     weighed = combine(
         features,
         shape=(shape[0], len(good)),
@@ -186,8 +187,9 @@ def what_is_written(
     good = sound_images(document)
     captions: dict[str, FloatMatrix] = {}
     if "caption" in evidence:
-        sound = replace(document, images=tuple(document.images[j] for j in good))
-        captions = caption_features(sound, encode, sentence_vectors=sentence_vectors, matcher=matcher)
+        captions = caption_features(
+            only_images(document, good), encode, sentence_vectors=sentence_vectors, matcher=matcher
+        )
     # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
     return Written(good, captions, reference_evidence(document) if "reference" in evidence else None)
 
@@ -195,6 +197,13 @@ def what_is_written(
 def sound_images(document: Document) -> tuple[int, ...]:
     """Numbers of the images without a problem."""
     return tuple(j for j, image in enumerate(document.images) if image.problem is None)
+
+
+def only_images(document: Document, numbers: Sequence[int]) -> Document:
+    """The document with some of its images, in their order."""
+    if len(numbers) == len(document.images):
+        return document
+    return replace(document, images=tuple(document.images[j] for j in numbers))
 
 
 def gather_evidence(
@@ -222,7 +231,7 @@ def gather_evidence(
     similarity = None
     if image_similarity is not None and "picture" in evidence:
         similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
-    sound = replace(document, images=tuple(document.images[j] for j in good))
+    sound = only_images(document, known.images)
     features = _fitted(sound, similarity, known.captions, encode, evidence, sentence_vectors)
     reference = None if known.reference is None else known.reference[:, good]
     return Gathered(sound, features, reference, similarity, good, shape[1])
@@ -277,6 +286,7 @@ def places_by_evidence(
     features: Mapping[Evidence, Mapping[str, FloatMatrix]],
     reference: FloatMatrix | None,
     coefficients: Mapping[str, Coefficients] | None = None,
+    place: Places | None = None,
 ) -> PlaceEvidence:
     """Where the images of a document stand by all evidence but the layout: what a habit is inferred from.
 
@@ -285,11 +295,12 @@ def places_by_evidence(
         features: Of ``fitted_features``.
         reference: (S, V) of ``reference_evidence``, if references count.
         coefficients: Fitted weights, those of the package by default.
+        place: What ``places`` gave for the document, where the caller has it; saves time.
     """
     shape = (len(document.sentences), len(document.images))
     has_text = images_with_text(document)
     known = combine(features, shape=shape, has_text=has_text, reference=reference, coefficients=coefficients)
-    return place_evidence(document, sum(known.contributions.values(), np.zeros(shape, np.float32)))
+    return place_evidence(document, sum(known.contributions.values(), np.zeros(shape, np.float32)), place)
 
 
 def images_with_text(document: Document) -> NDArray[np.bool_]:

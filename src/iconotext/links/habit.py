@@ -19,14 +19,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.links.layout import PLACES, place_numbers
+from iconotext.links.layout import PLACES, Places, place_numbers, places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class PlaceEvidence(NamedTuple):
     sentences: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Habit:
     """What is known of a collection besides the document at hand.
 
@@ -92,8 +92,13 @@ class Habit:
         if self.given is not None:
             allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
             return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # as if a thousand times as many images had shown it
-        others = sum((count for name, count in self.counts.items() if name != document), np.zeros(len(PLACES)))
+        others = np.maximum(self._total - self.counts.get(document, 0.0), 0.0)
         return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
+
+    @cached_property
+    def _total(self) -> NDArray[np.float64]:
+        """(K,) number of images at each place, in all documents."""
+        return np.asarray(sum(self.counts.values(), np.zeros(len(PLACES))), np.float64)
 
     @property
     def digest(self) -> str:
@@ -105,9 +110,8 @@ class Habit:
         """The habit in words; None where too few images have told it."""
         if self.given is not None:
             return f"pictures stand {self.given} their text, as given"
-        total = sum(self.counts.values(), np.zeros(len(PLACES)))
-        images = float(total.sum())
-        if images < _TELLING:
+        total, images = self._total, float(self._total.sum())
+        if round(images, 6) < _TELLING:
             return None
         shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
         side = "above" if shares["above"] > shares["below"] else "below"
@@ -134,20 +138,20 @@ def common_shares() -> NDArray[np.float64]:
     return np.array([json.loads(text)[place] for place in PLACES])
 
 
-def place_evidence(document: Document, log_odds: FloatMatrix) -> PlaceEvidence:
+def place_evidence(document: Document, log_odds: FloatMatrix, place: Places | None = None) -> PlaceEvidence:
     """What the other evidence says about the places of a document's images.
 
     Args:
         document: With S sentences and V images, and a layout.
         log_odds: (S, V) of sentence for image, by all evidence but the layout.
+        place: What ``places`` gave for the document, where the caller has it; saves time.
     """
-    numbers = place_numbers(document)
+    numbers = (place or places(document)).numbers
     odds = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0, keepdims=True, initial=-np.inf))
     shape = (len(document.images), len(PLACES))
-    total, count = np.zeros(shape), np.zeros(shape)
-    column = np.broadcast_to(np.arange(shape[0]), numbers.shape)
-    np.add.at(total, (column, numbers), odds)
-    np.add.at(count, (column, numbers), 1)
+    cells = (numbers + len(PLACES) * np.arange(shape[0])).ravel()
+    total = np.bincount(cells, odds.ravel(), shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     return PlaceEvidence(total / np.maximum(count, 1), count)
 
 
@@ -163,14 +167,14 @@ def judged_evidence(
         numbers: (V,) by which number ``judged`` knows each image; in order by default.
     """
     known = range(len(document.images)) if numbers is None else numbers
-    rows = [row for row, number in enumerate(known) if number in judged]
+    rows = [row for row, number in enumerate(known) if number in judged] if judged else []
     if not rows:
         return found
-    places, likelihood = place_numbers(document), found.likelihood.copy()
+    numbers_of, likelihood = place_numbers(document), found.likelihood.copy()
     likelihood[rows] = 0.0
     for row in rows:
         sentences = judged[known[row]]
-        np.add.at(likelihood[row], places[list(sentences), row], 1 / max(len(sentences), 1))
+        np.add.at(likelihood[row], numbers_of[list(sentences), row], 1 / max(len(sentences), 1))
     return found._replace(likelihood=likelihood)
 
 
@@ -196,11 +200,20 @@ def infer_shares(found: PlaceEvidence, pseudo_counts: NDArray[np.float64]) -> tu
     return habit, shares
 
 
-def habit_probability(document: Document, found: PlaceEvidence, habit: Habit) -> FloatMatrix:
-    """(S, V) the probability of each sentence by its place alone; sentences at one place share it alike."""
+def habit_probability(
+    document: Document, found: PlaceEvidence, habit: Habit, place: Places | None = None
+) -> FloatMatrix:
+    """(S, V) the probability of each sentence by its place alone; sentences at one place share it alike.
+
+    Args:
+        document: With S sentences and V images, and a layout.
+        found: Of its images.
+        habit: Of its collection.
+        place: What ``places`` gave for the document, where the caller has it; saves time.
+    """
     shares, _ = infer_shares(found, habit.pseudo_counts(document.id))
     each = shares / np.maximum(found.sentences, 1)
-    return np.take_along_axis(each, place_numbers(document).T, axis=1).T.astype(np.float32)
+    return each[np.arange(len(each)), (place or places(document)).numbers].astype(np.float32)
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:

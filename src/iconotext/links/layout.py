@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ _ENDS = re.compile(r"[.!?…:;,。！？]['\"”’»)\]]*$")
 _HEADING_WORDS = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Places:
     """Where sentences and images of a document stand, as arrays. S sentences, V images.
 
@@ -36,6 +37,17 @@ class Places:
     below: NDArray[np.int64]
     order: NDArray[np.int64]
     inside: NDArray[np.bool_]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence."""
+        row, rank = np.arange(len(self.rank))[:, None], self.rank[:, None]
+        below = row < self.position  # the image stands below the sentence
+        between = np.where(below, self.above - rank, rank - self.below)
+        nearest = (row == self.position - 1) | (row == self.position)
+        apart = np.where((between == 0) & nearest, 4, _APART[np.minimum(between, len(_APART) - 1)])
+        result: NDArray[np.int64] = np.where(self.inside, np.where(nearest, 0, 2), apart) + ~below
+        return result
 
 
 def places(document: Document) -> Places:
@@ -77,34 +89,28 @@ PLACES = (
 """Where an image can stand, seen from a sentence."""
 
 _FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between, from which on the next pair of places begins
+_APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # by the blocks between, from 17 on the last
 
 
 def place_numbers(document: Document) -> NDArray[np.int64]:
     """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence; the document has a layout."""
-    place = places(document)
-    row, rank = np.arange(len(place.rank))[:, None], place.rank[:, None]
-    below = row < place.position  # the image stands below the sentence
-    between = np.where(below, place.above - rank, rank - place.below)
-    nearest = np.where(below, row == place.position - 1, row == place.position)
-    side = np.where(below, 0, 1)
-    apart = np.where((between == 0) & nearest, 4, 4 + 2 * np.searchsorted(_FURTHER, between, side="right"))
-    result: NDArray[np.int64] = np.where(place.inside, np.where(nearest, 0, 2), apart) + side
-    return result
+    return places(document).numbers
 
 
-def layout_features(document: Document, habit: FloatMatrix) -> dict[str, FloatMatrix]:
+def layout_features(document: Document, habit: FloatMatrix, place: Places | None = None) -> dict[str, FloatMatrix]:
     """Features of the place of every sentence against every image.
 
     Args:
         document: With S sentences and V images, and a layout.
         habit: (S, V) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
+        place: What ``places`` gave for the document, where the caller has it; saves time.
 
     Returns:
         Name to (S, V) float32: ``habit`` the log of the probability, over that of one in sixty; ``between`` log(1 +
         number of other images between the two); ``section`` no heading stands between them; ``heading`` the sentence
         is one.
     """
-    place = places(document)
+    place = place or places(document)
     headings = np.array([looks_like_heading(document, i) for i in range(len(document.sentences))], dtype=np.bool_)
     section = np.cumsum(headings)
     here = np.where(place.position > 0, section[place.position - 1], 0)

@@ -20,7 +20,7 @@ from iconotext.errors import IconotextError
 from iconotext.features.cached import knowing
 from iconotext.features.cores import in_threads
 from iconotext.links.caption import compared_text
-from iconotext.links.evidence import Written, document_places, sound_images, what_is_written
+from iconotext.links.evidence import Written, document_places, only_images, sound_images, what_is_written
 from iconotext.links.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.links.language import is_foreign, language_note, no_meaning
 from iconotext.links.matcher import PROBE
@@ -156,8 +156,7 @@ def habits_of(
         if isinstance(told, Told) and told.places is not None:
             document, said = told.document, judged.get(told.document.id, {})
             good = sound_images(document)
-            sound = replace(document, images=tuple(document.images[j] for j in good))
-            places = judged_evidence(sound, told.places, said, good) if said else told.places
+            places = judged_evidence(only_images(document, good), told.places, said, good) if said else told.places
             found.setdefault(collection_of(document), []).append((document.id, places))
     return {name: replace(infer_habit(some), judged=judged) for name, some in found.items()}
 
