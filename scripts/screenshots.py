@@ -9,6 +9,7 @@ server an option more in ``started``.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from PIL import Image
@@ -27,6 +29,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
 from tests.browser.visit import Visit  # noqa: E402
 from tests.serve.conftest import Running  # noqa: E402
+
+from iconotext.papers.studies import Contenders, create_study, next_pair, vote  # noqa: E402
 
 LOOKS = {"wide": (1280, 860, "light"), "narrow": (390, 844, "dark")}
 LARGEST = 120_000
@@ -120,14 +124,68 @@ It is washed by hand, with the water that is left in the can when the beans have
 ![can_final_2.png](can.png)
 """
 
-PAGES = {"alt-text": alt_text_page, "list": list_page, "reading": reading_view, "review": review_page}
+
+def study_page(camera: Camera) -> None:
+    """A text and two pictures to choose from."""
+
+    def begin(page: Any) -> None:
+        page.fill("#rater", "Ada")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#answers button:enabled")
+
+    camera.take("study", _study_address(camera, "Judge pictures"), begin)
+
+
+def study_result(camera: Camera) -> None:
+    """What people prefer, in a study whose answers are made up."""
+    camera.take("study-result", _study_address(camera, "Result"), lambda page: page.wait_for_selector("table"))
+
+
+def _study_address(camera: Camera, link: str) -> str:
+    page = camera.server.ask("GET", "/studies").body.decode()
+    return next(address for address, words in re.findall(r'href="(/studies/[^"]+)">([^<]+)<', page) if words == link)
+
+
+def write_studies(garden: Path, folder: Path) -> None:
+    """Two studies of the same pairs: one that nobody has begun, and one that three have judged, as chance would."""
+    seen = {
+        "Visible": ("The watering can goes back and forth between the rain barrel and the beans.", "can", "tomatoes"),
+        "Story": ("After forty minutes the large red pot has steamed up every window of the kitchen.", "pot", "oven"),
+        "Meta": ("From seven in the morning the bees come and go.", "bee", "seedlings"),
+        "Subjective": ("It tasted of all the evenings on which I had carried water.", "table", "loaf"),
+    }
+    chance = Random(4)
+    for name in ("judged", "open"):
+        pairs = [
+            Contenders("relations", f"{relation} {n}", text, garden / f"{a}.png", garden / f"{b}.png", (relation,))
+            for n in range(12 if name == "judged" else 1)
+            for relation, (text, a, b) in seen.items()
+        ]
+        create_study(folder / f"{name}.sqlite", pairs, second="no relations")
+    for rater in ("Ada", "Ben", "Cyd"):
+        while (pair := next_pair(folder / "judged.sqlite", rater)) is not None:
+            good = "a" if pair.a.stem in ("can", "pot", "bee", "table") else "b"
+            answers = [good, "ab".replace(good, ""), "same", "neither"]
+            (answer,) = chance.choices(answers, (6, 1, 2, 1))
+            vote(folder / "judged.sqlite", pair.number, rater, answer)
+
+
+PAGES = {
+    "alt-text": alt_text_page,
+    "list": list_page,
+    "reading": reading_view,
+    "review": review_page,
+    "study": study_page,
+    "study-result": study_result,
+}
 
 
 @contextmanager
 def started(folder: Path) -> Iterator[Running]:
     """A server with everything that its pages need, in a folder."""
     write_garden(folder / "root" / "garden")
-    server = Running(folder / "data", "--root", str(folder / "root"))
+    write_studies(folder / "root" / "garden", folder / "studies")
+    server = Running(folder / "data", "--root", str(folder / "root"), "--study", str(folder / "studies"))
     try:
         yield server
     finally:

@@ -39,6 +39,7 @@ def serve(
     - `iconotext serve`
     - `iconotext serve --root docs/ --data reviews/`
     - `iconotext serve --library lib --root photos/`
+    - `iconotext serve --study study.sqlite`
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
@@ -46,6 +47,12 @@ def serve(
         from iconotext.extras import require
 
         require("web", purpose="iconotext serve")
+        if serving.study:
+            require("train", "scipy", purpose="the tests of a study")
+            from iconotext.papers.studies import find_studies
+
+            for number, path in enumerate(find_studies(serving.study).values(), 1):
+                say(f"Study {number}: {path}", err=True)
         from iconotext.serve.app import run
 
         run(serving, model, _announcing(browser))

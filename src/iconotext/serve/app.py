@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
-from iconotext.serve import alt_text, collections, models, pages, search, work
+from iconotext.serve import alt_text, collections, models, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.guard import Guard
@@ -67,6 +67,8 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         app.include_router(search.routes(jobs, settings.library))
     app.include_router(alt_text.routes(jobs))
     app.include_router(models.routes(jobs))
+    if settings.study:
+        app.include_router(study.routes(jobs))
     return Guard(app, settings=settings, access=access)
 
 

@@ -22,6 +22,8 @@ ASSETS = {
     "models.css": ("iconotext.serve", "text/css"),
     "models.js": ("iconotext.serve", "text/javascript"),
     "server.js": ("iconotext.serve", "text/javascript"),
+    "study.css": ("iconotext.serve", "text/css"),
+    "study.js": ("iconotext.serve", "text/javascript"),
 }
 """The files of the pages: the package whose templates they lie with, and their type."""
 
@@ -50,6 +52,7 @@ def sections(settings: ServeSettings) -> list[tuple[str, str]]:
         ("/", "Documents", True),
         ("/search", "Search", settings.library is not None),
         ("/models", "Models", settings.models is not None),
+        ("/studies", "Studies", bool(settings.study)),
     ]
     return [(address, name) for address, name, there in known if there]
 

@@ -40,6 +40,9 @@ class ServeSettings(BaseModel):
     corpus: Path | None = None
     """A corpus with gold links, to measure those models on: its test split, all of it where there is none."""
 
+    study: tuple[Path, ...] = ()
+    """A study (of `analyze study`) for people to judge, or a folder of them; may be repeated."""
+
     workers: int = Field(1, ge=1, le=64)
     """Processes that read and link documents."""
 

@@ -1,0 +1,36 @@
+"""Picture files as pages show them, made by a process that loads no model: nobody waits for documents to be linked."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from iconotext.errors import ImageError
+from iconotext.report.embedded import embed
+from iconotext.serve.pool import Pool
+from iconotext.types import Image
+
+SECONDS = 60.0
+"""That encoding a picture may take."""
+
+
+def picture_pool() -> Pool:
+    """A process for ``encoded``; it starts with the first picture."""
+    return Pool(1, _nothing, None)
+
+
+def encoded(file: Path) -> tuple[bytes, str]:
+    """A picture at most 900 pixels a side, without what its file says beside its pixels; and its type, jpeg or png.
+
+    Raises:
+        ImageError: It cannot be decoded.
+    """
+    picture = embed([Image("picture", file)], [0])[0]
+    if picture.uri is None:
+        raise ImageError(f"this picture cannot be shown: {picture.problem}")
+    kind, _, data = picture.uri.removeprefix("data:image/").partition(";base64,")
+    return base64.b64decode(data), kind
+
+
+def _nothing(_: None) -> None:
+    """What is prepared."""

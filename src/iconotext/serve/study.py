@@ -1,0 +1,179 @@
+"""Studies: raters say which of two pictures fits a text; what they prefer is told once all votes are in.
+
+Until then nothing that is sent tells which system found a picture: not the address of a study or a picture, not the
+name of a file, not what a picture's file says of itself, since it is encoded anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from iconotext.errors import ImageError, SettingError, StudyError
+from iconotext.papers.studies import (
+    ANSWERS,
+    Progress,
+    find_studies,
+    next_pair,
+    progress,
+    shown_images,
+    study_results,
+    undo,
+    vote,
+)
+from iconotext.papers.studies.results import study_grids
+from iconotext.papers.studies.voting import rater_name
+from iconotext.serve.collections import problems
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.page import page
+from iconotext.serve.pictures import SECONDS, encoded, picture_pool
+from iconotext.serve.pool import GoneError
+from iconotext.serve.schemas import LARGEST, Answer
+
+Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .@+-]*$")]
+"""What a rater is called."""
+
+
+class RaterIn(BaseModel):
+    """Who judges."""
+
+    model_config = ConfigDict(extra="forbid")
+    rater: Rater
+
+
+class VoteIn(RaterIn):
+    """What a rater says of the pair that he or she was given."""
+
+    pair: int = Field(ge=0, le=LARGEST)
+    answer: Literal["a", "b", "same", "neither"]
+
+
+class PairOut(Answer):
+    """Two pictures to choose from."""
+
+    number: int
+    text: str = Field(description="What the pictures are to fit.")
+    identical: bool = Field(description="Whether both are the same picture.")
+
+
+class TurnOut(Answer):
+    """What a rater is to judge next, and how far everybody is."""
+
+    pair: PairOut | None = Field(description="Null where nothing is left for this rater, or not now.")
+    judged: int = Field(description="Pairs that this rater has judged.")
+    pairs: int
+    votes: int = Field(description="Of all raters.")
+    wanted: int
+    finished: bool = Field(description="Whether all votes are in; the result may then be seen.")
+
+
+def routes(jobs: Jobs) -> APIRouter:
+    """The routes of studies, and their pages.
+
+    Raises:
+        StudyError: A study of the settings cannot be used.
+    """
+    studies, pool = find_studies(jobs.settings.study), picture_pool()
+
+    @asynccontextmanager
+    async def life(_: object) -> AsyncIterator[None]:
+        yield
+        pool.close()
+
+    router = APIRouter(lifespan=life)
+
+    @contextmanager
+    def used(study: str) -> Iterator[Path]:
+        """The file of a study; what is wrong with it, or with what is asked of it, becomes the answer."""
+        if study not in studies:
+            raise HTTPException(404, "there is no such study")
+        try:
+            yield studies[study]
+        except SettingError as error:
+            raise HTTPException(400, str(error)) from None
+        except (StudyError, ImageError, GoneError) as error:
+            said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may tell what is compared
+            raise HTTPException(409, said) from None
+
+    def shown(template: str, study: str, far: Progress, **values: object) -> str:
+        title = "Study" if len(studies) == 1 else f"Study {list(studies).index(study) + 1}"
+        return page(template, jobs.settings, here="/studies", title=title, study=study, progress=far, **values)
+
+    @router.get("/studies", response_class=HTMLResponse, include_in_schema=False)
+    def all_studies() -> str:
+        """The studies, and how far each is."""
+        found = []
+        for name in studies:
+            with used(name) as path:
+                found.append((name, progress(path)))
+        return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=found)
+
+    @router.get("/studies/{study}", response_class=HTMLResponse, include_in_schema=False)
+    def judge(study: str) -> str:
+        """The pairs of a study, one after the other, to be judged."""
+        with used(study) as path:
+            return shown("study.html", study, progress(path), answers=ANSWERS)
+
+    @router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
+    def result(study: str) -> str:
+        """What raters prefer, once all votes are in: the tables of ``iconotext analyze votes``."""
+        with used(study) as path:
+            found = study_results(path)
+        grids = study_grids(found) if found.progress.finished else []
+        return shown("study_result.html", study, found.progress, grids=grids)
+
+    @router.post("/v1/studies/{study}/next", tags=["studies"], responses=problems(400, 404, 409, 413))
+    def following(study: str, body: RaterIn) -> TurnOut:
+        """The pair that a rater is to judge; the same one again until he or she does."""
+        with used(study) as path:
+            return _turn(path, body.rater)
+
+    @router.post("/v1/studies/{study}/votes", tags=["studies"], responses=problems(400, 404, 409, 413))
+    def say(study: str, body: VoteIn) -> TurnOut:
+        """Judge a pair, and get the next one. The vote is on the disk when the answer comes."""
+        with used(study) as path:
+            vote(path, body.pair, body.rater, body.answer)
+            return _turn(path, body.rater)
+
+    @router.post("/v1/studies/{study}/undo", tags=["studies"], responses=problems(400, 404, 409, 413))
+    def take_back(study: str, body: RaterIn) -> TurnOut:
+        """Take back the last vote of a rater, and get its pair again."""
+        with used(study) as path:
+            undo(path, body.rater)
+            return _turn(path, body.rater)
+
+    @router.get(
+        "/v1/studies/{study}/pairs/{pair}/{side}",
+        tags=["studies"],
+        response_class=Response,
+        responses={200: {"content": {"image/jpeg": {}, "image/png": {}}}, **problems(400, 404, 409, 503)},
+    )
+    async def picture(study: str, pair: int, side: Literal["a", "b"], rater: Annotated[Rater, Query()]) -> Response:
+        """A picture of a pair, at most 900 pixels a side, as this rater is shown it."""
+        with used(study) as path:
+            a, b = await run_in_threadpool(shown_images, path, pair, rater)
+            future = pool.submit(encoded, SECONDS, a if side == "a" else b)
+            data, kind = await asyncio.wrap_future(future)
+        return Response(data, media_type=f"image/{kind}")
+
+    return router
+
+
+def _turn(study: Path, rater: str) -> TurnOut:
+    pair, far = next_pair(study, rater), progress(study)
+    return TurnOut(
+        pair=pair and PairOut(number=pair.number, text=pair.text, identical=pair.identical),
+        judged=far.of_rater.get(rater_name(rater), 0),
+        pairs=far.pairs,
+        votes=far.votes,
+        wanted=far.wanted,
+        finished=far.finished,
+    )
