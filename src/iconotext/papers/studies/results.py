@@ -183,7 +183,7 @@ def study_grids(found: StudyResults) -> list[Grid]:
     )
     note = (
         f"{' and '.join(found.about.models)} against {found.about.second}, by majority of {found.about.raters}. d is "
-        f"the effect size; effects as large as the last column says are detected with a power of {100 * found.power:g} "
+        f"the effect size; effects as large as 'd seen from' says are detected with a power of {100 * found.power:g} "
         f"% at a significance level of {100 * found.significance:g} %. α (Krippendorff) says how far raters agree: 1 "
         "where all do, 0 as by chance."
     )
