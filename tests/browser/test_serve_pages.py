@@ -132,6 +132,45 @@ def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
     assert [p["verdicts"]["Bob"] for p in review["pictures"] if p["verdicts"]] == [[marked + 1]]
 
 
+def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running):
+    server, _ = running
+    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
+    server.linked(made["id"])
+    came = visit(running[0])
+    page = came.page
+    page.goto(f"{came.home}/collections/{made['id']}/review")
+    page.fill("#reviewer", "Cy")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".marked")
+
+    def candidates():
+        return [
+            int(n) for n in page.locator("#candidates button").evaluate_all("all => all.map((b) => b.dataset.sentence)")
+        ]
+
+    first = candidates()
+    page.keyboard.press("Shift+Digit1")
+    page.keyboard.press("Shift+Digit3")
+    assert page.locator("#candidates [aria-pressed=true]").count() == 2
+    assert page.locator(".text .picked").count() == 2
+    came.accessible()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=1 of 2 pictures judged")
+    page.wait_for_function("!document.querySelector('.picked')")
+    second = candidates()
+    page.keyboard.press("Space")  # the marked one, at first the likeliest
+    page.keyboard.press("m")  # from now on numbers and the pointer pick
+    page.keyboard.press("2")
+    page.keyboard.press("Shift+Digit4")
+    page.keyboard.press("Shift+Digit4")  # not, after all
+    page.click("#take")
+    page.wait_for_selector("text=2 of 2 pictures judged")
+    review = server.ask("GET", f"/v1/collections/{made['id']}/review").json
+    said = sorted(p["verdicts"]["Cy"] for p in review["pictures"])
+    assert said == sorted([sorted([first[0], first[2]]), sorted(second[:2])])
+    assert page.locator("text=Take it for Label Studio").count() == 1
+
+
 def test_a_hostile_document_runs_nothing(visit, running):
     server, root = running
     made = server.send({"bad.md": HOSTILE.encode(), "red.png": (root / "trip" / "red.png").read_bytes()}).json

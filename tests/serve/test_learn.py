@@ -53,7 +53,7 @@ def test_corrections_in_one_document_move_a_picture_of_another(server, opened):
         said = {"document": a, "picture": picture, "sentences": [picture + step], "reviewer": "Ada"}
         assert server.ask("POST", f"{home}/verdicts", said).status == 201
     found = learned(server, home)
-    assert {"document": b, "picture": 0, "before": before, "now": wanted} in found["changed"]
+    assert {"document": b, "title": "Short", "picture": 0, "before": before, "now": wanted} in found["changed"]
     assert best(server, home, b) == {0: wanted}
     assert view.stat().st_mtime_ns == written  # nobody asked for it
     links = server.ask("GET", f"/v1/documents/{b}").json["links"]

@@ -116,6 +116,25 @@ def test_a_corpus_has_the_judged_pictures_alone(server, opened, tmp_path):
     assert row["positions"] == [4]
 
 
+def test_label_studio_gets_tasks_that_come_back_as_the_corpus(server, opened, tmp_path):
+    home, document = opened
+    assert server.ask("GET", f"{home}/label-studio").status == 409
+    server.ask("POST", f"{home}/verdicts", verdict(document, 1, 2, 3))  # a picture may belong to several sentences
+    answer = server.ask("GET", f"{home}/label-studio")
+    assert answer.headers["content-type"] == "application/json"
+    (task,) = answer.json
+    assert len(task["data"]["pictures"]) == 1  # the judged one
+    assert [r for r in task["predictions"][0]["result"] if r["type"] == "relation"]
+    (tmp_path / "export.json").write_bytes(answer.body)
+    arguments = ["corpus", "build", "label-studio", "--source", str(tmp_path / "export.json")]
+    built = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "gold.jsonl")])
+    assert built.exit_code == 0, built.output
+    (row,) = map(json.loads, (tmp_path / "gold.jsonl").read_text().splitlines())
+    assert row["links"] == [[2, 0], [3, 0]]
+    assert (tmp_path / row["images"][0]).is_file()
+    assert b"<Relations>" in server.ask("GET", "/v1/label-studio/interface").body
+
+
 @pytest.mark.kill
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kill_loses_no_verdict_that_was_answered(tmp_path, article, seed):

@@ -7,7 +7,7 @@ relation between the two. Label Studio counts in characters, as we do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from iconotext.plain_text import json_text
 from iconotext.relations import RELATIONS
 from iconotext.report.as_json import plain_number
 from iconotext.report.document_text import Span, document_text
-from iconotext.report.embedded import embed
+from iconotext.report.embedded import Embedded, embed
 from iconotext.report.shown_relations import shown_relations
 from iconotext.types import Link, LinkedDocument
 
@@ -64,21 +64,45 @@ def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[st
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def task(linked: LinkedDocument, folder: Path) -> dict[str, Any]:
+def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = None) -> dict[str, Any]:
     """A document as a task, with its links as a prediction.
 
     Pictures are in it, at most 900 pixels long; one that cannot be decoded is left out.
 
     Args:
         folder: Where the file of tasks will lie; the names of pictures start there.
+        said: Links that people gave, as an annotation beside the prediction; None for no annotation.
     """
     document = linked.document
     images = tuple(replace(each, file=each.file if isinstance(each.file, Path) else None) for each in document.images)
     row = row_of(replace(document, images=images, links=None), folder)
     text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # as it is read again
     pictures = {n: made for n, made in embed(document.images, range(len(document.images))).items() if made.uri}
-    places = {number: place for place, number in enumerate(pictures)}
-    links = [link for link in linked.links if link.image in places]
+    links = [link for link in linked.links if link.image in pictures]
+    score = sum(link.confidence for link in links) / len(links) if links else 0.0
+    prediction = {
+        "model_version": linked.model,
+        "score": plain_number(score),
+        "result": _result(links, text, spans, pictures),
+    }
+    found = {
+        "data": {
+            "text": text,
+            "pictures": [made.uri for made in pictures.values()],
+            KEY: {"row": row.model_dump(mode="json", exclude_none=True), "pictures": list(pictures)},
+        },
+        "predictions": [prediction],
+    }
+    if said is not None:
+        own = [link for link in said if link.image in pictures]
+        found["annotations"] = [{"result": _result(own, text, spans, pictures)}]
+    return found
+
+
+def _result(
+    links: Sequence[Link], text: str, spans: list[Span], pictures: Mapping[int, Embedded]
+) -> list[dict[str, Any]]:
+    """Links as Label Studio writes them: sentences, pictures, and relations between the two."""
     regions = [_sentence(text, spans, number, links) for number in sorted({link.sentence for link in links})]
     regions += [
         {
@@ -86,15 +110,15 @@ def task(linked: LinkedDocument, folder: Path) -> dict[str, Any]:
             "from_name": "picture",
             "to_name": "pictures",
             "type": "rectanglelabels",
-            "item_index": places[number],
+            "item_index": place,
             "original_width": made.width,
             "original_height": made.height,
             "image_rotation": 0,
             "value": {"x": 0, "y": 0, "width": 100, "height": 100, "rotation": 0, "rectanglelabels": ["Picture"]},
         }
-        for number, made in pictures.items()
+        for place, (number, made) in enumerate(pictures.items())
     ]
-    shown = shown_relations(linked.links)
+    shown = shown_relations(links)
     relations = [
         {
             "from_id": f"sentence-{link.sentence}",
@@ -105,19 +129,10 @@ def task(linked: LinkedDocument, folder: Path) -> dict[str, Any]:
         }
         for link in links
     ]
-    score = sum(link.confidence for link in links) / len(links) if links else 0.0
-    prediction = {"model_version": linked.model, "score": plain_number(score), "result": [*regions, *relations]}
-    return {
-        "data": {
-            "text": text,
-            "pictures": [made.uri for made in pictures.values()],
-            KEY: {"row": row.model_dump(mode="json", exclude_none=True), "pictures": list(pictures)},
-        },
-        "predictions": [prediction],
-    }
+    return [*regions, *relations]
 
 
-def _sentence(text: str, spans: list[tuple[int, int]], number: int, links: list[Link]) -> dict[str, Any]:
+def _sentence(text: str, spans: list[tuple[int, int]], number: int, links: Sequence[Link]) -> dict[str, Any]:
     start, end = spans[number]
     return {
         "id": f"sentence-{number}",

@@ -113,7 +113,7 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
         alpha=agreement(verdicts),
         undecided=len(said) - len(agreed(verdicts)),
         changed=[
-            ChangedOut(document=entry.id, picture=picture, before=before, now=now)
+            ChangedOut(document=entry.id, title=entry.title or entry.name, picture=picture, before=before, now=now)
             for entry in entries
             for picture, before, now in _moved(entry, said)
         ],

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 
+from iconotext.corpus.label_studio import labelling_config
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
 from iconotext.serve import export
 from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
 from iconotext.serve.jobs import Jobs, without_place
 from iconotext.serve.pool import BusyError
-from iconotext.serve.records import Entry
+from iconotext.serve.records import Collection, Entry
 from iconotext.serve.schemas import (
     CollectionOut,
     Name,
@@ -145,19 +147,23 @@ def routes(jobs: Jobs) -> APIRouter:
     async def corpus(collection: str) -> FileResponse:
         """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
         known = known_collection(store, collection)
-        judged = jobs.judged(known.id)
-        if not judged:
-            raise HTTPException(409, "nobody has judged a picture yet")
-        entries = [entry for entry in store.entries(known.id) if entry.id in judged]
-        items = [(jobs.place(known, entry), entry.digest or "", judged[entry.id]) for entry in entries]
-        target = jobs.settings.data.absolute() / "exports" / f"{new_id()}.zip"
-        future = jobs.pool.submit(export.write_corpus, jobs.settings.max_seconds, items, known.name, str(target))
-        try:
-            await asyncio.wrap_future(future)
-        except IconotextError as error:
-            raise HTTPException(409, str(error)) from None
-        gone = BackgroundTask(target.unlink, missing_ok=True)
-        return FileResponse(target, media_type="application/zip", filename="corpus.zip", background=gone)
+        return await _exported(jobs, known, export.write_corpus, "corpus.zip", "application/zip")
+
+    @router.get(
+        "/collections/{collection}/label-studio",
+        response_class=FileResponse,
+        responses={200: {"content": {"application/json": {}}}, **problems(404, 409, 503)},
+    )
+    async def label_studio(collection: str) -> FileResponse:
+        """The judged pictures as tasks of Label Studio: what people said annotated, what was found predicted."""
+        known = known_collection(store, collection)
+        return await _exported(jobs, known, export.write_tasks, "label-studio.json", "application/json", known.habits)
+
+    @router.get("/label-studio/interface", response_class=Response, responses=problems())
+    def interface() -> Response:
+        """The labelling interface of a project of Label Studio for these tasks, as XML."""
+        named = {"content-disposition": 'attachment; filename="label-studio.xml"'}
+        return Response(labelling_config(), media_type="application/xml", headers=named)
 
     @router.get("/documents/{document}", response_class=FileResponse, responses=problems(404, 409, 503))
     async def linked(document: int) -> FileResponse:
@@ -200,6 +206,25 @@ async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
         raise
     except IconotextError as error:
         raise HTTPException(409, without_place(str(error), entry)) from None
+
+
+async def _exported(
+    jobs: Jobs, collection: Collection, write: Callable[..., object], name: str, kind: str, *more: str
+) -> FileResponse:
+    """What people said of a collection, as a file that is removed once it was sent."""
+    judged = jobs.judged(collection.id)
+    if not judged:
+        raise HTTPException(409, "nobody has judged a picture yet")
+    entries = [entry for entry in jobs.store.entries(collection.id) if entry.id in judged]
+    items = [(jobs.place(collection, entry), entry.digest or "", judged[entry.id]) for entry in entries]
+    target = jobs.settings.data.absolute() / "exports" / f"{new_id()}-{name}"
+    future = jobs.pool.submit(write, jobs.settings.max_seconds, items, collection.name, str(target), *more)
+    try:
+        await asyncio.wrap_future(future)
+    except IconotextError as error:
+        raise HTTPException(409, str(error)) from None
+    gone = BackgroundTask(target.unlink, missing_ok=True)
+    return FileResponse(target, media_type=kind, filename=name, background=gone)
 
 
 def _name(first: str) -> str:

@@ -1,4 +1,4 @@
-"""What people said, as a corpus with gold links that ``evaluate`` and ``train`` take."""
+"""What people said: a corpus with gold links that ``evaluate`` and ``train`` take, and tasks of Label Studio."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from iconotext.corpus.document_row import row_of
 from iconotext.corpus.formats.jsonl import line_of
+from iconotext.corpus.label_studio import task
 from iconotext.errors import DocumentError
-from iconotext.serve.work import Place, digest, read_place
-from iconotext.types import Document, Image
+from iconotext.plain_text import json_text
+from iconotext.serve.work import Place, digest, habits_of, linker, read_place
+from iconotext.types import Document, Image, Link
 from iconotext.write import open_atomic, write_bytes
 
 if TYPE_CHECKING:
@@ -41,9 +43,7 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary:
         folder, lines = Path(temporary), []
         for number, (place, known, judged) in enumerate(items):
-            document, _ = read_place(place)
-            if digest(document) != known:
-                raise DocumentError(f"{place.name}: it has changed since it was reviewed: open it again")
+            document = _read(place, known)
             lines.append(line_of(row_of(_judged(document, judged, folder, f"{number}", name), folder)))
         with open_atomic(Path(target)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as packed:
             packed.writestr(CORPUS, "".join(lines))
@@ -51,6 +51,33 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
                 if picture.is_file():
                     packed.write(picture, picture.relative_to(folder).as_posix())
     return len(lines)
+
+
+def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: str, habits: str) -> None:
+    """Write tasks of Label Studio: what people said as annotations, what was found as predictions.
+
+    As in the corpus, a document has only those of its pictures that people have judged; arguments and errors are those
+    of ``write_corpus``, and the habits of the collection, of ``work.habits_text``.
+    """
+    with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary, open_atomic(Path(target)) as file:
+        folder = Path(temporary)
+        for number, (place, known, judged) in enumerate(items):
+            document = _read(place, known)
+            found = linker("reading").link(document, habits_of(habits))
+            places = {image: new for new, image in enumerate(sorted(judged))}
+            own = _judged(document, judged, folder, f"{number}", name)
+            links = [replace(link, image=places[link.image]) for link in found.links if link.image in places]
+            said = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in own.links or ()]
+            made = task(replace(found, document=own, links=tuple(links)), folder, said)
+            file.write(("[\n" if not number else ",\n").encode() + json_text(made).encode())
+        file.write(b"\n]\n")
+
+
+def _read(place: Place, known: str) -> Document:
+    document, _ = read_place(place)
+    if digest(document) != known:
+        raise DocumentError(f"{place.name}: it has changed since it was reviewed: open it again")
+    return document
 
 
 def _judged(document: Document, judged: Judged, folder: Path, number: str, name: str) -> Document:

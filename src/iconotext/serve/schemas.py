@@ -100,6 +100,7 @@ class ChangedOut(Answer):
     """A picture that has another sentence since somebody corrected another one."""
 
     document: int
+    title: str = Field(description="Of the document.")
     picture: int
     before: int | None
     now: int | None

@@ -10,6 +10,7 @@ let reviewer = null;
 let review = null; // as the server knows it
 let current = null; // the picture that is looked at
 let marked = null; // the number of the marked sentence
+let picked = new Set(); // the numbers of those that are put together, where it belongs to several
 let busy = false;
 let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
 const later = new Set();
@@ -43,17 +44,24 @@ const summarize = () => {
   if (!review.current) parts.push(make("p", { class: "quiet" }, "Learning from what was said …"));
   if (review.changed.length) {
     parts.push(
-      make("p", {}, `What was said gave ${counted(review.changed.length, "other picture")} another sentence:`),
+      make("p", {}, `Since the first answer, ${counted(review.changed.length, "other picture")} got another sentence:`),
       make("ul", {}, ...review.changed.slice(0, 20).map((one) => make(
-        "li", {}, make("a", { href: `/documents/${one.document}#p${one.picture}` }, `picture ${one.picture + 1}`),
+        "li", {}, make("a", { href: `/documents/${one.document}#p${one.picture}` }, `${one.title}, picture ${one.picture + 1}`),
         one.now === null ? ": none" : `: sentence ${one.now + 1}, before ${one.before === null ? "none" : one.before + 1}`,
       ))),
+      review.changed.length > 20 ? make("p", { class: "quiet" }, `and ${review.changed.length - 20} more`) : null,
     );
   } else if (review.current && review.reviewers.length) {
     parts.push(make("p", { class: "quiet" }, "What was said so far gave no other picture another sentence."));
   }
-  if (review.reviewers.length) parts.push(make("p", {}, make("a", { href: `${home}/corpus` }, "Take the corpus")));
-  byId("summary").replaceChildren(...parts);
+  if (review.reviewers.length) {
+    parts.push(make(
+      "p", {}, make("a", { href: `${home}/corpus` }, "Take the corpus"), " · ",
+      make("a", { href: `${home}/label-studio` }, "Take it for Label Studio"), " · ",
+      make("a", { href: "/v1/label-studio/interface" }, "its labelling interface"),
+    ));
+  }
+  byId("summary").replaceChildren(...parts.filter(Boolean));
 };
 
 const load = async () => {
@@ -96,6 +104,27 @@ const mark = (number, scroll = true) => {
   text.scrollTop += box.top - view.top - (view.height - box.height) / 2; // the page itself stays where it is
 };
 
+const showPicked = () => {
+  for (const button of byId("candidates").querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", picked.has(+button.dataset.sentence));
+  }
+  for (const span of text.querySelectorAll("[data-n]")) span.classList.toggle("picked", picked.has(+span.dataset.n));
+  byId("take").disabled = !picked.size;
+  byId("taken").textContent = picked.size ? `${counted(picked.size, "sentence")} picked` : "Several sentences";
+};
+
+const pick = (number) => {
+  if (number === null) return;
+  picked.has(number) ? picked.delete(number) : picked.add(number);
+  showPicked();
+  const numbers = [...picked].sort((a, b) => a - b).map((n) => n + 1).join(", ");
+  say(picked.size ? `Picked: sentence ${numbers}. Enter says so.` : "No sentence is picked.");
+};
+
+const several = () => byId("several").getAttribute("aria-pressed") === "true";
+const choose = (number, together) => (together || several() ? pick(number) : decide([number]));
+const takePicked = () => decide([...picked].sort((a, b) => a - b));
+
 const show = async () => {
   const document_ = await known(current.document);
   const picture = document_.pictures[current.picture];
@@ -109,7 +138,7 @@ const show = async () => {
   byId("caption").textContent = said ?? "";
   byId("candidates").replaceChildren(...picture.candidates.map(([sentence, confidence], n) => make(
     "li", {}, make(
-      "button", { type: "button", "data-sentence": sentence, onclick: () => decide([sentence]) },
+      "button", { type: "button", "data-sentence": sentence, onclick: (event) => choose(sentence, event.shiftKey) },
       make("kbd", {}, String(n + 1)), make("span", { class: "words", lang: document_.language, dir: "auto" },
         document_.sentences[sentence][0]), make("span", { class: "sure" }, percent(confidence)),
     ),
@@ -129,7 +158,9 @@ const show = async () => {
   });
   text.lang = document_.language;
   text.replaceChildren(...blocks);
+  picked = new Set();
   mark(current.best);
+  showPicked();
   byId("picture-name").focus({ preventScroll: true });
 };
 
@@ -142,7 +173,8 @@ const decide = async (sentences) => {
     await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer });
     version += 1;
     review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
-    say(sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${sentences[0] + 1}.`
+    const numbers = sentences.map((n) => n + 1).join(", ");
+    say(sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${numbers}.`
       : `Saved: picture ${one.picture + 1} belongs to none.`);
     summarize();
     await next();
@@ -188,23 +220,33 @@ const move = (step) => {
 byId("none").addEventListener("click", () => decide([]));
 byId("skip").addEventListener("click", skip);
 byId("undo").addEventListener("click", undo);
+byId("take").addEventListener("click", takePicked);
+byId("several").addEventListener("click", () => byId("several").setAttribute("aria-pressed", !several()));
 text.addEventListener("click", (event) => {
   const sentence = event.target.closest("[data-n]");
-  if (sentence && getSelection().isCollapsed) decide([+sentence.dataset.n]);
+  if (sentence && getSelection().isCollapsed) choose(+sentence.dataset.n, event.shiftKey);
 });
+text.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault()); // it would select text
 
 addEventListener("keydown", (event) => {
   if (!reviewer || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, a")) return;
   const pressed = event.key.toLowerCase();
   if (pressed === "u") return void undo();
   if (!current) return;
-  if (/^[1-9]$/.test(pressed)) {
-    const found = documents.get(current.document)?.pictures[current.picture].candidates[+pressed - 1];
-    if (found) decide([found[0]]);
-  } else if (pressed === "0" || pressed === "n") decide([]);
+  const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1]; // with Shift the key is another sign
+  if (digit && (event.shiftKey || pressed === digit)) {
+    event.preventDefault();
+    const found = documents.get(current.document)?.pictures[current.picture].candidates[+digit - 1];
+    if (found) choose(found[0], event.shiftKey);
+  } else if (pressed === " " && !event.target.closest("button")) {
+    event.preventDefault();
+    pick(marked);
+  } else if (pressed === "m") byId("several").click();
+  else if (pressed === "0" || pressed === "n") decide([]);
   else if (pressed === "s") skip();
   else if (pressed === "enter" && !event.target.closest("button")) {
-    if (marked !== null) decide([marked]);
+    if (picked.size) takePicked();
+    else if (marked !== null) decide([marked]);
   } else if (pressed === "arrowdown" || pressed === "arrowup") {
     event.preventDefault();
     move(pressed === "arrowdown" ? 1 : -1);
