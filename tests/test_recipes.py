@@ -139,7 +139,7 @@ def test_a_recipe_loads_and_resolves(name):
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs_two_steps(name, corpus, pairs, models, tmp_path, monkeypatch):
     torch.set_num_threads(1)
-    tiny = [*TINY, *DUAL.format(models / "clip").split()] if name == "coherence-dual" else TINY
+    tiny = [*TINY, *DUAL.format(models / "clip").split()] if "dual" in name else TINY
     recipe = load_recipe(name, tiny)
     corpus = pairs if recipe.objective.coherence or recipe.training.choose == "median-rank" else corpus
     if recipe.init is not None:

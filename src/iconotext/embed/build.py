@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from torch import nn
 
-from iconotext.embed.inputs import Inputs
+from iconotext.embed.inputs import Inputs, check_dim
 from iconotext.embed.lstm import WordLSTM
 from iconotext.embed.projection import Identity, Projection
 from iconotext.embed.regions import RegionEncoder
 from iconotext.embed.word_transformer import WordTransformer
 from iconotext.embed.words import WordEncoder
-from iconotext.errors import SettingError
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import (
     GRUSettings,
@@ -19,6 +18,7 @@ from iconotext.recipe.encoders import (
     NetworkSettings,
     ProjectionSettings,
     RegionSettings,
+    TowerSettings,
     TransformerSettings,
 )
 
@@ -49,9 +49,13 @@ def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
                 dropout=layered.dropout,
             )
         case ProjectionSettings() as projection:
-            return _projection(inputs.text_features, dim, projection)
+            return _projection("text", inputs.text_features, dim, projection)
         case IdentitySettings():
             return _identity("text", inputs.text_features, dim)
+        case TowerSettings():
+            from iconotext.embed.tower import TextTower
+
+            return TextTower(recipe.features.text, dim)
 
 
 def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
@@ -59,9 +63,13 @@ def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
     dim = recipe.dim
     match recipe.image:
         case ProjectionSettings() as projection:
-            return _projection(inputs.image_features, dim, projection)
+            return _projection("image", inputs.image_features, dim, projection)
         case IdentitySettings():
             return _identity("image", inputs.image_features, dim)
+        case TowerSettings():
+            from iconotext.embed.tower import ImageTower
+
+            return ImageTower(recipe.features.image, dim)
         case NetworkSettings() as network:
             from iconotext.embed.image_network import ImageNetwork
 
@@ -78,7 +86,9 @@ def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
             )
 
 
-def _projection(features: int, dim: int, settings: ProjectionSettings) -> Projection:
+def _projection(side: str, features: int, dim: int, settings: ProjectionSettings) -> Projection:
+    if settings.residual:
+        check_dim(side, "residual = true", features, dim)
     return Projection(
         features,
         dim=dim,
@@ -87,12 +97,10 @@ def _projection(features: int, dim: int, settings: ProjectionSettings) -> Projec
         dropout_at=settings.dropout_at,
         rescale=settings.rescale,
         batch_norm=settings.batch_norm,
+        residual=settings.residual,
     )
 
 
 def _identity(side: str, features: int, dim: int) -> Identity:
-    if features != dim:
-        raise SettingError(
-            f'{side}.kind = "identity": dim is {dim}, the {side} features have {features}; set dim to it'
-        )
+    check_dim(side, 'kind = "identity"', features, dim)
     return Identity()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
-from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings
+from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
 from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
 METRICS, CARD = "metrics.json", "README.md"
+DUAL = "dual-encoder"
+"""Folder in it with a trained dual encoder as transformers writes it, for any program that takes one."""
+
 ABOUT = "iconotext"
 """Entry of the weights' file for what the recipe leaves open."""
 
@@ -72,7 +75,12 @@ class StoredModel:
 
         from iconotext.embed.model import JointModel
 
-        model = JointModel(self.recipe, self.inputs)
+        recipe, inputs = self.recipe, self.inputs
+        if recipe.towers:  # their weights are a folder of their own: what is here comes behind their vectors
+            sides = {"text": IdentitySettings(), "image": IdentitySettings()}
+            recipe = recipe.model_copy(update=sides)
+            inputs = replace(inputs, text_features=recipe.dim, image_features=recipe.dim)
+        model = JointModel(recipe, inputs)
         model.load_state_dict({name: torch.tensor(array) for name, array in self.arrays.items()})
         return model.eval().requires_grad_(False)
 
@@ -118,6 +126,8 @@ def save_model(
 ) -> None:
     """Write recipe, weights and vocabulary; each file appears whole or not at all, the weights last.
 
+    The sides of a dual encoder that were trained along are a folder ``DUAL`` in it.
+
     Args:
         folder: Made if need be.
         recipe: The resolved recipe.
@@ -132,6 +142,11 @@ def save_model(
     from safetensors.torch import save
 
     folder.mkdir(parents=True, exist_ok=True)
+    if recipe.towers:
+        from iconotext.embed.tower import save_dual_encoder, without_towers
+
+        save_dual_encoder(folder / DUAL, recipe.features.text, weights)
+        weights = without_towers(weights)
     write_text(folder / RECIPE, dump_recipe(recipe), force=True)
     if vocabulary is not None:
         vocabulary.save(folder / VOCABULARY)
@@ -167,6 +182,8 @@ def load_model(folder: Path) -> StoredModel:
         recipe = load_recipe(folder / RECIPE)
     except SettingError as error:
         raise FeatureError(f"the model's recipe cannot be read: {error}") from error
+    if recipe.towers and not (folder / DUAL).is_dir():
+        raise FeatureError(f"{folder}: the folder {DUAL}, with the weights of the two sides, is missing")
     vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.features.text == "words" else None
     try:
         with safe_open(os.fspath(folder / WEIGHTS), framework="numpy") as file:
@@ -191,7 +208,7 @@ def _in_torch(stored: StoredModel, side: str) -> bool:
         ValueError: It needs none, and its weights are not those of the recipe.
     """
     settings = getattr(stored.recipe, side)
-    if isinstance(settings, IdentitySettings):
+    if isinstance(settings, IdentitySettings | TowerSettings):
         shapes: dict[str, tuple[int, ...]] = {}
     elif isinstance(settings, ProjectionSettings):
         shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)

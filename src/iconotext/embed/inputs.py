@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from iconotext.errors import SettingError
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -24,3 +26,9 @@ class Inputs:
     concepts: int = 0
     concept_words: int = 0
     relations: int = 0
+
+
+def check_dim(side: str, setting: str, features: int, dim: int) -> None:
+    """Raise ``SettingError`` where vectors keep their length and the joint space has another."""
+    if features != dim:
+        raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")

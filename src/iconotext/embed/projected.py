@@ -60,7 +60,8 @@ def _block(x: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> Flo
         x = np.asarray(scaled * weights["norm.weight"] + weights["norm.bias"], np.float32)
     if settings.hidden:
         x = _gelu(x @ weights["hidden.weight"].T + weights["hidden.bias"])
-    return unit_rows(x @ weights["out.weight"].T + weights["out.bias"])
+    x = x @ weights["out.weight"].T + weights["out.bias"]
+    return unit_rows(x + unit_rows(np.asarray(vectors, np.float32)) if settings.residual else x)
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:

@@ -16,6 +16,7 @@ class Projection(nn.Module):
         dim: Dimensions of the joint space.
         hidden: Width of the hidden layer, 0 for none.
         rescale: Whether feature vectors are first given the length √features.
+        residual: Whether the result is added to the features, with length 1 each, and begins as nothing.
         batch_norm: Whether features are first given mean 0 and variance 1 in a batch (Alikhani 2021).
         dropout: Share that is dropped in training.
         dropout_at: ``output``: of the joint vector, or with a hidden layer, of that layer; ``input``: of the features.
@@ -31,6 +32,7 @@ class Projection(nn.Module):
         dropout_at: Literal["output", "input"],
         rescale: bool = False,
         batch_norm: bool = False,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         self.norm = nn.BatchNorm1d(features) if batch_norm else None
@@ -39,6 +41,10 @@ class Projection(nn.Module):
         self.dropout = dropout
         self.dropout_at = dropout_at
         self.rescale = rescale
+        self.residual = residual
+        if residual:
+            nn.init.zeros_(self.out.weight)
+            nn.init.zeros_(self.out.bias)
 
     def forward(self, features: Tensor) -> Tensor:
         """(N, features) → (N, dim), rows of length 1."""
@@ -52,7 +58,8 @@ class Projection(nn.Module):
         x = self.out(x)
         if drop and self.dropout_at == "output" and self.hidden is None:
             x = functional.dropout(x, drop)
-        return functional.normalize(x.float(), dim=-1)
+        x = x.float() + functional.normalize(features.float(), dim=-1) if self.residual else x.float()
+        return functional.normalize(x, dim=-1)
 
 
 class Identity(nn.Module):

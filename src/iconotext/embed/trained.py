@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from iconotext.embed.backbone_encoder import BackboneEncoder
 from iconotext.embed.bridge import ConceptBridge
 from iconotext.embed.coherence import Coherence
+from iconotext.embed.folder import DUAL
 from iconotext.embed.image_source import ImageSource, looking_up_in, looking_with
 from iconotext.embed.joint import JointSpace, word_reader
 from iconotext.embed.space import MixedSpace
@@ -82,8 +83,11 @@ def _dual(
     for side, other in asked.items():
         if other not in (None, own):
             raise FeatureError(f"{folder}: was trained on the dual encoder {own}; {side}={other} is another")
-    both = load_dual_encoder(own)
-    _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
+    if stored.recipe.towers:
+        both = load_dual_encoder(str(folder / DUAL))
+    else:
+        both = load_dual_encoder(own)
+        _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
     return both.text, looking_with(both.image, cache)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
 from iconotext.extras import require
@@ -28,7 +29,7 @@ TEXTS = 64
 """Texts in a batch."""
 
 _FIXED_LENGTH = frozenset({"siglip", "siglip2"})
-"""Model types whose text side was trained on texts padded to full length, and gives other vectors for shorter ones."""
+"""Model types whose text side was trained on texts padded to full length, without a mask over the padding."""
 
 Network = Callable[["torch.Tensor", bool], dict[str, "torch.Tensor"]]
 """From pixels and whether regions are wanted to tensors named as the attributes of ``ImageFeatures``."""
@@ -99,29 +100,36 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
         FeatureError: It cannot be loaded, or has no two sides.
     """
     with loading(name):
-        model, _ = pretrained_model("AutoModel", folder)
-        if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
-            raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
-        processor, tokenizer = pretrained("AutoImageProcessor", folder), pretrained("AutoTokenizer", folder)
+        model = dual_model(name, folder)
+        processor, tokens = pretrained("AutoImageProcessor", folder), Tokens(name, folder)
 
         def network(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
 
             with looking(best_device()):
-                found = _embedding(model.get_image_features(pixel_values=pixels))
+                found = embedding_of(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
         image = _image_backbone(network, processor, revised_name(name, folder), None)
-        vectors = partial(_text_vectors, model, tokenizer, image.dim)
+        vectors = partial(_text_vectors, model, tokens, image.dim)
         return DualEncoder(TextBackbone(image.name, image.dim, vectors), image)
+
+
+def dual_model(name: str, folder: Path) -> Foreign:
+    """A model with two sides, as transformers has it; ``FeatureError`` for one without."""
+    model, _ = pretrained_model("AutoModel", folder)
+    if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
+        raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
+    return model
+
+
+def prepared(processor: Foreign, picture: Pillow.Image) -> NDArray[Any]:
+    """What a model's own image processor makes of an RGB picture: (3, h, w) float32."""
+    return np.asarray(processor(images=picture, return_tensors="pt")["pixel_values"][0], np.float32)
 
 
 def _image_backbone(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageBackbone:
     """A backbone out of a network and the model's own image processor."""
-    from PIL import Image as Pillow
-
-    def prepare(picture: Pillow.Image) -> NDArray[Any]:
-        return np.asarray(processor(images=picture, return_tensors="pt")["pixel_values"][0], np.float32)
 
     def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
         import torch
@@ -129,26 +137,53 @@ def _image_backbone(network: Network, processor: Foreign, name: str, classes: tu
         found = network(torch.from_numpy(np.stack(pixels)).to(best_device()), regions)
         return {name: tensor.cpu().numpy() for name, tensor in found.items()}
 
+    prepare = partial(prepared, processor)
     probe = forward([prepare(Pillow.new("RGB", (SIDE, SIDE), "grey"))], True)
     dim, has_regions = probe["pooled"].shape[1], "regions" in probe
     return network_backbone(name, dim, prepare, forward, at_least=SIDE, classes=classes, has_regions=has_regions)
 
 
-def _text_vectors(model: Foreign, tokenizer: Foreign, dim: int, texts: Sequence[str]) -> FloatMatrix:
+class Tokens:
+    """Texts as a dual encoder's text side reads them."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        with loading(name):
+            config = pretrained("AutoConfig", folder)
+            self._tokenizer = pretrained("AutoTokenizer", folder)
+        self._longest = config.text_config.max_position_embeddings
+        self._fixed = config.model_type in _FIXED_LENGTH
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, cut at what the model can read."""
+        found: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
+        return found
+
+    def padded(self, ids: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Token ids of several texts as one batch, padded as the model was trained."""
+        import torch
+
+        length = self._longest if self._fixed else max(map(len, ids))
+        batch = ids[0].new_full((len(ids), length), self._tokenizer.pad_token_id)
+        for row, each in zip(batch, ids, strict=True):
+            row[: len(each)] = each
+        if self._fixed:
+            return {"input_ids": batch}
+        lengths = torch.tensor([[len(each)] for each in ids], device=batch.device)
+        seen = torch.arange(length, device=batch.device) < lengths
+        return {"input_ids": batch, "attention_mask": seen.long()}
+
+
+def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]) -> FloatMatrix:
     """(n, dim) float32, rows of length 1, by the text side of a dual encoder."""
     import torch
 
     vectors = np.zeros((len(texts), dim), np.float32)
-    padding = "max_length" if model.config.model_type in _FIXED_LENGTH else True
-    longest = model.config.text_config.max_position_embeddings
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     for start in range(0, len(order), TEXTS):
         rows = order[start : start + TEXTS]
-        tokens = tokenizer(
-            [texts[row] for row in rows], padding=padding, truncation=True, max_length=longest, return_tensors="pt"
-        )
+        ids = [torch.tensor(each, device=model.device) for each in tokens.ids([texts[row] for row in rows])]
         with looking(best_device()):
-            found = _embedding(model.get_text_features(**tokens.to(model.device)))
+            found = embedding_of(model.get_text_features(**tokens.padded(ids)))
             vectors[rows] = torch.nn.functional.normalize(found, dim=1).cpu().numpy()
     return vectors
 
@@ -225,7 +260,7 @@ def _cells(last: torch.Tensor) -> torch.Tensor | None:
 _EXTRA_TOKENS = 5  # the class token and up to four registers stand before those of the patches
 
 
-def _embedding(output: Foreign) -> torch.Tensor:
+def embedding_of(output: Foreign) -> torch.Tensor:
     """What get_..._features gives: a tensor, and from transformers 5 on an object that holds it."""
     embedding: torch.Tensor = output.pooler_output if hasattr(output, "pooler_output") else output
     return embedding

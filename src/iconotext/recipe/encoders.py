@@ -40,6 +40,10 @@ class ProjectionSettings(EncoderSettings):
     batch_norm: bool = False
     """Whether all features first get mean 0 and variance 1 in a batch."""
 
+    residual: bool = False
+    """Whether it is added to the features, and begins as nothing: so an adapter of a dual encoder begins with what that
+    encoder knows (Gao 2021, CLIP-Adapter). ``dim`` is then the length of the features."""
+
     dropout: Dropout = 0.4
     """Share of numbers that is dropped in training."""
 
@@ -57,6 +61,12 @@ class IdentitySettings(EncoderSettings):
     """The vectors of a dual encoder as they are; nothing is learned."""
 
     kind: Literal["identity"] = "identity"
+
+
+class TowerSettings(EncoderSettings):
+    """One side of a dual encoder with all its weights, trained along."""
+
+    kind: Literal["tower"] = "tower"
 
 
 class WordSettings(EncoderSettings):
@@ -173,14 +183,14 @@ def _kind_unless_named(kind: str) -> BeforeValidator:
 
 
 TextEncoder = Annotated[
-    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings,
+    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings | TowerSettings,
     Field(discriminator="kind"),
     _kind_unless_named("gru"),
 ]
 """From word ids or sentence vectors to the joint space."""
 
 ImageEncoder = Annotated[
-    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings,
+    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings | TowerSettings,
     Field(discriminator="kind"),
     _kind_unless_named("projection"),
 ]

@@ -15,6 +15,7 @@ from iconotext.recipe.encoders import (
     ProjectionSettings,
     RegionSettings,
     TextEncoder,
+    TowerSettings,
     TransformerSettings,
     WordSettings,
 )
@@ -72,8 +73,23 @@ class Recipe(Settings):
 
     @property
     def dual_encoder(self) -> bool:
-        """Whether the joint space is that of a dual encoder."""
-        return isinstance(self.image, IdentitySettings)
+        """Whether the joint space is that of a dual encoder, left as it is or trained along."""
+        return isinstance(self.image, IdentitySettings | TowerSettings)
+
+    @property
+    def towers(self) -> bool:
+        """Whether a side of a dual encoder is trained along."""
+        return isinstance(self.text, TowerSettings) or isinstance(self.image, TowerSettings)
+
+    @property
+    def starts_from(self) -> str | None:
+        """The model that is there before the first step: ``init``, or a dual encoder that is trained or adapted."""
+        if self.init is not None:
+            return self.init
+        sides = (self.text, self.image)
+        adapted = all(isinstance(side, ProjectionSettings) and side.residual for side in sides)
+        same = self.features.text == self.features.image
+        return self.features.text if self.towers or (adapted and same) else None
 
     @model_validator(mode="after")
     def _fits(self) -> Recipe:
@@ -90,7 +106,7 @@ class Recipe(Settings):
         """
         self._check_text()
         self._check_image()
-        self._check_identity()
+        self._check_dual()
         if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
             raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
         if self.training.average > 1 and (self.text.keeps_statistics or self.image.keeps_statistics):
@@ -105,6 +121,9 @@ class Recipe(Settings):
                 f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": a gru, an '
                 'lstm and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
             )
+        for side, encoder in (("text", self.text), ("image", self.image)):
+            if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
+                raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
         if isinstance(self.text, TransformerSettings) and self.dim % self.text.heads:
             raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
         kind = self.similarity.kind
@@ -132,17 +151,21 @@ class Recipe(Settings):
         if self.features.views and (table or not isinstance(self.image, ProjectionSettings | IdentitySettings)):
             raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
 
-    def _check_identity(self) -> None:
-        if isinstance(self.text, IdentitySettings) != self.dual_encoder:
-            raise ValueError('text.kind and image.kind are "identity" both or neither: a dual encoder has two sides')
+    def _check_dual(self) -> None:
+        if isinstance(self.text, IdentitySettings | TowerSettings) != self.dual_encoder:
+            raise ValueError(
+                'text.kind and image.kind are "identity" or "tower" both or neither: a dual encoder has two sides'
+            )
         if not self.dual_encoder:
             return
         text, image = self.features.text, self.features.image
         if text != image:
             raise ValueError(
-                f'"identity" encoders are for a dual encoder, which features.text and features.image both name; they '
-                f'are "{text}" and "{image}"'
+                f'"identity" and "tower" are the sides of a dual encoder, which features.text and features.image both '
+                f'name; they are "{text}" and "{image}"'
             )
+        if self.towers:
+            return
         if not self.objective.coherence and not self.objective.learn_scale:
             raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
         if self.training.choose == "median-rank":

@@ -16,6 +16,7 @@ from torch import Tensor
 from iconotext.embed.regions import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
+from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.labelled import labelled_documents, labelled_pairs
 from iconotext.train.prepared import Prepared, drawn_places, learned_relations, span_counts, span_places
 
@@ -33,7 +34,7 @@ class Batch:
         sentences: (N, features) vectors, or None.
         words: (T,) word ids, or None.
         lengths: (N,) words of each sentence, or None.
-        images: (M, features) vectors, (M, 224, 224, 3) pixels, or regions.
+        images: (M, features) vectors, (M, 224, 224, 3) or (M, 3, h, w) pixels, or regions.
         relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN, None where they do not matter.
         relation_weights: (R,) what each relation counts, None without labels.
         posteriors: Of the positives, one after the other, what other evidence says of each of their sentences and
@@ -239,7 +240,8 @@ def _images(
     if prepared.images is None:
         from iconotext.train.views import load_pixels
 
-        return load_pixels([prepared.image_files[row] for row in rows], rng if training else None)
+        tower = recipe.features.image if isinstance(recipe.image, TowerSettings) else None
+        return load_pixels([prepared.image_files[row] for row in rows], rng if training else None, tower=tower)
     found = np.asarray(prepared.images[rows], np.float32)
     if training and prepared.views is not None:
         drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself

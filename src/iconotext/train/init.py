@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.embed.folder import StoredModel, init_folder, load_model
+from iconotext.embed.folder import DUAL, StoredModel, init_folder, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.regions.files import is_region_file
 from iconotext.recipe.settings import REGION_FILES
@@ -33,6 +33,9 @@ def with_init(recipe: Recipe) -> Recipe:
     taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
     if _of_another_corpus(recipe.features.image, old.features.image):
         taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
+    if old.towers:
+        both = str(init_folder(recipe.init) / DUAL)
+        taken["features"] = old.features.model_copy(update={"text": both, "image": both})
     if old.words is not None:
         taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's went on from there
     resolved = recipe.model_copy(update=taken)
@@ -61,6 +64,13 @@ def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
     A file of features says nothing about the network it is from; of two files only the dimensions are compared, and
     what can be seen in their regions.
     """
+    if not recipe.towers:
+        _take_encoders(model, old, prepared, recipe)  # the sides of a dual encoder came with its folder
+    if model.coherence is not None and old.model.coherence is not None:
+        _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
+
+
+def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
     name, images = recipe.init, recipe.features.image
     for side, new in prepared.meta["backbones"].items():
         looked_up = side == "image" and (images.endswith(".npy") or is_region_file(Path(images)))
@@ -75,8 +85,6 @@ def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
         raise FeatureError(
             f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
         ) from error
-    if model.coherence is not None and old.model.coherence is not None:
-        _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
 
 
 def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:

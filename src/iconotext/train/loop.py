@@ -72,7 +72,7 @@ def _epochs(training: Training) -> None:
         if wants_remedy(training.progress, training.recipe):
             training.begin_again()
         progress = training.progress
-        if training.recipe.init is not None and progress.before is None:
+        if training.recipe.starts_from is not None and progress.before is None:
             _look_before(training)
         if has_ended(progress, settings.epochs):
             break

@@ -136,6 +136,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
         recipe.features.text,
         recipe.features.image,
         recipe.dual_encoder,
+        [recipe.text.kind == "tower", recipe.image.kind == "tower"],
         recipe.features.views,
         [recipe.regions.max_regions] if recipe.regions else None,
         words,

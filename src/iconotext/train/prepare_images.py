@@ -14,8 +14,10 @@ import numpy as np
 
 from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.errors import FeatureError, ImageError
+from iconotext.features.model_folder import folder_of_model, revised_name
 from iconotext.features.regions import RegionSource, strongest
 from iconotext.recipe import Recipe
+from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.arrays import ArrayWriter
 from iconotext.train.prepared import FILES
 from iconotext.types import Document, Image
@@ -64,13 +66,16 @@ def image_writer(
         corpora: Corpus files; beside them may lie tables of features.
         regions: For each corpus where its regions come from; none where no regions are read.
     """
-    if recipe.features.image == "pixels":
-        return FileWriter(work, stack)
+    source = recipe.features.image
+    if source == "pixels":
+        return FileWriter("pixels", work, stack)
+    if isinstance(recipe.image, TowerSettings):
+        return FileWriter(revised_name(source, folder_of_model(source)), work, stack)
     if regions:
         most = recipe.regions.max_regions if recipe.regions else None
         return RegionWriter(regions, most, work, stack)
-    if recipe.features.image.endswith(".npy"):
-        return TableWriter(_tables(recipe.features.image, corpora), work, stack)
+    if source.endswith(".npy"):
+        return TableWriter(_tables(source, corpora), work, stack)
     return BackboneWriter(recipe, work, stack)
 
 
@@ -110,9 +115,9 @@ class FileWriter(ImageWriter):
 
     arrays: tuple[str, ...] = ()
     dim = 0
-    name = "pixels"
 
-    def __init__(self, work: Path, stack: ExitStack) -> None:
+    def __init__(self, name: str, work: Path, stack: ExitStack) -> None:
+        self.name = name
         self._files: list[str] = []
         stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from iconotext.embed.trained import CAPTIONS
+from iconotext.features.model_folder import folder_of_model, revised_name
 from iconotext.links.evidence import weigh_evidence
 from iconotext.links.language import is_foreign, no_meaning
 from iconotext.recipe import Recipe
+from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.arrays import ArrayWriter
 
 if TYPE_CHECKING:
@@ -44,28 +46,36 @@ class SentenceWriter(Protocol):
 
 
 def sentence_writer(recipe: Recipe, work: Path, vocabulary: Vocabulary | None, stack: ExitStack) -> SentenceWriter:
-    """What writes the sentences as the recipe reads them: as words of a vocabulary, or without one as vectors."""
+    """What writes the sentences as the recipe reads them: as words, as tokens of a dual encoder, or as vectors."""
     if recipe.words is not None and vocabulary is not None:
-        return WordWriter(work, vocabulary, recipe.words.max_tokens, stack)
+        longest = recipe.words.max_tokens
+        return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
+    if isinstance(recipe.text, TowerSettings):
+        from iconotext.features.huggingface import Tokens
+
+        folder = folder_of_model(recipe.features.text)
+        tokens = Tokens(recipe.features.text, folder)
+        return WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
     return SentenceVectorWriter(recipe, work, stack)
 
 
 class WordWriter:
-    """Writes sentences as word ids; see ``SentenceWriter``."""
+    """Writes sentences as the numbers of their words, or tokens; see ``SentenceWriter``."""
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
     dim = 0
-    name = "words"
 
-    def __init__(self, work: Path, vocabulary: Vocabulary, max_tokens: int, stack: ExitStack) -> None:
-        self._vocabulary, self._max_tokens = vocabulary, max_tokens
+    def __init__(
+        self, name: str, ids: Callable[[Sequence[str]], list[list[int]]], work: Path, stack: ExitStack
+    ) -> None:
+        self.name, self._ids = name, ids
         self._words = stack.enter_context(ArrayWriter(work / "words", "<i4"))
         self._offsets = stack.enter_context(ArrayWriter(work / "word_offsets", "<i8"))
         self._offsets.append(np.zeros(1, np.int64))
 
     def append(self, texts: Sequence[str]) -> None:
         """See ``SentenceWriter``."""
-        ids = [self._vocabulary.ids(text, max_tokens=self._max_tokens) for text in texts]
+        ids = self._ids(texts)
         self._offsets.append(self._words.rows + np.cumsum([len(each) for each in ids], dtype=np.int64))
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
 

@@ -88,9 +88,10 @@ def _count_changes(recipe: Recipe, corpora: Sequence[Path], folder: Path) -> Non
     """
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
-    if recipe.init is None or "before" not in metrics or "changed" in metrics or looks_up:
+    start = recipe.starts_from
+    if start is None or "before" not in metrics or "changed" in metrics or looks_up:
         return
-    metrics["changed"] = changed_links(recipe.init, folder, corpora)._asdict()
+    metrics["changed"] = changed_links(start, folder, corpora)._asdict()
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
 
 

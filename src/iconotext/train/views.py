@@ -6,15 +6,17 @@ import io
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from PIL.Image import Resampling, Transpose
+from PIL.Image import Image, Resampling, Transpose
 from torch import Tensor
 
 from iconotext.embed.image_network import WHOLE, augmented, middle
 from iconotext.features.cores import usable_cores
+from iconotext.features.hub import SIDE as HUB_SIDE
+from iconotext.features.towers import pixel_preparation
 from iconotext.images import decode
 
 if TYPE_CHECKING:
@@ -41,11 +43,8 @@ def view(file: Picture, number: int) -> bytes:
         ImageError: It cannot be decoded.
     """
     image = decode(file, at_least=SIDE)
-    width, height = image.size
-    rng = np.random.default_rng([number, width, height, *image.resize((4, 4)).tobytes()[:16]])
-    across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in (width, height))
-    left, top = int(rng.integers(width - across + 1)), int(rng.integers(height - down + 1))
-    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, (left, top, left + across, top + down))
+    rng = np.random.default_rng([number, *image.size, *image.resize((4, 4)).tobytes()[:16]])
+    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, _part(image, rng))
     if number % 2 == 0:
         part = part.transpose(Transpose.FLIP_LEFT_RIGHT)
     encoded = io.BytesIO()
@@ -53,11 +52,19 @@ def view(file: Picture, number: int) -> bytes:
     return encoded.getvalue()
 
 
-def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor:
-    """(n, 224, 224, 3) uint8 of pictures, decoded on all cores.
+def _part(image: Image, rng: np.random.Generator) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of a random part of a picture."""
+    across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in image.size)
+    left, top = int(rng.integers(image.width - across + 1)), int(rng.integers(image.height - down + 1))
+    return left, top, left + across, top + down
+
+
+def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, tower: str | None = None) -> Tensor:
+    """Pictures, decoded on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
 
     Args:
-        rng: For the variations of training; None takes the middle of each as it is.
+        rng: For the variations of training; None takes each as it is seen in linking.
+        tower: The dual encoder whose image processor prepares them.
 
     Raises:
         ImageError: A picture cannot be decoded any more.
@@ -65,9 +72,20 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None) -> Tensor
     # Seeds are drawn here, so that which thread is first makes no difference.
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
 
-    def look(file: str, seed: int | None) -> NDArray[np.uint8]:
+    prepare = None if tower is None else pixel_preparation(tower)
+
+    def look(file: str, seed: int | None) -> NDArray[Any]:
+        if prepare is not None:
+            image = decode(Path(file), at_least=HUB_SIDE)
+            return prepare(image if seed is None else _varied(image, np.random.default_rng(seed)))
         image = decode(Path(file), at_least=WHOLE)
         return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
 
     with ThreadPoolExecutor(usable_cores()) as pool:
         return torch.from_numpy(np.stack(list(pool.map(look, files, seeds))))
+
+
+def _varied(image: Image, rng: np.random.Generator) -> Image:
+    """A random part, mirrored or not."""
+    part = image.crop(_part(image, rng))
+    return part.transpose(Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else part
