@@ -51,7 +51,8 @@ def projected(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSetting
     return found
 
 
-def _block(x: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
+def _block(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
+    x = vectors
     if settings.rescale:
         x = unit_rows(x) * np.float32(x.shape[1] ** 0.5)
     if settings.batch_norm:
@@ -61,7 +62,7 @@ def _block(x: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> Flo
     if settings.hidden:
         x = _gelu(x @ weights["hidden.weight"].T + weights["hidden.bias"])
     x = x @ weights["out.weight"].T + weights["out.bias"]
-    return unit_rows(x + unit_rows(np.asarray(vectors, np.float32)) if settings.residual else x)
+    return unit_rows(x + unit_rows(vectors) if settings.residual else x)
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:
