@@ -77,6 +77,24 @@ def test_many_texts_are_read_some_at_a_time_and_come_out_as_one_by_one():
     np.testing.assert_allclose(found, one_by_one[np.arange(len(texts)) % 40], rtol=1e-6)
 
 
+def test_what_texts_say_is_kept_and_is_the_same_to_the_last_bit_from_the_cache_and_in_any_company(tmp_path):
+    class Counting(TwoNumbers):
+        def encode(self, texts):
+            asked.extend(texts)
+            return super().encode(texts)
+
+    asked: list[str] = []
+    cache = FeatureCache(tmp_path / "features.sqlite")
+    texts = ["a", "a lovely hat", "so", "plain"]
+    alone = np.concatenate([RelationModel("m", weights(), TwoNumbers()).text_logits([text]) for text in texts])
+    cold = RelationModel("m", weights(), Counting(), cache).text_logits(texts)
+    warm = RelationModel("m", weights(), Counting(), cache).text_logits(texts[::-1])[::-1]
+    assert asked == texts
+    assert alone.tobytes() == cold.tobytes() == warm.tobytes()
+    RelationModel("other", weights(), Counting(), cache).text_logits(texts[:1])
+    assert asked == [*texts, "a"]  # other weights have other log-odds
+
+
 def test_pictures_add_by_hand():
     model = RelationModel("m", weights(), TwoNumbers())
     np.testing.assert_allclose(model.image_offsets(np.array([[1, 0, 1]], np.float32)), [[0 + 4 + 1, 1 + 5]])

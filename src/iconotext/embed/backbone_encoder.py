@@ -187,6 +187,8 @@ def untrained_encoder(
 
 
 def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:
+    if all(image.problem is problem for image, problem in zip(document.images, problems, strict=True)):
+        return document
     images = tuple(
         replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
         for image, problem in zip(document.images, problems, strict=True)

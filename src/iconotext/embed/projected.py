@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,17 +37,22 @@ def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> 
 
 
 def projected(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
-    """(n, features) to (n, dim), rows of length 1; each row as if it were alone.
+    """(n, features) to (n, dim), rows of length 1; each row as if it were alone."""
+    return in_blocks(lambda block: _block(block, weights, settings), vectors, len(weights["out.bias"]))
+
+
+def in_blocks(work: Callable[[FloatMatrix], FloatMatrix], rows: FloatMatrix, dim: int) -> FloatMatrix:
+    """(n, dim) what ``work`` makes of n rows, each as if it were alone.
 
     Products of matrices differ in their last bits with the number of rows, and those of few rows read the weights for
     hardly any work. So rows are taken ``BLOCK`` at a time, and the last block is filled up with zeros.
     """
-    found = np.empty((len(vectors), len(weights["out.bias"])), np.float32)
-    for start in range(0, len(vectors), BLOCK):
-        some = vectors[start : start + BLOCK]
-        block = np.zeros((BLOCK, vectors.shape[1]), np.float32)
+    found = np.empty((len(rows), dim), np.float32)
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
         block[: len(some)] = some
-        found[start : start + BLOCK] = _block(block, weights, settings)[: len(some)]
+        found[start : start + BLOCK] = work(block)[: len(some)]
     return found
 
 

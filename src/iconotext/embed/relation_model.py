@@ -20,8 +20,10 @@ import numpy as np
 
 from iconotext.embed.folder import ABOUT, WEIGHTS
 from iconotext.embed.layer_means import TEXTS, LayerMeans
+from iconotext.embed.projected import in_blocks
 from iconotext.embed.word_hashes import word_logits
 from iconotext.errors import FeatureError, ShapeError
+from iconotext.features import TextBackbone, cached_text
 from iconotext.features.model_folder import no_such_model
 from iconotext.write import write_bytes
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
     from iconotext.features.cache import FeatureCache
     from iconotext.types import FloatMatrix
+
+KIND = "relations"
+"""What the cache keeps the log-odds of texts as."""
 
 LIMIT = 12.0
 """Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
@@ -71,7 +76,8 @@ class RelationWeights:
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
     """(N, R) log-odds of N texts, whose layers are (N, D)."""
     words = word_logits(texts, arrays["rarity"], arrays["words"])
-    return np.asarray(layers @ arrays["layers"] + words + arrays["bias"], np.float32)
+    of_layers = in_blocks(lambda block: block @ arrays["layers"], layers, len(arrays["bias"]))
+    return np.asarray(of_layers + words + arrays["bias"], np.float32)
 
 
 class RelationModel:
@@ -90,12 +96,16 @@ class RelationModel:
         name: See above.
         weights: What training found.
         layers: Reads the layers of the text backbone.
+        cache: Where the log-odds of texts are kept, which are hundreds of times smaller than the layers; None keeps
+            none.
 
     Raises:
         ShapeError: The weights are for layers of another size.
     """
 
-    def __init__(self, name: str, weights: RelationWeights, layers: LayerMeans) -> None:
+    def __init__(
+        self, name: str, weights: RelationWeights, layers: LayerMeans, cache: FeatureCache | None = None
+    ) -> None:
         if layers.dim != len(weights.arrays["layers"]):
             raise ShapeError(
                 f"the relation model reads {len(weights.arrays['layers'])} numbers of a text, {layers.name} "
@@ -106,9 +116,14 @@ class RelationModel:
         self.backbones = weights.backbones
         self._arrays = weights.arrays
         self._layers = layers
+        said = TextBackbone(f"{name}/{layers.name}", len(self.relations), self._fresh)
+        self._said = said if cache is None else cached_text(said, cache, kind=KIND)
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
         """(N, R) calibrated log-odds of each relation for N texts, whatever image stands beside them."""
+        return self._said.encode(texts)
+
+    def _fresh(self, texts: Sequence[str]) -> FloatMatrix:
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
         for start in range(0, len(texts), TEXTS):  # a text's layers are hundreds of times as many numbers
             some = texts[start : start + TEXTS]
@@ -160,7 +175,7 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
 
     Args:
         folder: As ``train_relations`` writes it; None: the one that ships.
-        cache: Where what is read off the texts is kept; None keeps none.
+        cache: Where what the texts say of relations is kept; None keeps none.
 
     Raises:
         FeatureError: There is none in the folder, it is damaged, or it reads other encoders than the program has.
@@ -168,7 +183,7 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
     from safetensors import SafetensorError, safe_open
 
     folder = folder or relations_folder()
-    path, layers = folder / WEIGHTS, LayerMeans(cache)
+    path, layers = folder / WEIGHTS, LayerMeans()
     if not path.is_file():
         raise FeatureError(f"{folder}: there is no relation model in this folder: {WEIGHTS} is missing")
     try:
@@ -179,6 +194,6 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
         if weights.backbones["text"] != layers.name:
             raise FeatureError(f"{path}: reads the layers of {weights.backbones['text']}, there is only {layers.name}")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-        return RelationModel(f"{folder.name}-{digest}", weights, layers)
+        return RelationModel(f"{folder.name}-{digest}", weights, layers, cache)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, ShapeError) as error:
         raise FeatureError(f"{path}: damaged, or not a relation model: {error}") from error

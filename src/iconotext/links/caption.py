@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -89,8 +90,9 @@ def caption_features(
         document, own, encode, name="caption", also=every, sentence_vectors=sentence_vectors, matcher=matcher
     )
     present = np.array([text is not None for text in own])
-    for name, column in looks(document).items():
-        features[f"looks.{name}"] = np.where(present, column[:, None], np.float32(0))
+    columns = looks(document)
+    shown = np.where(present, np.stack(list(columns.values()))[:, :, None], np.float32(0))
+    features |= zip((f"looks.{name}" for name in columns), shown, strict=True)
     features["looks.cites"] = np.where(present, features.pop("caption.cites"), np.float32(0))
     return features
 
@@ -152,7 +154,7 @@ def compared(
     if also is not None:
         words = words if list(also) == list(texts) else word_features(index, ranks, also)
         features |= {f"texts.{key}": value for key, value in words.items()}
-    return {key: np.ascontiguousarray(value, dtype=np.float32) for key, value in features.items()}
+    return features
 
 
 def word_features(index: WordIndex, ranks: NDArray[np.int64], texts: Sequence[str | None]) -> dict[str, FloatMatrix]:
@@ -211,7 +213,7 @@ def word_features(index: WordIndex, ranks: NDArray[np.int64], texts: Sequence[st
         "pairs": np.log1p(_Cells.of(pairs, shape).summed(np.ones(len(pairs)))),
         "head": _head_share(texts, index),
     }
-    return {name: matrix.astype(np.float32) for name, matrix in found.items()}
+    return dict(zip(found, np.array(list(found.values()), np.float32), strict=True))
 
 
 class _Cells(NamedTuple):
@@ -262,11 +264,18 @@ def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
         return np.float32(0), np.float32(1)
     step = max(1, -(-len(vectors) // _SAMPLE))
     sample = vectors[::step]
-    cosines = (sample @ sample.T)[np.triu_indices(len(sample), k=1)].astype(np.float64)
+    cosines = (sample @ sample.T)[_pairs_of(len(sample))].astype(np.float64)
     total = len(cosines) + _TYPICAL_WEIGHT
     centre = (cosines.sum() + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
     variance = (np.square(cosines - centre).sum() + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
     return np.float32(centre), np.float32(np.sqrt(variance))
+
+
+@lru_cache(maxsize=_SAMPLE)
+def _pairs_of(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The cells above the diagonal."""
+    rows, columns = np.triu_indices(n, k=1)
+    return rows, columns
 
 
 def _block_means(vectors: FloatMatrix, ranks: NDArray[np.int64]) -> FloatMatrix:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.links.layout import looks_like_heading
+from iconotext.links.layout import headings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,21 +48,30 @@ def looks(document: Document) -> dict[str, NDArray[np.float32]]:
         by a letter; ``length`` log(1 + words); ``short`` fewer than six words; ``lower`` it begins with a small letter;
         ``mark`` with a mark; ``heading`` it is a heading.
     """
-    texts = [sentence.text for sentence in document.sentences]
-    lengths = np.array([len(text.split()) for text in texts])
-    small = [text.lower() for text in texts]
-    columns = {name: np.array([bool(p.search(text)) for text in small]) for name, p in _COMPILED.items()}
-    kinds = [frozenset[str]().union(*map(_kinds, _WORD.findall(text))) for text in small]
-    columns |= {name: np.array([name in found for found in kinds]) for name in _OF_WORDS}
-    columns |= {
-        "letters": np.array([bool(_LETTERS.search(text)) for text in texts]),
-        "length": np.log1p(lengths),
-        "short": lengths < 6,
-        "lower": np.array([text[:1].islower() for text in texts]),
-        "mark": np.array([text[:1] in tuple("(,;.:[") for text in texts]),
-        "heading": np.array([looks_like_heading(document, i) for i in range(len(texts))]),
+    rows = np.array([_reads(sentence.text) for sentence in document.sentences], np.float32).reshape(-1, len(_READS))
+    return dict(zip(_READS, np.ascontiguousarray(rows.T), strict=True)) | {
+        "length": np.log1p(rows[:, _READS.index("length")].astype(np.float64)).astype(np.float32),
+        "heading": headings(document).astype(np.float32),
     }
-    return {name: column.astype(np.float32) for name, column in columns.items()}
+
+
+_READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
+
+
+@lru_cache(maxsize=1 << 12)
+def _reads(text: str) -> tuple[float, ...]:
+    """What a text says for itself, in the order of ``_READS``; words are counted."""
+    small, length = text.lower(), len(text.split())
+    kinds = frozenset[str]().union(*map(_kinds, _WORD.findall(small)))
+    return (
+        *(pattern.search(small) is not None for pattern in _COMPILED.values()),
+        *(name in kinds for name in _OF_WORDS),
+        _LETTERS.search(text) is not None,
+        length,
+        length < 6,
+        text[:1].islower(),
+        text[:1] in tuple("(,;.:["),
+    )
 
 
 @lru_cache(maxsize=1 << 16)

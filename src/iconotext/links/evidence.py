@@ -310,6 +310,8 @@ def images_with_text(document: Document) -> NDArray[np.bool_]:
 
 def _spread(matrix: FloatMatrix, columns: NDArray[np.int64], shape: tuple[int, int]) -> FloatMatrix:
     """The matrix with its columns at their places among columns of 0."""
+    if matrix.shape == shape:
+        return matrix
     spread = np.zeros(shape, dtype=np.float32)
     spread[:, columns] = matrix
     return spread

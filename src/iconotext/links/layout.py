@@ -111,14 +111,14 @@ def layout_features(document: Document, habit: FloatMatrix, place: Places | None
         is one.
     """
     place = place or places(document)
-    headings = np.array([looks_like_heading(document, i) for i in range(len(document.sentences))], dtype=np.bool_)
-    section = np.cumsum(headings)
+    titles = headings(document)
+    section = np.cumsum(titles)
     here = np.where(place.position > 0, section[place.position - 1], 0)
     columns = {
         "layout.habit": np.log(60 * habit + 1e-4),
         "layout.between": np.log1p(images_between(place)),
         "layout.section": section[:, None] == here,
-        "layout.heading": np.broadcast_to(headings[:, None], habit.shape),
+        "layout.heading": np.broadcast_to(titles[:, None], habit.shape),
     }
     return {name: np.ascontiguousarray(column, dtype=np.float32) for name, column in columns.items()}
 
@@ -129,17 +129,22 @@ def block_ranks(document: Document) -> NDArray[np.int64]:
     return np.cumsum(np.diff(blocks, prepend=blocks[:1]) != 0)
 
 
-def looks_like_heading(document: Document, index: int) -> bool:
-    """Whether a sentence is a heading, or reads like one where the source does not say what its blocks are.
+def headings(document: Document) -> NDArray[np.bool_]:
+    """(S,) whether a sentence is a heading, or reads like one where the source does not say what its blocks are.
 
     That is: a short text alone in its block, with no mark at its end.
     """
-    sentence = document.sentences[index]
-    if sentence.kind != "paragraph":
-        return sentence.heading
-    neighbours = document.sentences[max(index - 1, 0) : index] + document.sentences[index + 1 : index + 2]
-    return (
-        all(other.block != sentence.block for other in neighbours)
-        and len(sentence.text.split()) <= _HEADING_WORDS
-        and not _ENDS.search(sentence.text)
+    sentences = document.sentences
+    blocks = [None, *(sentence.block for sentence in sentences), None]
+    return np.array(
+        [
+            sentence.heading
+            if sentence.kind != "paragraph"
+            else not _ENDS.search(sentence.text)
+            and (i == 0 or blocks[i] != sentence.block)
+            and (i == len(sentences) - 1 or blocks[i + 2] != sentence.block)
+            and len(sentence.text.split()) <= _HEADING_WORDS
+            for i, sentence in enumerate(sentences)
+        ],
+        dtype=np.bool_,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def choose_links(
     """The cells of weighed evidence that become links; arguments, result and errors as in ``link_document``.
 
     Args:
-        found: The evidence of the document; where the selection is ``order``, its confidences are changed by it.
+        found: The evidence of the document.
     """
     choose = selection(select)
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
@@ -106,26 +107,35 @@ def choose_links(
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     if select == "order":
-        found.confidence[:, takes_part] = in_order(found.confidence[:, takes_part])
+        confidence = found.confidence.copy()
+        confidence[:, takes_part] = in_order(confidence[:, takes_part])
+        found = replace(found, confidence=confidence)
     chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
     blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
-    links = _links(found, zip(*chosen.nonzero(), strict=True), blocks)
+    links = _links(found, chosen.nonzero(), blocks)
     return LinkedDocument(document, tuple(links), found.score, model)
 
 
-def _links(
-    found: Combination, cells: Iterable[tuple[np.int64, np.int64]], blocks: NDArray[np.int64] | None
-) -> list[Link]:
+def _links(found: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
+    i, j = cells
+    if not len(i):
+        return []
+    added = np.array([matrix[i, j] for matrix in found.contributions.values()]).reshape(-1, len(i)).T.tolist()
+    paragraphs: list[Any] = [None] * len(i)
+    if blocks is not None:
+        same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
+        paragraphs = np.minimum((same * found.confidence.T[j]).sum(axis=1), 1.0).tolist()
     links = [
-        Link(
-            sentence=int(i),
-            image=int(j),
-            score=float(found.score[i, j]),
-            confidence=float(found.confidence[i, j]),
-            evidence={kind: float(matrix[i, j]) for kind, matrix in found.contributions.items()},
-            paragraph=None if blocks is None else min(float(found.confidence[blocks == blocks[i], j].sum()), 1.0),
+        Link(sentence, image, score, confidence, dict(zip(found.contributions, each, strict=True)), paragraph=paragraph)
+        for sentence, image, score, confidence, each, paragraph in zip(
+            i.tolist(),
+            j.tolist(),
+            found.score[i, j].tolist(),
+            found.confidence[i, j].tolist(),
+            added,
+            paragraphs,
+            strict=True,
         )
-        for i, j in cells
     ]
     return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))

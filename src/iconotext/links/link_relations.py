@@ -53,9 +53,11 @@ def _related(
     images = sorted({link.image for link in linked.links} & set(pooled))
     added = dict(zip(images, model.image_offsets(np.stack([pooled[n] for n in images])), strict=True) if images else ())
     nothing = np.zeros(len(model.relations), np.float32)
-    links = []
-    for link, text in zip(linked.links, texts, strict=True):
-        logits = (said[text] + added.get(link.image, nothing)).astype(np.float64)
-        probable = 1 / (1 + np.exp(-logits))
-        links.append(replace(link, relations=dict(zip(model.relations, probable.tolist(), strict=True))))
+    of_images = np.stack([added.get(link.image, nothing) for link in linked.links])
+    logits = (np.stack([said[text] for text in texts]) + of_images).astype(np.float64)
+    probable = (1 / (1 + np.exp(-logits))).tolist()
+    links = [
+        replace(link, relations=dict(zip(model.relations, each, strict=True)))
+        for link, each in zip(linked.links, probable, strict=True)
+    ]
     return replace(linked, links=tuple(links))

@@ -55,8 +55,9 @@ def stems(text: str) -> set[str]:
     return set(_stems(_tokens(text)))
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text.lower())
+@lru_cache(maxsize=1 << 12)
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(text.lower()))
 
 
 def _stems(tokens: Sequence[str]) -> dict[str, None]:
