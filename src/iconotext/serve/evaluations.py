@@ -34,11 +34,15 @@ class Measuring:
 
     Attributes:
         of: How many documents there are; 0 while nobody knows.
+        split: Which part of the corpus they are; None for all of it.
+        ended: Whether all are measured, and only the figures are missing.
         problem: Why it ended without figures.
     """
 
     scores: list[tuple[DocumentScores, str]] = field(default_factory=list)
     of: int = 0
+    split: str | None = None
+    ended: bool = False
     problem: str | None = None
 
 
@@ -102,24 +106,27 @@ class Evaluations:
     def _go_on(self, task: Task) -> None:
         now = self._measuring[task]
         pool, seconds = self._jobs.pool, self._jobs.settings.max_seconds
-        pool.submit(model_work.measure, seconds, task, len(now.scores)).add_done_callback(
-            lambda future: self._measured(task, future)
-        )
+        future: Future[Any]
+        if now.ended:
+            future = pool.submit(model_work.keep, seconds, str(self.folder(task)), now.scores, now.split)
+        else:
+            future = pool.submit(model_work.measure, seconds, task, len(now.scores))
+        future.add_done_callback(lambda future: self._told(task, future))
 
-    def _measured(self, task: Task, future: Future[Slice]) -> None:
+    def _told(self, task: Task, future: Future[Slice | None]) -> None:
         now = self._measuring[task]
         try:
             told = future.result()
-            now.scores += told.scores
-            now.of = told.of
-            if told.ended:
-                model_work.keep(str(self.folder(task)), now.scores, told.split)
+            if told is None:
                 del self._measuring[task]
             else:
+                now.scores += told.scores
+                now.of, now.split, now.ended = told.of, told.split, told.ended
                 self._again(task)
         except CancelledError:
             return  # the server ends
         except IconotextError as error:
+            now.scores.clear()
             now.problem = str(error).replace(task.corpus, Path(task.corpus).name).replace(f"{task.model}/", "")
         except Exception:
             logger.exception("%s: what was measured cannot be kept", task.model)

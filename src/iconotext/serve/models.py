@@ -31,8 +31,12 @@ from iconotext.serve.settings import ServeSettings
 LISTED = 8
 """Documents that are listed as the hardest, and as the easiest ones."""
 
-SVG = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
-"""Of drawings: they have styles of their own, and are shown as pictures, where nothing in them runs."""
+SVG = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "cache-control": "private, max-age=86400",
+}
+"""Of drawings: they have styles of their own, and are shown as pictures, where nothing in them runs. Their address says
+which version they are, so that browsers may keep them."""
 
 
 def check_models(settings: ServeSettings) -> None:
@@ -148,6 +152,7 @@ def routes(jobs: Jobs) -> APIRouter:
             objective=model.recipe and objective_of(model.recipe),
             charts=_charts(model),
             found=found,
+            key=task and task.key,
             measuring=evaluations.measuring(task) if task else None,
             hardest=rows[:LISTED],
             easiest=rows[: -LISTED - 1 : -1],
