@@ -181,7 +181,9 @@ def show(task: Task, number: int, folder: str, index: str) -> None:
     if document is None:
         raise CorpusError("there is no such document in the corpus")
     linked = _linker(task).link(document)
-    linked = replace(linked, notes=(*linked.notes, _worth(score_document(document.id, linked.similarity, document.links))))
+    linked = replace(
+        linked, notes=(*linked.notes, _worth(score_document(document.id, linked.similarity, document.links)))
+    )
     shown = embed(linked.document.images, shown_images(linked.document))
     write_text(Path(folder) / PAGE, reading_page(linked, index=index, embedded=shown), force=True)
     pictures = [
