@@ -166,9 +166,10 @@ def workers(process: int, engine: str) -> list[int]:
 @pytest.mark.kill
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for workers in /proc")
-@pytest.mark.parametrize(("engine", "kills"), [("local", 8), ("ray", 4)])
+@pytest.mark.parametrize(("engine", "kills"), [("local", 8), ("ray", 3)])
 def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, engine, kills):
-    make(tmp_path / "in", shards=8, documents=40)
+    documents = 40 if engine == "local" else 200  # Ray needs longer to begin
+    make(tmp_path / "in", shards=8, documents=documents)
     pytest.importorskip("ray", reason="ray is not installed")
     begun = time.monotonic()
     assert start(tmp_path, engine=engine).wait(300) == 0
@@ -179,6 +180,8 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
     for number in range(kills):
         process = start(tmp_path, engine=engine)
         time.sleep(chance.uniform(0.3, 1) * long)
+        while number % 2 and process.poll() is None and not workers(process.pid, engine):
+            time.sleep(0.01)  # they may begin later than in the first run
         started, found = descendants(process.pid), workers(process.pid, engine)
         if number % 2 and found:
             os.kill(chance.choice(found), signal.SIGKILL)
@@ -198,6 +201,6 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
     assert start(tmp_path, engine=engine).wait(300) == 0
     said = json.loads((tmp_path / "said.json").read_text())
     assert said["lost"] == {}
-    assert said["documents"] == {"read": 320, "written": 320}
+    assert said["documents"]["written"] == said["documents"]["read"] == 8 * documents
     assert contents(tmp_path / "out") == undisturbed
     assert min(killed.values()) > 0

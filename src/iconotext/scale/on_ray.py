@@ -11,7 +11,8 @@ import os
 import pickle
 import socket
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Generic
 
@@ -58,12 +59,12 @@ class OnRay(Generic[Item]):
             self._scratch = TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True)
             variables["TMPDIR"] = self._scratch.name  # a process that is killed leaves what it had there
             settings |= {"num_cpus": workers, "object_store_memory": STORE, "include_dashboard": False}
-            settings |= {"_temp_dir": self._scratch.name, "_node_ip_address": "127.0.0.1"}
+            settings["_temp_dir"] = self._scratch.name
         else:
             _reach(address)
             variables = VARIABLES | dict.fromkeys(thread_shares(1), "1")
         variables |= {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        with environment(VARIABLES):
+        with environment(VARIABLES | (_key() if address == "local" else {})):
             import ray
 
             if ray.is_initialized():
@@ -122,6 +123,15 @@ class OnRay(Generic[Item]):
         ray.shutdown()  # what was begun ends with it
         if self._scratch:
             self._scratch.cleanup()
+
+
+@cache
+def _key() -> dict[str, str]:
+    """Variables that let only those into a cluster of our own who have its token, which is in no file.
+
+    Its ports are open to other machines, whatever address it is given. A process remembers the token, so there is one.
+    """
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
 
 
 def _reach(address: str) -> None:
