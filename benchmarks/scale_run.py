@@ -2,14 +2,13 @@
 
     python benchmarks/scale_run.py /tmp/run --documents 200000 --kills 50 | tee table.json
 
-Documents are made of the captions and pictures of ``captions/open`` in the data folder (``ICONOTEXT_DATA``): 2 pictures, a
-caption of each, and 6 captions of other pictures in any order, so that the right sentence is known. Every picture comes
-again in many documents, under another name. Two in a thousand pictures are broken, and two are missing. Each shard is a
-``.jsonl`` with a tar of its pictures beside it.
+Documents are made of the captions and pictures of ``captions/open`` in the data folder (``ICONOTEXT_DATA``): 2
+pictures, a caption of each, and 6 captions of other pictures in any order. Every picture comes again in many documents,
+under another name. Two in a thousand pictures are broken, and two are missing. Each shard is a ``.jsonl`` with a tar
+of its pictures beside it.
 
-What is there of an earlier run in the folder is used again, and so is the cache in it. Steps: the cost of each stage
-on some shards from a cold cache, in one process; the local engine; Ray; then each engine again over some shards while it is
-killed at random moments, workers and program in turn. Prints a line of JSON after each.
+Shards and cache of an earlier run in the folder are used again. Steps: the local engine; Ray; then each engine again
+over some shards while it is killed at random moments, workers and program in turn. Prints a line of JSON after each.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def main() -> None:
         output = given.folder / engine
         shutil.rmtree(output, ignore_errors=True)
         begun = time.monotonic()
-        said = finished(start(given, [given.folder / "in"], output, engine))
+        said = finished(given, start(given, [given.folder / "in"], output, engine))
         seconds = time.monotonic() - begun
         digests[engine] = contents(output)
         out = sum(path.stat().st_size for path in output.glob("*.parquet"))
@@ -107,7 +106,7 @@ def killed(
             done["program"] += 1
     if process is not None:
         process.wait()
-    said = finished(start(given, shards, output, engine))
+    said = finished(given, start(given, shards, output, engine))
     wrong += compared(output, wanted)
     return {
         "killed": done,
@@ -133,19 +132,17 @@ def start(given: argparse.Namespace, shards: list[Path], output: Path, engine: s
     command = [sys.executable, "-m", "iconotext", "scale", "link", *map(str, shards), "--output", str(output)]
     command += ["--engine", engine, "--workers", str(given.workers), "--tries", "9", "--relations", "none", "--json"]
     with (given.folder / "log").open("ab") as log, said_by(given.folder).open("wb") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=log)
-    process.args = [given.folder]  # where to look for what it said
-    return process
+        return subprocess.Popen(command, stdout=said, stderr=log)
 
 
 def said_by(folder: Path) -> Path:
     return folder / "said.json"
 
 
-def finished(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def finished(given: argparse.Namespace, process: subprocess.Popen[bytes]) -> dict[str, Any]:
     if process.wait() != 0:
         raise SystemExit(f"it ended with {process.returncode}: see the log")
-    found: dict[str, Any] = json.loads(said_by(process.args[0]).read_bytes())  # type: ignore[index]
+    found: dict[str, Any] = json.loads(said_by(given.folder).read_bytes())
     return found
 
 

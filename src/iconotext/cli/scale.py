@@ -1,4 +1,4 @@
-"""``iconotext scale``: link shards of documents, in many processes."""
+"""``iconotext scale``: link shards of documents, and find their pictures that look alike, in many processes."""
 
 from __future__ import annotations
 
@@ -38,17 +38,20 @@ def options() -> None:
     """Work on many documents in shards, in many processes."""
 
 
+Shards = Annotated[
+    list[str],
+    argument(
+        metavar="SHARDS...",
+        help="Shards, or folders of them, on this machine or in a store (s3://bucket/folder): .parquet or .jsonl "
+        "of a corpus, mmc4 or OBELICS (also .jsonl.gz, .zst, .zip), WebDataset .tar.",
+    ),
+]
+
+
 @scale.command()
 @settings_options
 def link(
-    shards: Annotated[
-        list[str],
-        argument(
-            metavar="SHARDS...",
-            help="Shards, or folders of them, on this machine or in a store (s3://bucket/folder): .parquet or .jsonl "
-            "of a corpus, mmc4 or OBELICS (also .jsonl.gz, .zst, .zip), WebDataset .tar.",
-        ),
-    ],
+    shards: Shards,
     output: Annotated[str, option("--output", "-o", help="Folder of the results, here or in a store.")],
     settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
     work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
@@ -78,26 +81,70 @@ def link(
     with known_errors(download=download, goes_on=True):
         from iconotext.scale.run import link_shards
 
-        def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
-            return progress(items, total=total, label=label)
+        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=work, watch=_watch)
+        _say(output, done, json)
 
-        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=work, watch=watch)
-        if json:
-            say_json({"output": output, **done})
-        else:
-            _show(output, done)
-        if done["lost"]:
-            sys.exit(1)
+
+@scale.command()
+@settings_options
+def duplicates(
+    shards: Shards,
+    output: Annotated[
+        str, option("--output", "-o", help="Folder of the hashes, and of _duplicates.parquet, here or in a store.")
+    ],
+    settings: Annotated[
+        ShardSettings, SettingsPanel("Shards", only=("images", "sample", "allow_outside"))
+    ] = ShardSettings(),
+    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    distance: Annotated[
+        int, option("--distance", min=0, max=15, help="Bits of 64 in which the hashes of two may differ.")
+    ] = 3,
+    json: Json = False,
+) -> None:
+    """Find the pictures of all shards that look like an earlier one: copies in other sizes, formats and qualities.
+
+    Writes a table of them, the earlier one left out, which `iconotext scale link --without` takes. The same command
+    again looks only at shards that are new or have changed.
+
+    **Examples**
+
+    - `iconotext scale duplicates shards/ -o hashes/`
+    - `iconotext scale link shards/ -o linked/ --without hashes/_duplicates.parquet`
+    """
+    with known_errors(goes_on=True):
+        from iconotext.scale.duplicates import find_duplicates
+
+        done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=_watch)
+        _say(output, done, json)
+
+
+def _watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
+    return progress(items, total=total, label=label)
+
+
+def _say(output: str, done: dict[str, Any], json: bool) -> None:
+    if json:
+        say_json({"output": output, **done})
+    else:
+        _show(output, done)
+    if done["lost"]:
+        sys.exit(1)
 
 
 def _show(output: str, done: dict[str, Any]) -> None:
+    from iconotext.scale.duplicates import DUPLICATES
+    from iconotext.scale.store import joined
+
     before = done["shards"] - done["made"]
     say(f"{output}: {counted(done['shards'], 'shard')}, {done['made']:,} made now, {before:,} there before")
     for name in ("documents", "images"):
         found = dict(done[name])
         read = found.pop("read", 0)
         say(f"{counted(read, name[:-1])}: {', '.join(f'{number:,} {what}' for what, number in found.items())}")
-    say(counted(done["links"], "link"))
+    if "duplicates" in done:
+        say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
+    else:
+        say(counted(done["links"], "link"))
     reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
     for reason, number in reasons[:SHOWN]:
         say(f"  {number:,} × {readable(reason)}")

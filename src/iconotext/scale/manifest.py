@@ -62,7 +62,8 @@ class Manifest(BaseModel):
     ``without a link``."""
 
     images: dict[str, int]
-    """``read``, of documents that were linked, and what became of them: ``usable``, ``missing``, ``unreadable``."""
+    """``read``, of documents that were linked, and what became of them: ``usable``, ``missing``, ``unreadable``,
+    ``left out``."""
 
     links: int
     reasons: dict[str, int] = Field(default_factory=dict)

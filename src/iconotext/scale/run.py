@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from iconotext.features.fingerprint import content_name
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.scale.engine import Engine, Lost, worked
-from iconotext.scale.manifest import Manifest, added_up, begin, is_done
+from iconotext.scale.manifest import Manifest, added_up, begin, is_done, sha256_of
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.processes import Processes
 from iconotext.scale.settings import EngineSettings, ShardSettings
@@ -69,29 +69,66 @@ def link_shards(
     linking, settings, engine = linking or LinkSettings(), settings or ShardSettings(), engine or EngineSettings()
     if linking.max_false is not None or linking.explain:
         raise SettingError("max_false and explain are not for shards: link such documents by themselves")
+    if settings.to == "parquet" or settings.without is not None:
+        require("parquet", purpose="a table of Parquet")
+    if settings.without is not None and not settings.without.is_file():
+        raise CorpusError(f"{settings.without}: no such table of duplicates")
+    manifests, done = run_shards(
+        addresses,
+        output,
+        setup_of(model, linking, settings),
+        lambda setup: Stage(output, setup, model, linking, settings),
+        engine=engine,
+        watch=watch,
+        label="Linking shards",
+    )
+    return added_up(manifests) | done
+
+
+def run_shards(
+    addresses: Sequence[str],
+    output: str,
+    setup: dict[str, Any],
+    stage_of: Callable[[str], Stage],
+    *,
+    engine: EngineSettings,
+    watch: Watch,
+    label: str,
+) -> tuple[list[Manifest], dict[str, Any]]:
+    """Make a result of each shard that has none.
+
+    Args:
+        addresses: See ``link_shards``.
+        output: Folder of the results.
+        setup: What holds for all shards.
+        stage_of: What makes them, from the digest of the setup.
+        engine: Who does the work.
+        watch: Shows progress.
+        label: What is done.
+
+    Returns:
+        The manifests of all shards that are done, by name; and ``made`` and ``lost``.
+    """
     if engine.address is not None and engine.engine != "ray":
         raise SettingError("address names a cluster of Ray: choose that as the engine")
-    if settings.to == "parquet":
-        require("parquet", purpose="a table of Parquet")
-    if settings.images is not None and not settings.images.is_dir():
-        raise CorpusError(f"{settings.images}: not a folder; name the one that has the pictures")
     shards = find_shards(addresses)
-    setup = setup_of(model, linking, settings)
     with _alone(output):
-        stage = Stage(output, begin(output, setup), model, linking, settings)
+        stage = stage_of(begin(output, setup))
+        if stage.settings.images is not None and not stage.settings.images.is_dir():
+            raise CorpusError(f"{stage.settings.images}: not a folder; name the one that has the pictures")
         known = list(_known(stage, shards))
         missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
         manifests = [manifest for manifest in known if manifest is not None]
         lost: dict[str, str] = {}
         with _workers(stage, engine, len(missing)) as workers:
             results = worked(missing, workers, tries=engine.tries)
-            for shard, result in watch(results, total=len(missing), label="Linking shards"):
+            for shard, result in watch(results, total=len(missing), label=label):
                 if isinstance(result, Lost):
                     lost[shard.name] = result.reason
                 else:
                     manifests.append(result)
-    made = len(missing) - len(lost)
-    return added_up(sorted(manifests, key=lambda each: each.shard)) | {"made": made, "lost": dict(sorted(lost.items()))}
+    made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
+    return sorted(manifests, key=lambda each: each.shard), made
 
 
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:
@@ -110,6 +147,7 @@ def setup_of(model: str, linking: LinkSettings, settings: ShardSettings) -> dict
         "relations": content_name(linking.relations),
         "linking": linking.model_dump(mode="json", exclude={"cache", "max_false", "promise", "explain"}),
         "shards": settings.model_dump(mode="json"),
+        "without": None if settings.without is None else sha256_of(settings.without),
     }
 
 

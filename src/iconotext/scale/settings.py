@@ -29,6 +29,9 @@ class ShardSettings(BaseModel):
     images: Path | None = None
     """Folder of pictures that lie neither in the shards nor beside them, by name or by a digest of their address."""
 
+    without: Path | None = None
+    """Leave pictures out that a table of ``iconotext scale duplicates`` names."""
+
     allow_outside: bool = False
     """Let documents name pictures anywhere on this machine."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 FETCHING = 8
 """Documents of a store whose pictures are fetched at the same time."""
+
+LEFT_OUT = "left out: looks like an earlier picture of another place"
+"""The problem of pictures that ``without`` names."""
 
 _NUMBER = re.compile(r"\d[\d,.]*")
 
@@ -81,6 +84,10 @@ class Stage:
                 f"{self.output}: is not there on {gethostname()}; on several machines, shards and results must be in a "
                 "store, or in folders that all have at the same paths"
             )
+        self.load()
+
+    def load(self) -> None:
+        """See ``prepare``."""
         _ = self.linker, self._found
 
     def run(self, shard: Shard) -> Manifest:
@@ -100,8 +107,7 @@ class Stage:
             inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
             with target(address) as path:
-                with closing(self.linker.link_all(self._documents(shard, paths, counts))) as results:  # type: ignore[type-var]  # a generator
-                    self._write(counts.linked(results, drop=self.settings.unlinked == "drop"), path)
+                self.make(self._documents(shard, paths, counts), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""
         manifest = Manifest(
             shard=shard.name,
@@ -115,11 +121,14 @@ class Stage:
         write_manifest(self.output, shard, manifest)
         return manifest
 
-    def _write(self, linked: Iterable[LinkedDocument], path: Path) -> None:
-        if self.settings.to == "jsonl":
-            write_text(path, json_lines(linked), force=True)
-        else:
-            write_parquet(linked, path, force=True)
+    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+        """Write the result of some documents."""
+        with closing(self.linker.link_all(documents)) as results:  # type: ignore[type-var]  # a generator
+            linked = counts.linked(results, drop=self.settings.unlinked == "drop")
+            if self.settings.to == "jsonl":
+                write_text(path, json_lines(linked), force=True)
+            else:
+                write_parquet(linked, path, force=True)
 
     def _documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
         """The documents of a shard; where it cannot be read on, those before."""
@@ -148,7 +157,10 @@ class Stage:
                 files=files,
             )
             good = counts.read(records, self._in_sample)
-            yield from _made(good, pictures, threads=FETCHING if remote else None)
+            made = _made(good, pictures, threads=FETCHING if remote else None)
+            if self.settings.without is not None:
+                made = without(made, left_out(self.settings.without, shard.name))
+            yield from made
             problems = [tar.problem for tar in tars if tar.problem is not None]
             counts.problem = problems[0] if problems else None
         except CorpusError as error:
@@ -181,6 +193,36 @@ def _made(records: Iterable[tuple[Record, Row]], pictures: FindsImages, *, threa
         return
     with closing(in_threads(document, records, threads=threads, ahead=threads)) as documents:
         yield from documents
+
+
+def left_out(table: Path, shard: str) -> dict[str, set[int]]:
+    """The numbers of the pictures of a shard that a table names, by document.
+
+    Raises:
+        OutputError: It cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:  # of a sorted table little more is read than what is of this shard
+        rows = pq.read_table(table, columns=["document", "image"], filters=[("shard", "==", shard)])
+    except (pa.ArrowException, OSError) as error:
+        raise OutputError(f"{table}: no table of duplicates: {' '.join(str(error).split())}") from error
+    found: dict[str, set[int]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(row["document"], set()).add(row["image"])
+    return found
+
+
+def without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> Iterator[Document]:
+    """The documents with a problem where pictures are left out: they keep their numbers."""
+    for document in documents:
+        numbers = pictures.get(document.id, ())
+        images = (
+            replace(image, problem=image.problem or LEFT_OUT) if n in numbers else image
+            for n, image in enumerate(document.images)
+        )
+        yield replace(document, images=tuple(images))
 
 
 class Counts:
@@ -225,7 +267,8 @@ class Counts:
                 if image.problem is None:
                     self.images["usable"] += 1
                     continue
-                self.images["missing" if image.file is None else "unreadable"] += 1
+                left = "left out" if image.problem == LEFT_OUT else "unreadable"
+                self.images["missing" if image.file is None else left] += 1
                 self.note(
                     f"picture: {reason_of(image.problem)}", f"{result.document.id}, {image.source}: {image.problem}"
                 )

@@ -22,9 +22,9 @@ from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError
+from iconotext.images.near_duplicates import lookalikes
 from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.imgur_album import FILM, Album, album_id, album_page, image_hash, saved_albums
-from iconotext.papers.datasets.near_duplicates import lookalikes
 from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import Any
 
 from iconotext.errors import DocumentError, ImageError
 from iconotext.images import decode
-from iconotext.papers.datasets.near_duplicates import perceptual_hash
+from iconotext.images.near_duplicates import perceptual_hash
 from iconotext.read.html import parse_html
 from iconotext.read.text_file import decode_text
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.papers.datasets.near_duplicates import perceptual_hash
+from iconotext.images.near_duplicates import perceptual_hash
 
 
 def slow_hash(picture):

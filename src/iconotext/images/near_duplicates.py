@@ -13,6 +13,7 @@ only those are compared that have a part in common, and none is missed.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,10 @@ DIGITS = 6
 """Of a coefficient; what is smaller is the rounding of a flat picture and no pattern."""
 
 
+WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(1, 9), np.arange(SIDE) + 0.5)) * np.sqrt(2 / SIDE)
+"""(8, 32): the lowest frequencies of a DCT but the constant one."""
+
+
 def perceptual_hash(image: Pillow.Image) -> int:
     """The hash of an upright picture of mode RGB, of any size: 0 to 2**64 - 1.
 
@@ -43,8 +48,6 @@ def perceptual_hash(image: Pillow.Image) -> int:
     left corner, and transformed by a two-dimensional DCT. Of the 8 by 8 lowest frequencies that are constant in neither
     direction, a bit says whether the coefficient is above their median.
     """
-    from scipy.fft import dctn
-
     pixels = np.asarray(image)
     height, width = pixels.shape[:2]
     rows, columns = _places(height), _places(width)
@@ -52,7 +55,7 @@ def perceptual_hash(image: Pillow.Image) -> int:
     luminance = (LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue + 128) >> 8
     side = 2 * REACH + 1
     points = luminance.reshape(SIDE, side, SIDE * side).sum(axis=1).reshape(SIDE, SIDE, side).sum(axis=2)
-    low = (dctn(points / side**2, norm="ortho")[1:9, 1:9]).round(DIGITS)
+    low = (WAVES @ (points / side**2) @ WAVES.T).round(DIGITS)
     bits = (low > np.median(low)).ravel()
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
@@ -68,34 +71,78 @@ BITS = 64
 MAX_DISTANCE = 15
 """The most for which the parts have four bits each, below which nearly all would be compared with all."""
 
+AT_ONCE = 2**22
+"""Hashes that are held in memory: some 400 MB, however many there are."""
 
-def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int64]:
+
+def near_duplicates(
+    hashes: NDArray[np.uint64],
+    distance: int,
+    *,
+    partner: NDArray[np.int64] | None = None,
+    at_once: int = AT_ONCE,
+) -> NDArray[np.int64]:
     """For each hash the first other one that is near.
 
     Args:
-        hashes: (n,)
+        hashes: (n,); it may be of a file that is mapped into memory.
         distance: Bits in which two may differ and still be near, 0 to 15.
+        partner: (n,) Where the result is put; that, too, may be of a file.
+        at_once: Hashes that are held in memory, some ten times over, unless more are equal in a part of their bits.
 
     Returns:
-        (n,) the smallest number of another hash within the distance; -1 where there is none. Memory is a few times that
-        of the hashes.
+        (n,) the smallest number of another hash within the distance; -1 where there is none.
     """
     if not 0 <= distance <= MAX_DISTANCE:
         raise ValueError(f"a distance of {distance}: give one of 0 to {MAX_DISTANCE}")
     total = len(hashes)
+    partner = np.empty(total, np.int64) if partner is None else partner
+    partner[:] = total
+    for shift, mask in _parts(distance + 1):
+        for numbers in _with_like_parts(hashes, shift, mask, at_once):
+            found = _partners(hashes[numbers], numbers, (shift, mask), distance, total)
+            partner[numbers] = np.minimum(partner[numbers], found)
+    for start in range(0, total, at_once):
+        block = partner[start : start + at_once]
+        block[block == total] = -1
+    return partner
+
+
+def _with_like_parts(
+    hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, at_once: int
+) -> Iterator[NDArray[np.int64]]:
+    """Ascending numbers of about so many hashes at a time; all that are equal in this part come together."""
+    top = max(0, int(mask).bit_length() - 16)  # the part may have 64 bits: there are bins for 16 of them
+
+    def bins(start: int) -> NDArray[np.int64]:
+        return (((hashes[start : start + at_once] >> shift) & mask) >> np.uint64(top)).astype(np.int64)
+
+    starts = range(0, len(hashes), at_once)
+    counts = sum((np.bincount(bins(start), minlength=2**16) for start in starts), np.zeros(2**16, np.int64))
+    group = np.cumsum(counts) // at_once  # of each bin
+    for number in np.unique(group[counts > 0]):
+        yield np.concatenate([start + np.flatnonzero(group[bins(start)] == number) for start in starts])
+
+
+def _partners(
+    hashes: NDArray[np.uint64],
+    numbers: NDArray[np.int64],
+    part: tuple[np.uint64, np.uint64],
+    distance: int,
+    total: int,
+) -> NDArray[np.int64]:
+    """(n,) the first other one of each among those that have the part in common; ``total`` where there is none."""
+    shift, mask = part
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
     nearest = np.full(len(different), total, np.int64)  # of each different hash, the first that has another near one
-    for shift, mask in _parts(distance + 1):
-        _compare(different, first.astype(np.int64), (different >> shift) & mask, distance, nearest)
-    partner = nearest[same_as]
-    own = first[same_as].astype(np.int64)
-    numbers = np.arange(total)
+    _compare(different, numbers[first], (different >> shift) & mask, distance, nearest)
+    own = numbers[first][same_as]
     second = np.full(len(different), total, np.int64)  # the second hash that is quite the same
-    repeats = numbers[numbers != own]
-    np.minimum.at(second, same_as[repeats], repeats)
-    twin = np.where(numbers == own, second[same_as], own)
-    partner = np.minimum(partner, twin)
-    return np.where(partner == total, -1, partner)
+    repeats = numbers != own
+    np.minimum.at(second, same_as[repeats], numbers[repeats])
+    twin = np.where(repeats, own, second[same_as])
+    found: NDArray[np.int64] = np.minimum(nearest[same_as], twin)
+    return found
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:

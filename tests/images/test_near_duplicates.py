@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.papers.datasets.near_duplicates import near_duplicates
+from iconotext.images.near_duplicates import near_duplicates
 
 
 def by_comparing_all(hashes, distance):
@@ -33,9 +33,9 @@ def crowds(draw):
     return hashes
 
 
-@given(hashes=crowds(), distance=st.integers(0, 15))
-def test_finds_what_comparing_all_with_all_finds(hashes, distance):
-    found = near_duplicates(np.array(hashes, np.uint64), distance)
+@given(hashes=crowds(), distance=st.integers(0, 15), at_once=st.integers(1, 30))
+def test_finds_what_comparing_all_with_all_finds(hashes, distance, at_once):
+    found = near_duplicates(np.array(hashes, np.uint64), distance, at_once=at_once)
     assert found.tolist() == by_comparing_all(hashes, distance)
 
 

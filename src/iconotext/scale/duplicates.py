@@ -1,0 +1,194 @@
+"""Pictures that look alike, over all shards: a table of hashes for each shard, then one of those to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL.Image import Resampling
+
+from iconotext import __version__
+from iconotext.corpus.in_order import Watch, unwatched
+from iconotext.errors import ImageError, StoreError
+from iconotext.extras import require
+from iconotext.images import decode
+from iconotext.images.near_duplicates import AT_ONCE, near_duplicates, perceptual_hash
+from iconotext.scale.manifest import Manifest, added_up
+from iconotext.scale.run import run_shards
+from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.scale.stage import Counts, Stage, reason_of
+from iconotext.scale.store import joined, read_bytes, target
+from iconotext.types import Document
+from iconotext.write import open_atomic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DUPLICATES = "_duplicates.parquet"
+"""In the folder of hashes: the pictures that look like an earlier one."""
+
+LOOKED_AT = 224
+"""Pixels on each side of what is hashed: 32 by 32 points with a square of 7 by 7 each, whatever the picture's size."""
+
+ROWS = 50_000
+"""Rows of a table that are read or written at a time."""
+
+
+@dataclass
+class Hashes(Stage):
+    """Writes a hash for each picture of a shard that can be seen."""
+
+    def load(self) -> None:
+        """Nothing but what every stage needs."""
+        _ = self._found
+
+    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+        """See ``Stage``."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema([("document", pa.string()), ("image", pa.int32()), ("hash", pa.uint64())])
+        with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for rows in _batches(_hashed(documents, counts)):
+                writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+
+
+def find_duplicates(
+    addresses: Sequence[str],
+    output: str,
+    *,
+    distance: int = 3,
+    settings: ShardSettings | None = None,
+    engine: EngineSettings | None = None,
+    watch: Watch = unwatched,
+) -> dict[str, Any]:
+    """Find pictures that look like an earlier one, in the order of the shards' names, of documents and of pictures.
+
+    The same call again reads only shards that are new or have changed.
+
+    Args:
+        addresses: As for ``link_shards``.
+        output: Folder of a table of hashes for each shard, and of ``_duplicates.parquet``: ``shard``, ``document``,
+            ``image``, and where an earlier picture that looks alike stands, ``of_shard`` and ``of_row`` in its table.
+        distance: Bits of 64 in which two hashes may differ, 0 to 15. Nearness is not handed on.
+        settings: Where pictures are, and the share of documents; the rest does not matter.
+        engine: Who does the work.
+        watch: Shows progress, by shards.
+
+    Returns:
+        As ``link_shards``, and ``duplicates``, how many pictures there are that look like an earlier one.
+
+    Raises:
+        IconotextError: As for ``link_shards``.
+    """
+    require("parquet", purpose="a table of Parquet")
+    settings = settings or ShardSettings()
+    setup = {"iconotext": __version__, "hash": "DCT, 64 bits", "shards": settings.model_dump(mode="json")}
+    manifests, done = run_shards(
+        addresses,
+        output,
+        setup,
+        lambda digest: Hashes(output, digest, settings=settings),
+        engine=engine or EngineSettings(),
+        watch=watch,
+        label="Looking at pictures",
+    )
+    return added_up(manifests) | done | {"duplicates": write_duplicates(output, manifests, distance)}
+
+
+def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) -> int:
+    """Compare the hashes of all tables in a folder; how many look like an earlier one.
+
+    Memory is bounded (see ``near_duplicates``): 16 bytes a picture lie in a temporary file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"shard": pa.string(), "document": pa.string(), "image": pa.int32()}
+    schema = pa.schema({**types, "of_shard": pa.string(), "of_row": pa.int64()})
+    names = [each.shard for each in manifests]
+    found = 0
+    with TemporaryDirectory(prefix="iconotext-") as folder, target(joined(output, DUPLICATES)) as path:
+        counts = []
+        with (Path(folder) / "hashes").open("wb") as raw:
+            for each in manifests:
+                hashes = _table(output, each, ["hash"])["hash"].to_numpy()
+                counts.append(len(hashes))
+                hashes.astype(np.uint64).tofile(raw)
+        begins = np.cumsum([0, *counts])
+        partner = _partners(Path(folder), int(begins[-1]), distance)
+        with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for each, begin, end in zip(manifests, begins, begins[1:], strict=False):
+                first = np.asarray(partner[begin:end])
+                rows = np.flatnonzero((first >= 0) & (first < np.arange(begin, end)))
+                if not len(rows):
+                    continue
+                found += len(rows)
+                chosen = _table(output, each, ["document", "image"]).take(pa.array(rows))
+                of = np.searchsorted(begins, first[rows], side="right") - 1
+                columns = [pa.array([each.shard] * len(rows)), chosen["document"], chosen["image"]]
+                columns += [pa.array([names[n] for n in of]), pa.array(first[rows] - begins[of])]
+                writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS)
+    return found
+
+
+def _partners(folder: Path, total: int, distance: int) -> NDArray[np.int64]:
+    if total == 0:
+        return np.empty(0, np.int64)
+    hashes = np.memmap(folder / "hashes", np.uint64, "r", shape=(total,))
+    partner = np.memmap(folder / "partner", np.int64, "w+", shape=(total,))
+    return near_duplicates(hashes, distance, partner=partner, at_once=AT_ONCE)
+
+
+def _table(output: str, manifest: Manifest, columns: list[str]) -> Any:
+    import pyarrow.parquet as pq
+
+    address = joined(output, manifest.output)
+    data = read_bytes(address)
+    if data is None:
+        raise StoreError(f"{address}: is not there any more")
+    return pq.read_table(BytesIO(data), columns=columns)
+
+
+def hash_of(file: Path | bytes) -> int:
+    """The hash of a picture, nearly the same for every size of it.
+
+    Raises:
+        ImageError: It cannot be decoded.
+    """
+    picture = decode(file, at_least=LOOKED_AT)
+    return perceptual_hash(picture.resize((LOOKED_AT, LOOKED_AT), Resampling.BILINEAR))
+
+
+def _hashed(documents: Iterable[Document], counts: Counts) -> Iterator[tuple[str, int, int]]:
+    for document in documents:
+        counts.documents["written"] += 1
+        for number, image in enumerate(document.images):
+            counts.images["read"] += 1
+            if image.file is None:
+                counts.images["missing"] += 1
+                counts.note(f"picture: {reason_of(image.problem or 'not found')}", f"{document.id}, {image.source}")
+                continue
+            try:
+                yield document.id, number, hash_of(image.file)
+            except ImageError as error:
+                counts.images["unreadable"] += 1
+                counts.note(f"picture: {reason_of(str(error))}", f"{document.id}, {image.source}: {error}")
+            else:
+                counts.images["usable"] += 1
+
+
+def _batches(rows: Iterable[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
+    batch = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
