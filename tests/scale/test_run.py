@@ -191,8 +191,8 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
             process.kill()
             process.wait()
             killed["program"] += 1
-        deadline = time.monotonic() + 60
-        while any(Path(f"/proc/{each}").exists() for each in started):  # none outlives the program
+        deadline = time.monotonic() + (180 if engine == "ray" else 30)  # Ray's own wait for each other for a while
+        while any(Path(f"/proc/{each}").exists() for each in started):  # none outlives the program for long
             time.sleep(0.05)
             assert time.monotonic() < deadline
         there = contents(tmp_path / "out") if (tmp_path / "out").exists() else {}

@@ -64,7 +64,7 @@ class OnRay(Generic[Item]):
             _reach(address)
             variables = VARIABLES | dict.fromkeys(thread_shares(1), "1")
         variables |= {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        with environment(VARIABLES | (_key() if address == "local" else {})):
+        with environment(VARIABLES | (_private() if address == "local" else {})):
             import ray
 
             if ray.is_initialized():
@@ -126,8 +126,8 @@ class OnRay(Generic[Item]):
 
 
 @cache
-def _key() -> dict[str, str]:
-    """Variables that let only those into a cluster of our own who have its token, which is in no file.
+def _private() -> dict[str, str]:
+    """Variables of a cluster of our own: only those are let in who have its token, which is in no file.
 
     Its ports are open to other machines, whatever address it is given. A process remembers the token, so there is one.
     """
