@@ -3,8 +3,8 @@
     python benchmarks/near_duplicates.py 10000000
 
 Hashes are random, and one in ten is a copy of an earlier one with up to 3 bits changed. They and the result lie in
-files that are mapped into memory, as `iconotext scale duplicates` has them. Prints a line of JSON; memory is what the process
-holds besides pages of those files (``RssAnon``), at its largest.
+files that are mapped into memory, as `iconotext scale duplicates` has them. Prints a line of JSON; memory is what the
+process holds besides pages of those files (``RssAnon``), at its largest.
 """
 
 from __future__ import annotations
