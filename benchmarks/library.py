@@ -1,6 +1,7 @@
 """How quickly a large library is searched, how much of what is nearest it finds, and what adding costs.
 
-    python benchmarks/library.py [--count 1000000] [--dim 1152] [--images FOLDER] [--add 512] [--folder TEMP] [--json]
+    python benchmarks/library.py [--count 1000000] [--dim 1152] [--images FOLDER] [--serve 3000] [--add 512]
+        [--folder TEMP] [--json]
 
 FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DATA, else in shared/data beside the
 checkout; without pictures, only searching is measured. Printed:
@@ -14,6 +15,9 @@ checkout; without pictures, only searching is measured. Printed:
   nearest of the newer half; the time of a search in one folder, of full-text search for five words, and of a whole
   search by picture, text and words (without encoding the sentence); and the peak of its memory, with and without the
   models that encode a sentence;
+- serve: a library of ``serve`` of these pictures behind ``iconotext serve --library``, asked for sentences by one
+  client and by twenty at once: times of ``POST /v1/search`` for 24 pictures, of the page, and of its small pictures; how many
+  searches a second twenty get; how long the processor works for one, and the memory of the process that searches;
 - add: ``library add`` of pictures that no cache knows, against the bare encoder on the same files, in turns.
 """
 
@@ -31,16 +35,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.encoder import Encoder, load_encoder
-from iconotext.features import load_image_backbone
+from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
 from iconotext.library.index import build_index, exact_nearest
 from iconotext.library.items import Item, Near, Place
@@ -53,6 +60,7 @@ from iconotext.library.update import add_paths
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.encoders import MadeUpEncoder
+from tests.serve.conftest import Running
 
 TOP = 10
 QUERIES = 200
@@ -102,6 +110,7 @@ def main() -> int:
     parser.add_argument("--dim", type=int, default=1152)
     parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
     parser.add_argument("--add", type=int, default=512, help="pictures that are added; 0 for none")
+    parser.add_argument("--serve", type=int, default=3000, help="pictures that are served; 0 for none")
     parser.add_argument("--folder", type=Path, help="where the made-up library lies meanwhile")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true")
@@ -115,8 +124,11 @@ def main() -> int:
             for name, values in measure_search(Path(folder), arguments.count, arguments.dim):
                 found[name] = values
                 _show(name, values)
-    files = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES)[: arguments.add]
-    if files:
+    every = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES)
+    if served := every[: arguments.serve]:
+        found["serve"] = measure_server(served, arguments.folder)
+        _show("serve", found["serve"])
+    if files := every[: arguments.add]:
         found["add"] = measure_add(files)
         _show("add", found["add"])
     if arguments.json:
@@ -197,6 +209,63 @@ def ask(folder: Path) -> dict[str, Any]:
     library.nearest(queries[0], TOP)
     found["memory"]["with_models_MB"] = _peak()
     return found
+
+
+def measure_server(files: list[Path], place: Path | None) -> dict[str, Any]:
+    """Milliseconds of searches, of pages and of their pictures; see the head of this file."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        add_paths(Path(folder) / "lib", files)
+        with closing(Running(Path(folder) / "data", "--library", str(Path(folder) / "lib"))) as server:
+            return {"pictures": len(files), **ask_server(server)}
+
+
+def ask_server(server: Running) -> dict[str, Any]:
+    """Ask a server that has just begun."""
+    names = [name.split(",")[0] for name in imagenet_classes()]
+    np.random.default_rng(5).shuffle(names)
+    sentences = iter(f"A photograph of a {name}." for name in names)
+    begun = time.perf_counter()
+    server.ask("GET", "/search")
+    found: dict[str, Any] = {"first_page_s": time.perf_counter() - begun}
+    ids: list[str] = []
+
+    def ask(sentence: str) -> float:
+        start = time.perf_counter()
+        answer = server.ask("POST", "/v1/search", {"sentence": sentence, "top": 24})
+        seconds = time.perf_counter() - start
+        ids.extend(each["id"] for each in answer.json["results"])
+        return seconds
+
+    def get(path: str) -> float:
+        start = time.perf_counter()
+        assert server.ask("GET", path).status == 200
+        return time.perf_counter() - start
+
+    for sentence in itertools.islice(sentences, 20):
+        ask(sentence)
+    cpu = _processes(server)[0]
+    found["one client"] = _milliseconds([ask(sentence) for sentence in itertools.islice(sentences, 100)])
+    found["processor_ms"] = 1000 * (_processes(server)[0] - cpu) / 100
+    pages = [f"/search?{urlencode({'sentence': sentence})}" for sentence in itertools.islice(sentences, 50)]
+    found["page"] = _milliseconds([get(page) for page in pages])
+    some = list(dict.fromkeys(ids))[:100]
+    found["picture"] = _milliseconds([get(f"/v1/search/pictures/{digest}?size=small") for digest in some])
+    with ThreadPoolExecutor(20) as clients:
+        start = time.perf_counter()
+        found["20 clients"] = _milliseconds(list(clients.map(ask, itertools.islice(sentences, 200))))
+        found["20 clients"]["a_second"] = 200 / (time.perf_counter() - start)
+    found["memory_MB"] = _processes(server)[1]
+    found["load"] = os.getloadavg()[0]
+    return found
+
+
+def _processes(server: Running) -> tuple[float, float]:
+    """Seconds of the processor that the process that searches has taken, and its memory in MB (Linux)."""
+    tasks = Path(f"/proc/{server.process.pid}/task").glob("*/children")  # a thread starts each
+    children = [child for task in tasks for child in task.read_text().split()]
+    known = [(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split(), child) for child in children]
+    values, _ = max(known, key=lambda each: int(each[0][21]))  # the largest: the other one linked nothing
+    return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK"), int(values[21]) * 4096 / 1e6
 
 
 def measure_add(files: list[Path]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from iconotext.library.update import add_paths
+
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
@@ -204,12 +206,19 @@ def train(camera: Camera, name: str, *options: str) -> None:
     subprocess.run(command, check=True, cwd=camera.folder / "models")
 
 
+def search_page(camera: Camera) -> None:
+    """Pictures that fit a sentence, those first of which a story is told."""
+    path = "/search?sentence=The+watering+can+goes+to+the+beans+every+evening&relation=story"
+    camera.take("search", path, lambda page: page.wait_for_selector(".cards li"))
+
+
 PAGES = {
     "alt-text": alt_text_page,
     "list": list_page,
     "models": models_page,
     "reading": reading_view,
     "review": review_page,
+    "search": search_page,
     "study": study_page,
     "study-result": study_result,
 }
@@ -221,7 +230,8 @@ def started(folder: Path) -> Iterator[Running]:
     write_garden(folder / "root" / "garden")
     write_studies(folder / "root" / "garden", folder / "studies")
     (folder / "models").mkdir()
-    places = {"--root": "root", "--study": "studies", "--models": "models"}
+    add_paths(folder / "pictures", [folder / "root" / "garden"])
+    places = {"--root": "root", "--study": "studies", "--models": "models", "--library": "pictures"}
     options = [each for option, name in places.items() for each in (option, str(folder / name))]
     server = Running(folder / "data", *options, "--corpus", str(write_notes(folder / "root" / "garden")))
     try:

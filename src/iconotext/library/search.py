@@ -168,15 +168,15 @@ def search(
     near, similarities = found.near, found.scores
     items = [_of_relation_model(each.item, library.settings.relation_model) for each in near]
     coherence = _coherence(query, items, encoder)
-    own = [own_relations(item.places, query.filters.folder, column) for item in items]
-    known = [
-        _known(probabilities(odds, item.offsets, from_text), row, library, encoder)
-        for item, from_text, row in zip(items, own, coherence, strict=True)
-    ]
+
+    def known(i: int) -> dict[str, float]:
+        own = own_relations(items[i].places, query.filters.folder, column)
+        return _known(probabilities(odds, items[i].offsets, own), coherence[i], library, encoder)
+
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
         # A picture of which nothing is known is as likely as not to stand in the relation.
-        chances = np.array([each.get(wanted, 0.5) for each in known], np.float32)
+        chances = np.array([known(i).get(wanted, 0.5) for i in range(len(near))], np.float32)
         scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
         sure = np.stack([row for row in coherence if row is not None])
@@ -186,7 +186,7 @@ def search(
     )
     shown = [i for i in order if near[i].digest != query.picture][: query.top]
     places = {i: shown_place(items[i].places, query.filters.folder, column) for i in shown}
-    results = [_result(near[i], place, float(scores[i]), found.match(i), known[i]) for i, place in places.items()]
+    results = [_result(near[i], place, float(scores[i]), found.match(i), known(i)) for i, place in places.items()]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
 
 

@@ -34,6 +34,7 @@ for (const chip of chips) {
     form.requestSubmit();
   });
 }
+chips.find((chip) => chip.getAttribute("aria-pressed") === "true")?.scrollIntoView({ block: "nearest" }); // on a phone
 document.getElementById(sessionStorage.getItem("focus"))?.focus({ preventScroll: true });
 sessionStorage.removeItem("focus");
 
