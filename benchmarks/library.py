@@ -16,8 +16,8 @@ checkout; without pictures, only searching is measured. Printed:
   search by picture, text and words (without encoding the sentence); and the peak of its memory, with and without the
   models that encode a sentence;
 - serve: a library of ``serve`` of these pictures behind ``iconotext serve --library``, asked for sentences by one
-  client and by twenty at once: times of ``POST /v1/search`` for 24 pictures, of the page, and of its small pictures; how many
-  searches a second twenty get; how long the processor works for one, and the memory of the process that searches;
+  client and by twenty at once: times of ``POST /v1/search`` for 24 pictures, of the page, and of its small pictures;
+  how many searches a second twenty get; how long the processor works for one, and the memory of the process;
 - add: ``library add`` of pictures that no cache knows, against the bare encoder on the same files, in turns.
 """
 

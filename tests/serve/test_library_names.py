@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import PurePosixPath
 
 import pytest
@@ -42,6 +43,14 @@ def test_a_folder_is_found_by_its_name(name, folder):
 
 
 parts = st.lists(st.sampled_from("abc"), min_size=1, max_size=4)
+
+
+def test_very_many_files_that_were_added_one_by_one_are_named_at_once():
+    roots = [f"/home/ada/{n % 100}/{n}.jpg" for n in range(20_000)] + ["/mnt/ada/7/7.jpg"]
+    begin = time.perf_counter()
+    names = LibraryNames(roots)
+    assert [names.name(roots[n]) for n in (7, 19_999, -1)] == ["home/ada/7/7.jpg", "19999.jpg", "mnt/ada/7/7.jpg"]
+    assert time.perf_counter() - begin < 10  # comparing each with each took minutes
 
 
 @given(st.sets(parts.map(lambda some: "/" + "/".join(some)), min_size=1, max_size=5), parts)

@@ -58,6 +58,12 @@ def search(server: Running, **asked: Any) -> Any:
     return answer.json
 
 
+def page(server: Running, query: str) -> str:
+    answer = server.ask("GET", f"/search?{query}")
+    assert answer.status == 200
+    return answer.body.decode()
+
+
 def test_the_same_as_the_command_line_but_where_things_lie(searching, library):
     for asked, options in (
         ({"sentence": QUESTION}, [QUESTION]),
@@ -87,12 +93,15 @@ def test_the_document_of_a_result_is_read_here_once_it_is_open(searching):
     first = search(searching, sentence=QUESTION)["results"][0]
     assert (first["document"], first["reading_view"]) == ("docs/trip/article.md", None)
     assert first["sentences"][0]["text"] == "A red boat lies in the harbour."
+    (field,) = re.findall(r'class="document" dir="auto" href="([^"]+)"', page(searching, "sentence=red+boat&top=1"))
+    assert field == "/?path=trip%2Farticle.md"
+    assert 'value="trip/article.md" autofocus' in searching.ask("GET", field).body.decode()
     made = searching.ask("POST", "/v1/collections/path", {"path": "trip"}).json
     (document,) = searching.linked(made["id"])["documents"]
     view = search(searching, sentence=QUESTION)["results"][0]["reading_view"]
     assert view == f"/documents/{document['id']}#p0"
     assert b'id="p0"' in searching.ask("GET", view.partition("#")[0]).body
-    assert f'href="{view}"'.encode() in searching.ask("GET", "/search?sentence=red+boat").body
+    assert f'href="{view}"' in page(searching, "sentence=red+boat")
     searching.ask("DELETE", f"/v1/collections/{made['id']}")
     assert search(searching, sentence=QUESTION)["results"][0]["reading_view"] is None
 
@@ -218,14 +227,14 @@ def test_the_page_says_what_is_wrong_and_keeps_what_was_asked(searching, library
 
 
 def test_more_pictures_and_only_what_is_asked_is_in_addresses(searching):
-    page = searching.ask("GET", "/search?sentence=boat&anyway=true").body.decode()
-    assert page.count('class="zoom"') == 24
-    (more,) = re.findall(r'id="more" href="([^"]+)"', page)
+    shown = page(searching, "sentence=boat&anyway=true")
+    assert shown.count('class="zoom"') == 24
+    (more,) = re.findall(r'id="more" href="([^"]+)"', shown)
     assert more == "/search?sentence=boat&amp;top=48&amp;anyway=True#result-25"
-    page = searching.ask("GET", more.replace("&amp;", "&").partition("#")[0]).body.decode()
-    assert page.count('class="zoom"') == 32
-    assert 'id="result-25"' in page
-    assert 'id="more"' not in page
+    shown = page(searching, more.replace("&amp;", "&").partition("#")[0].removeprefix("/search?"))
+    assert shown.count('class="zoom"') == 32
+    assert 'id="result-25"' in shown
+    assert 'id="more"' not in shown
 
 
 def test_nobody_searches_without_a_cookie_or_the_key(searching, library):

@@ -18,9 +18,9 @@ def routes(jobs: Jobs) -> APIRouter:
     router, store = APIRouter(include_in_schema=False), jobs.store
 
     @router.get("/", response_class=HTMLResponse)
-    def all_documents() -> str:
-        """What was dropped and opened, and where to drop more."""
-        return page("list.html", jobs.settings, here="/", title="Documents")
+    def all_documents(path: str = "") -> str:
+        """What was dropped and opened, and where to drop more; a path is put into the field to be opened."""
+        return page("list.html", jobs.settings, here="/", title="Documents", path=path)
 
     @router.get("/documents/{document}", response_class=HTMLResponse)
     async def reading_view(document: int) -> HTMLResponse:

@@ -27,7 +27,6 @@ from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.serve import searching
 from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.library_names import LibraryNames
 from iconotext.serve.page import page
 from iconotext.serve.pool import BusyError, GoneError, Pool
 from iconotext.serve.search_schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
@@ -100,8 +99,7 @@ def routes(jobs: Jobs, library: Path) -> APIRouter:
             found = await done(searching.find, body, examples)
         except IconotextError as error:
             raise HTTPException(_status(error), str(error)) from None
-        names = LibraryNames(found.about.roots)
-        results = [_out(result, names, jobs.store) for result in found.results]
+        results = [_out(*each, jobs.store) for each in zip(found.results, found.names, strict=True)]
         return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
 
     @router.post(
@@ -169,10 +167,19 @@ def _reading_view(result: Result, store: Store) -> str | None:
     return None if entry is None else f"/documents/{entry}#p{result.number}"
 
 
-def _out(result: Result, names: LibraryNames, store: Store) -> ResultOut:
-    known = result.as_json()
-    document = None if result.document is None else names.name(result.document)
-    known |= {"image": names.name(result.image), "document": document}
+def _document_link(result: Result, jobs: Jobs) -> str | None:
+    """Where a document is read here, or else opened: its path is then in the field for that."""
+    view, root = _reading_view(result, jobs.store), jobs.settings.root
+    if view is not None or result.document is None or root is None:
+        return view
+    try:
+        return f"/?{urlencode({'path': Path(result.document).relative_to(root.resolve()).as_posix()})}"
+    except ValueError:
+        return None
+
+
+def _out(result: Result, names: tuple[str, str | None], store: Store) -> ResultOut:
+    known = result.as_json() | {"image": names[0], "document": names[1]}
     return ResultOut(id=result.digest, reading_view=_reading_view(result, store), **known)
 
 
@@ -184,7 +191,7 @@ def _page(
     problem: str | None,
     given: Mapping[str, str],
 ) -> str:
-    names, cards, wanted = LibraryNames(about.roots), [], asked.relation
+    cards, wanted = [], asked.relation
     with suppress(SettingError):
         wanted = asked.relation and relation_name(asked.relation, about.relations)
     if found is not None:
@@ -194,12 +201,12 @@ def _page(
                 found.query,
                 picture={"uri": f"{PICTURES}/{result.digest}?size=small", "width": 0, "height": 0},
                 large=f"{PICTURES}/{result.digest}",
-                place=readable(names.name(result.image)),
-                document=None if result.document is None else readable(names.name(result.document)),
-                document_link=_reading_view(result, jobs.store),
+                place=readable(image),
+                document=None if document is None else readable(document),
+                document_link=_document_link(result, jobs),
                 alike=_address(SearchIn(), picture=result.digest),
             )
-            for result in found.results
+            for result, (image, document) in zip(found.results, found.names, strict=True)
         ]
     chips = [
         (short_name(name), next((known.meaning for known in RELATIONS if known.name == name), ""), name == wanted)
@@ -215,7 +222,6 @@ def _page(
         about=about,
         chips=chips,
         meaning=next((meaning for _, meaning, pressed in chips if pressed), None),
-        folders=names.roots,
         given={name: readable(given.get(name, "")) for name in SearchIn.model_fields},
         asked=asked,
         found=found,

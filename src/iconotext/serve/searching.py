@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from iconotext.library.filters import make_filters
 from iconotext.library.search import Query, Result, has_good_match
 from iconotext.library.searcher import Searcher
 from iconotext.library.settings import read_settings
+from iconotext.plain_text import shortened
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.serve.library_names import LibraryNames
 from iconotext.serve.search_schemas import MOST, SearchIn, Size
@@ -28,6 +30,9 @@ LARGEST = 256 * 2**20
 EXAMPLES = 500
 """Examples that are kept; of more, those that came first go."""
 
+FOLDERS = 100
+"""Names of what was added that the page offers."""
+
 SIDES: dict[Size, int] = {"small": THUMBNAIL, "large": LONGER_SIDE}
 """Pixels of the longer side."""
 
@@ -39,13 +44,13 @@ class About(NamedTuple):
         library: What it is called.
         pictures: How many.
         relations: The relations that a search can tell.
-        roots: The files and folders that were added, absolute.
+        folders: What was added is called so, or some of it where it is much.
     """
 
     library: str
     pictures: int
     relations: tuple[str, ...]
-    roots: tuple[str, ...]
+    folders: tuple[str, ...]
 
 
 class Found(NamedTuple):
@@ -55,6 +60,7 @@ class Found(NamedTuple):
         about: What was searched.
         query: What was searched for.
         results: The best first.
+        names: What the picture of each is called, and its document.
         good: Whether one of them matches well.
         more: Whether there are more.
         note: What was not looked at, and why.
@@ -63,6 +69,7 @@ class Found(NamedTuple):
     about: About
     query: Query
     results: list[Result]
+    names: list[tuple[str, str | None]]
     good: bool
     more: bool
     note: str | None
@@ -84,7 +91,8 @@ def about() -> About:
     """
     with _told_by_names() as searcher:
         library = searcher.library
-        return About(library.path.resolve().name, library.count(), searcher.relations, library.settings.roots)
+        folders = _names(library.settings.roots).roots[:FOLDERS]
+        return About(library.path.resolve().name, library.count(), searcher.relations, tuple(folders))
 
 
 def find(asked: SearchIn, examples: str) -> Found:
@@ -102,10 +110,11 @@ def find(asked: SearchIn, examples: str) -> Found:
     known = about()
     filters = make_filters(None, asked.since or None, asked.until or None)
     if asked.folder:
-        folder = LibraryNames(known.roots).folder(asked.folder)
+        with _told_by_names() as searcher:
+            folder = _names(searcher.library.settings.roots).folder(asked.folder)
         if folder is None:
-            there = ", ".join(LibraryNames(known.roots).roots)
-            raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {there}")
+            there = ", ".join(known.folders)
+            raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {shortened(there, 200)}")
         filters = replace(filters, folder=folder)
     example = asked.picture and _example(asked.picture, examples)
     query = Query(asked.sentence, example or asked.picture, asked.relation, asked.top, filters, asked.anyway)
@@ -115,7 +124,9 @@ def find(asked: SearchIn, examples: str) -> Found:
             len(results) == asked.top < MOST
             and library.count(filters.condition) - isinstance(query.picture, str) > asked.top
         )
-    return Found(known, query, results, has_good_match(results), more, note)
+    names = _names(library.settings.roots).name
+    named = [(names(each.image), None if each.document is None else names(each.document)) for each in results]
+    return Found(known, query, results, named, has_good_match(results), more, note)
 
 
 def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
@@ -162,6 +173,11 @@ def keep_example(folder: str, examples: str) -> str:
     for file in kept[:-EXAMPLES]:
         file.unlink(missing_ok=True)
     return digest
+
+
+@lru_cache(1)
+def _names(roots: tuple[str, ...]) -> LibraryNames:
+    return LibraryNames(roots)
 
 
 def _example(digest: str, examples: str) -> Path | None:
