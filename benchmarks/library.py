@@ -244,19 +244,23 @@ def ask_server(server: Running) -> dict[str, Any]:
     for sentence in itertools.islice(sentences, 20):
         ask(sentence)
     cpu = _processes(server)[0]
-    found["one client"] = _milliseconds([ask(sentence) for sentence in itertools.islice(sentences, 100)])
+    found |= _called("one client", [ask(sentence) for sentence in itertools.islice(sentences, 100)])
     found["processor_ms"] = 1000 * (_processes(server)[0] - cpu) / 100
     pages = [f"/search?{urlencode({'sentence': sentence})}" for sentence in itertools.islice(sentences, 50)]
-    found["page"] = _milliseconds([get(page) for page in pages])
+    found |= _called("page", [get(page) for page in pages])
     some = list(dict.fromkeys(ids))[:100]
-    found["picture"] = _milliseconds([get(f"/v1/search/pictures/{digest}?size=small") for digest in some])
+    found |= _called("picture", [get(f"/v1/search/pictures/{digest}?size=small") for digest in some])
     with ThreadPoolExecutor(20) as clients:
         start = time.perf_counter()
-        found["20 clients"] = _milliseconds(list(clients.map(ask, itertools.islice(sentences, 200))))
-        found["20 clients"]["a_second"] = 200 / (time.perf_counter() - start)
+        found |= _called("20 clients", list(clients.map(ask, itertools.islice(sentences, 200))))
+        found["20 clients, searches a second"] = 200 / (time.perf_counter() - start)
     found["memory_MB"] = _processes(server)[1]
     found["load"] = os.getloadavg()[0]
     return found
+
+
+def _called(name: str, times: list[float]) -> dict[str, float]:
+    return {f"{name} {key}": value for key, value in _milliseconds(times).items()}
 
 
 def _processes(server: Running) -> tuple[float, float]:
