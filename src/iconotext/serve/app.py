@@ -18,6 +18,7 @@ from iconotext.errors import SettingError
 from iconotext.serve import alt_text, collections, models, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
+from iconotext.serve.follow import Follower
 from iconotext.serve.guard import Guard
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError, Pool
@@ -137,10 +138,13 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=2,
     )
+    follower = Follower(jobs) if settings.root is not None else None
     try:
         say()
         uvicorn.Server(config).run(sockets=[listener])
     finally:
+        if follower is not None:
+            follower.close()
         jobs.close()
         pool.close()
         store.close()

@@ -74,7 +74,7 @@ def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: s
 
 
 def _read(place: Place, known: str) -> Document:
-    document, _ = read_place(place)
+    document = read_place(place)
     if digest(document) != known:
         raise DocumentError(f"{place.name}: it has changed since it was reviewed: open it again")
     return document

@@ -22,6 +22,7 @@ from iconotext.serve import learn, work
 from iconotext.serve.agreement import agreed
 from iconotext.serve.alt_text_store import AltTexts
 from iconotext.serve.events import Events
+from iconotext.serve.followed import Followed
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
@@ -54,7 +55,7 @@ class Jobs:
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
-        self.alt_texts = AltTexts(store)
+        self.alt_texts, self.followed = AltTexts(store), Followed(store)
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had its turn
@@ -105,6 +106,15 @@ class Jobs:
         for (document, picture), sentences in agreed(self.store.verdicts(collection)).items():
             found.setdefault(document, {})[picture] = sentences
         return found
+
+    def _said(self, entry: Entry) -> dict[str, Judged]:
+        """What most reviewers said of the pictures of a document, by the digest of its version: its file may change."""
+        verdicts = self.store.verdicts_of(entry.id)
+        digests = {verdict.digest for verdict in verdicts}
+        return {
+            digest: {picture: s for (_, picture), s in agreed([v for v in verdicts if v.digest == digest]).items()}
+            for digest in digests
+        }
 
     def _run(self) -> None:
         while True:
@@ -182,11 +192,13 @@ class Jobs:
 
         def linked(_: Collection, made: Made | IconotextError) -> None:
             if isinstance(made, IconotextError):
+                self.followed.set_failed(entry.id, entry.path)
                 self.store.set_failed(entry.id, collection.round, without_place(str(made), entry))
                 return
             pictures = [Picture(entry.id, *each) for each in made.pictures]
             same = entry.digest == made.known["digest"]
             changed = _changed(before, pictures) if same else []
+            self.followed.set_files(entry.id, made.files)
             self.alt_texts.set_wanted(entry.id, made.wanted)
             self.store.set_linked(entry.id, collection.round, made.known, pictures, changed)
 
@@ -194,12 +206,12 @@ class Jobs:
 
     def _arguments(
         self, collection: Collection, entry: Entry
-    ) -> tuple[Place, str, Judged, str, Mapping[str, str], int]:
+    ) -> tuple[Place, str, Mapping[str, Judged], str, Mapping[str, str], int]:
         """What ``work.link`` and ``work.view`` want."""
-        judged, home = self.judged(collection.id).get(entry.id, {}), f"/collections/{collection.id}"
+        said, home = self._said(entry), f"/collections/{collection.id}"
         leads = {"Review": f"{home}/review", "Alternative texts": f"{home}/alt-text?document={entry.id}"}
         folder = str(self.entry_folder(entry))
-        return self.place(collection, entry), collection.habits, judged, folder, leads, collection.round
+        return self.place(collection, entry), collection.habits, said, folder, leads, collection.round
 
     def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
         """By document the likeliest sentence of each of its pictures before anybody said anything."""
@@ -260,7 +272,7 @@ class Jobs:
                 with self._changed:
                     self._at_work[collection.id].discard(document)
                     self._changed.notify()
-                self.events.tell("collection", id=collection.id)
+                self.events.tell("collection", id=collection.id, document=None if document == WHOLE else document)
 
         future.add_done_callback(done)
 

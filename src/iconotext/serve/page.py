@@ -14,6 +14,7 @@ ASSETS = {
     "serve.css": ("iconotext.serve", "text/css"),
     "alt-text.css": ("iconotext.serve", "text/css"),
     "alt-text.js": ("iconotext.serve", "text/javascript"),
+    "follow.js": ("iconotext.serve", "text/javascript"),
     "list.js": ("iconotext.serve", "text/javascript"),
     "review.js": ("iconotext.serve", "text/javascript"),
     "cards.css": ("iconotext.library", "text/css"),

@@ -291,6 +291,12 @@ class Store:
         last = {(row["document"], row["picture"], row["reviewer"]): row for row in self.rows(query, collection)}
         return [_verdict(row) for row in last.values()]
 
+    def verdicts_of(self, entry: int) -> list[Verdict]:
+        """The last verdict of each reviewer on each picture of a document, for each of its versions."""
+        rows = self.rows("select * from verdicts where document = ? and undone = 0 order by id", entry)
+        last = {(row["picture"], row["reviewer"], row["digest"]): row for row in rows}
+        return [_verdict(row) for row in last.values()]
+
     def last_change(self, collection: str) -> int:
         """A number that grows whenever somebody says something, or takes it back."""
         query = (

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,10 +16,12 @@ from iconotext.errors import DocumentError, IconotextError
 from iconotext.links.habit import Habit
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
-from iconotext.read import Failure, ReadSettings, find_documents, read_documents, unique_names
+from iconotext.read import Failure, find_documents, unique_names
 from iconotext.read.format import FORMATS
 from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
+from iconotext.serve.followed import File
+from iconotext.serve.reading import read_files
 from iconotext.types import Document, Link, LinkedDocument
 from iconotext.write import write_bytes, write_text
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from iconotext.links.habit import Judged
     from iconotext.links.link_windows import Known
     from iconotext.report.embedded import Embedded
-
-KEPT = 16
-"""Documents that a process keeps as they were read, for when somebody corrects a link."""
 
 PAGE, LINKED, REVIEW, ROUND = "page.html", "linked.json", "review.json", "round"
 """Files that a linked document leaves in its folder, beside its pictures: the reading view, its JSON (as ``iconotext
@@ -77,11 +75,13 @@ class Made:
         known: Its ``title``, ``digest``, and how many ``sentences`` and ``links``.
         pictures: Those that can be linked.
         wanted: Keys of those whose alternative text is missing, or has something wrong; see ``alt_text_work``.
+        files: What it was made of: its file, and those of its pictures.
     """
 
     known: dict[str, Any]
     pictures: tuple[Seen, ...]
     wanted: tuple[str, ...]
+    files: tuple[File, ...]
 
 
 _linkers: dict[str, Linker] = {}
@@ -111,6 +111,19 @@ def find(start: str, within: str, most: int) -> Found:
     Raises:
         DocumentError: There is none, or there are too many.
     """
+    found = documents_in(start, within, most)
+    if not found:
+        raise DocumentError(f"no document in it: what is read is {FORMATS}")
+    places = [Place(path, name, within) for name, path in found]
+    return Found(found, *habits_text(_linkers["reading"].habits(_each(places)), {}))
+
+
+def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], ...]:
+    """Name and path of the documents of a file or folder; see ``find``.
+
+    Raises:
+        DocumentError: There are too many.
+    """
     root = Path(within).resolve()
     inside = []
     for path, _ in find_documents([start]):
@@ -118,12 +131,8 @@ def find(start: str, within: str, most: int) -> Found:
             inside.append(path)
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
-    if not inside:
-        raise DocumentError(f"no document in it: what is read is {FORMATS}")
     names = unique_names([path.relative_to(start) if path != Path(start) else path for path in inside])
-    found = tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
-    places = [Place(path, name, within) for name, path in found]
-    return Found(found, *habits_text(_linkers["reading"].habits(_each(places)), {}))
+    return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
 
 
 def habits_text(habits: Mapping[str, Habit], judged: Mapping[str, Judged]) -> tuple[str, str | None]:
@@ -149,13 +158,15 @@ def habits_of(text: str) -> dict[str, Habit]:
     }
 
 
-def link(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[str, str], round_: int) -> Made:
+def link(
+    place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
+) -> Made:
     """Link a document, keep what is known of it, and write what the server shows of it.
 
     Args:
         place: The document.
         habits: Of ``habits_text``.
-        judged: What people said of its pictures: shown in place of what was found.
+        said: By the digest of the document what people said of its pictures: shown in place of what was found.
         folder: Where to write it.
         leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
         round_: Of the collection, of which the habits are.
@@ -165,17 +176,19 @@ def link(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[
     from iconotext.report.reading_page import shown_images
     from iconotext.serve.kept import keep
 
-    (document, sha256), home = read_place(place), Path(folder)
+    read, home = read_files(place), Path(folder)
+    document, now = read.document, digest(read.document)
     known = _linkers["reading"].know(document)
-    keep(known, _linkers["reading"].encoder.fingerprint, digest(document), home)
+    keep(known, _linkers["reading"].encoder.fingerprint, now, home)
     shown = embed(known.document.images, shown_images(known.document))
     for number, picture in shown.items():
         if picture.uri is not None:
             kind, data = picture.content
+            (home / f"{number}.{'png' if kind == 'jpeg' else 'jpeg'}").unlink(missing_ok=True)
             write_bytes(home / f"{number}.{kind}", data, force=True)
     usual = habits_of(habits)
-    reading = _write_view(known, usual, judged, home, leads, round_, shown)
-    described = to_describe(reading, place, sha256, shown)
+    reading = _write_view(known, usual, said.get(now, {}), home, leads, round_, shown)
+    described = to_describe(reading, place, read.sha256, shown)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     linked = _linkers["candidates"].link_known(known, usual)
     likeliest = by_image(linked)
@@ -183,19 +196,22 @@ def link(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[
     write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
     counts = {"sentences": len(document.sentences), "links": len(reading.links)}
     pictures = tuple(seen(linked.document, number, likeliest) for number in good)
-    return Made({"title": title(document), "digest": digest(document), **counts}, pictures, wanted(described))
+    about = {"title": title(document), "digest": now, **counts}
+    return Made(about, pictures, wanted(described), read.files)
 
 
-def view(place: Place, habits: str, judged: Judged, folder: str, leads: Mapping[str, str], round_: int) -> str:
+def view(
+    place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
+) -> str:
     """Write the reading view and the JSON of a document that is linked anew; arguments as for ``link``.
 
     Returns:
         The digest of the document as it is now.
     """
-    (document, _), home = read_place(place), Path(folder)
-    known = _linkers["reading"].know(document)
-    _write_view(known, habits_of(habits), judged, home, leads, round_, embedded_in(home, known.document))
-    return digest(document)
+    document, home = read_place(place), Path(folder)
+    known, now = _linkers["reading"].know(document), digest(document)
+    _write_view(known, habits_of(habits), said.get(now, {}), home, leads, round_, embedded_in(home, known.document))
+    return now
 
 
 def _write_view(
@@ -293,33 +309,15 @@ def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictu
 def _each(places: list[Place]) -> Iterator[Document | Failure]:
     for place in places:
         try:
-            yield read_place(place)[0]
+            yield read_place(place)
         except IconotextError as error:
             yield Failure(Path(place.path), error)
 
 
-def read_place(place: Place) -> tuple[Document, str]:
-    """The document at a place, as it is now, and the SHA-256 of its file.
+def read_place(place: Place) -> Document:
+    """The document at a place, as it is now.
 
     Raises:
         DocumentError: It cannot be read, or lies elsewhere by now.
     """
-    path = Path(place.path)
-    try:
-        known = path.stat()
-    except OSError as error:
-        raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
-    if not path.resolve().is_relative_to(Path(place.within).resolve()):
-        raise DocumentError(f"{path.name}: a link that leads out of the folder")
-    return _read(place, known.st_mtime_ns, known.st_size)
-
-
-@lru_cache(KEPT)
-def _read(place: Place, _changed: int, _size: int) -> tuple[Document, str]:
-    settings, path = ReadSettings(), Path(place.path)
-    try:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()  # before it is read: what comes later is another file
-    except OSError as error:
-        raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
-    (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)
-    return document, sha256
+    return read_files(place).document

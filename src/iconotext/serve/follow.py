@@ -1,0 +1,108 @@
+"""Follows what was opened: a file that changes on the disk is linked again, and folders are looked through anew.
+
+Size and time are asked for, again and again. No notices of the system: they do not come from network drives, and end
+where a folder has more files than the system watches. Looking takes at most a twentieth of the time, however many files
+there are. A change counts once two looks in a row found the same, so that hardly a file is read half-written. Where one
+is, or is gone for a moment, the next look finds it whole; what people said of a document holds by what is in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from iconotext.errors import DocumentError
+from iconotext.serve import work
+from iconotext.serve.followed import File, files_now
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.records import Collection
+
+logger = logging.getLogger(__name__)
+
+PAUSE, FOLDER_PAUSE = 0.5, 2.0
+"""Seconds between two looks, at the files of documents and through folders."""
+
+SHARE = 20
+"""Between two looks passes at least so many times as long as a look takes."""
+
+GONE = 5.0
+"""Seconds after which a document is forgotten whose file is gone, if nobody said anything of it."""
+
+
+class Follower:
+    """Looks at the files of opened collections, in a thread of its own: a drive that hangs must stop nothing else.
+
+    Args:
+        jobs: Told what to link again.
+    """
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._files: dict[int, tuple[File, ...]] = {}  # by document, in the look before
+        self._found: dict[str, tuple[tuple[str, str], ...]] = {}  # by collection its documents, in the look before
+        self._gone: dict[int, float] = {}  # by document since when
+        self._told: set[str] = set()  # collections that have become too large
+        self._closed = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=each, daemon=True)
+            for each in ((self._look_at_files, PAUSE), (self._look_through_folder, FOLDER_PAUSE))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+        for thread in self._threads:
+            thread.join(5)  # not for ever: a drive may hang
+
+    def _run(self, look: Callable[[Collection], None], pause: float) -> None:
+        took = 0.0
+        while not self._closed.wait(max(pause, SHARE * took)):
+            begin = time.monotonic()
+            try:
+                for collection in self._jobs.store.collections():
+                    if collection.found and not collection.own and not self._closed.is_set():
+                        look(collection)
+            except Exception:  # a bug of ours must not end all looking in silence
+                logger.exception("what changed on the disk cannot be told")
+            took = time.monotonic() - begin
+
+    def _look_at_files(self, collection: Collection) -> None:
+        for document, then in self._jobs.followed.all(collection.id).items():
+            now = files_now(file.path for file in then)
+            if now != then and self._files.get(document) == now:
+                self._jobs.followed.link_again(document, now)
+                self._tell(collection)
+            self._files[document] = now
+
+    def _look_through_folder(self, collection: Collection) -> None:
+        if not Path(collection.folder).is_dir():  # a file that was opened itself, or a drive that is gone
+            return
+        try:
+            found = work.documents_in(collection.folder, self._jobs.within(collection), self._jobs.settings.max_files)
+        except DocumentError as error:  # too many: what is known stays
+            if collection.id not in self._told:
+                logger.warning("%s: its folder is not followed: %s", collection.name, error)
+                self._told.add(collection.id)
+            return
+        if not found:  # a drive that is gone, or all is written anew: each document says that its file is gone
+            return
+        before, self._found[collection.id] = self._found.get(collection.id), found
+        if before != found:
+            return
+        now, paths = time.monotonic(), {path for _, path in found}
+        entries = self._jobs.store.entries(collection.id)
+        missing = {entry.id: self._gone.get(entry.id, now) for entry in entries if entry.path not in paths}
+        self._gone = {id_: since for id_, since in self._gone.items() if id_ not in {e.id for e in entries}} | missing
+        gone = [id_ for id_, since in missing.items() if now - since > GONE]
+        known = {(entry.name, entry.path) for entry in entries}
+        if (gone or not known.issuperset(found)) and self._jobs.followed.set_documents(collection.id, found, gone):
+            self._tell(collection)
+
+    def _tell(self, collection: Collection) -> None:
+        self._jobs.wake()
+        self._jobs.events.tell("collection", id=collection.id)

@@ -1,0 +1,77 @@
+"""Reads a document of a collection with all that says later whether it is still the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from iconotext.errors import DocumentError
+from iconotext.read import ReadSettings, read_documents
+from iconotext.read.address import MAX_LENGTH, SCHEME
+from iconotext.serve.followed import File, files_now
+from iconotext.types import Document
+
+if TYPE_CHECKING:
+    from iconotext.serve.work import Place
+
+KEPT = 16
+"""Documents that a process keeps as they were read, for when somebody asks for a page that was weighed again."""
+
+
+class Read(NamedTuple):
+    """What was read.
+
+    Attributes:
+        document: The document.
+        sha256: Of its file.
+        files: Its file and those of its pictures, as they were then.
+    """
+
+    document: Document
+    sha256: str
+    files: tuple[File, ...]
+
+
+def read_files(place: Place) -> Read:
+    """The document at a place, as it is now.
+
+    Raises:
+        DocumentError: It cannot be read, or lies elsewhere by now.
+    """
+    path = Path(place.path)
+    (own,) = files_now([place.path])
+    if not path.resolve().is_relative_to(Path(place.within).resolve()):
+        raise DocumentError(f"{path.name}: a link that leads out of the folder")
+    read = _read(place, own)
+    if files_now(file.path for file in read.files) != read.files:  # one of its pictures is another one by now
+        _read.cache_clear()
+        read = _read(place, own)
+    return read
+
+
+@lru_cache(KEPT)
+def _read(place: Place, own: File) -> Read:
+    settings, path = ReadSettings(), Path(place.path)
+    try:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()  # before it is read: what comes later is another file
+    except OSError as error:
+        raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
+    (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)
+    return Read(document, sha256, (own, *files_now(_picture_files(document, path, Path(place.within)))))
+
+
+def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
+    """The files of a document's pictures, also where in a folder those would be beside it that were not found."""
+    found: set[str] = set()
+    for image in document.images:
+        if isinstance(image.file, Path):
+            found.add(str(image.file))
+        elif image.file is None and len(image.source) <= MAX_LENGTH and not SCHEME.match(image.source):
+            beside = os.path.normpath(path.parent / unquote(image.source))
+            if Path(beside).is_relative_to(within):
+                found.add(beside)
+    return sorted(found - {str(path)})

@@ -1,0 +1,109 @@
+"""A writer's file in a real browser: the reading view follows it, and the reader stays where he or she was."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.serve.conftest import Running, wait_for
+from tests.serve.test_alt_text import write_article
+
+pytestmark = pytest.mark.browser
+
+LONG = "\n\n".join(
+    [
+        "# A long walk",
+        *(f"Paragraph {n} tells of the walk. It is the {n}th of many." for n in range(60)),
+        "![A boat](boat.png)",
+    ]
+)
+TOP = """(words) => [...document.querySelectorAll("#text [id^=s]")]
+    .find((one) => one.textContent.includes(words)).getBoundingClientRect().top"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, root):
+    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
+    yield made
+    made.close()
+
+
+def opened(running, path):
+    made = running.ask("POST", "/v1/collections/path", {"path": path}).json
+    return made["id"], running.linked(made["id"])["documents"][0]["id"]
+
+
+def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, running, root):
+    path = write_article(root / "walk", text=LONG)
+    _, document = opened(running, "walk")
+    came = visit(running)
+    page = came.page
+    came.go(f"/documents/{document}")
+    page.wait_for_selector("html.js")
+    page.fill("#minimum", "20")
+    page.evaluate("document.getElementById('s60').scrollIntoView()")
+    before = page.evaluate(TOP, "Paragraph 32 ")
+    path.write_text(
+        LONG.replace("# A long walk", "# A long walk\n\nSomething is new.\n\nAnd it is long.").replace(
+            "Paragraph 30 tells", "Paragraph 30 says"
+        )
+    )
+    page.wait_for_selector("text=The file has changed: this is how it is now.")
+    page.wait_for_selector("text=Something is new.")
+    assert abs(page.evaluate(TOP, "Paragraph 32 ") - before) < 3
+    assert page.input_value("#minimum") == "20"
+    assert page.locator("text=Paragraph 30 says").count() == 1
+    came.accessible()
+
+
+def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, running, root):
+    path = write_article(root / "gone", text=LONG)
+    _, document = opened(running, "gone")
+    came = visit(running)
+    page = came.page
+    came.go(f"/documents/{document}")
+    page.wait_for_selector("html.js")
+    text = path.read_text()
+    path.unlink()
+    page.wait_for_selector("text=This is how the file was before. Now it cannot be linked: article.md: cannot be read")
+    assert page.locator("text=Paragraph 30 tells").count() == 1
+    path.write_text(text.replace("Paragraph 30 tells", "Paragraph 30 says"))
+    page.wait_for_selector("text=Paragraph 30 says")
+
+
+def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(visit, running, root):
+    path = write_article(root / "close", text=LONG)
+    _, document = opened(running, "close")
+    came = visit(running)
+    page = came.page
+    came.go(f"/documents/{document}")
+    page.click("[data-open='0']")
+    page.wait_for_selector("dialog[open]")
+    path.write_text(LONG + "\n\nThe end is new.\n")
+    wait_for(lambda: "The end is new." in str(running.ask("GET", f"/v1/documents/{document}").body))
+    page.wait_for_timeout(1500)
+    assert page.locator("dialog[open]").count() == 1
+    page.keyboard.press("Escape")
+    page.wait_for_selector("text=The end is new.")
+
+
+def test_written_texts_and_new_documents_are_followed_by_every_page(visit, running, root):
+    path = write_article(root / "pages")
+    collection, document = opened(running, "pages")
+    came = visit(running)
+    page = came.page
+    came.go(f"/collections/{collection}/alt-text?document={document}")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
+    page.keyboard.press("e")
+    page.keyboard.type(" and more")
+    path.write_text(path.read_text().replace("![IMG_0042]", "![Boats in the harbour, seen from the bridge]"))
+    page.wait_for_selector(".picture-card >> nth=1", state="detached")  # somebody mended it in the file
+    assert page.locator("textarea").input_value().endswith(" and more")
+    came.go("/")
+    page.wait_for_selector(".card")
+    (root / "pages" / "second.md").write_text("# The second one\n\nA boat.\n")
+    page.wait_for_selector(".lines a >> text=The second one")

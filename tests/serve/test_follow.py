@@ -1,0 +1,173 @@
+"""Files that were opened are followed: text, pictures, folders; nothing that was said is lost meanwhile."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+
+import pytest
+
+from iconotext.serve.followed import File, files_now
+from tests.serve.conftest import TEXT, Running, png, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, root):
+    running = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def trip(request, root, server, article):
+    """A folder with an article, opened: its path, the collection, and the number of the document."""
+    folder = root / request.node.name
+    folder.mkdir()
+    for name, data in article.items():
+        (folder / name.removeprefix("trip/")).write_bytes(data)
+    made = server.ask("POST", "/v1/collections/path", {"path": folder.name}).json["id"]
+    return folder, made, server.linked(made)["documents"][0]["id"]
+
+
+def documents(server, collection):
+    return {each["name"]: each for each in server.ask("GET", f"/v1/collections/{collection}").json["documents"]}
+
+
+def texts(server, document):
+    return [each["text"] for each in server.ask("GET", f"/v1/documents/{document}").json["sentences"]]
+
+
+def judge(server, collection, document, picture, sentence):
+    said = {"document": document, "picture": picture, "sentences": [sentence], "reviewer": "Ada"}
+    assert server.ask("POST", f"/v1/collections/{collection}/verdicts", said).status == 201
+    wait_for(lambda: server.ask("GET", f"/v1/collections/{collection}/review").json["current"])
+
+
+def judged(server, collection):
+    return server.ask("GET", f"/v1/collections/{collection}").json["judged"]
+
+
+def test_a_text_that_changes_is_linked_again(server, trip):
+    folder, collection, document = trip
+    (folder / "article.md").write_text(TEXT.replace("Nothing else happened", "Much else happened"))
+    wait_for(lambda: "Much else happened that day." in texts(server, document))
+    found = server.linked(collection)["documents"][0]
+    assert (found["id"], found["problem"], found["pictures"]) == (document, None, 2)
+
+
+def test_a_picture_that_changes_goes_or_comes_is_seen(server, trip, tmp_path):
+    folder, _, document = trip
+    address = f"/v1/documents/{document}/pictures/0"
+    before = server.ask("GET", address).body
+    (folder / "red.png").write_bytes(png((20, 20, 200), tmp_path))
+    wait_for(lambda: server.ask("GET", address).body != before)
+    (folder / "green.png").rename(folder / "elsewhere.png")
+    wait_for(lambda: server.ask("GET", f"/v1/documents/{document}").json["images"][1]["problem"])
+    (folder / "elsewhere.png").rename(folder / "green.png")
+    wait_for(lambda: not server.ask("GET", f"/v1/documents/{document}").json["images"][1].get("problem"))
+
+
+def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(server, trip):
+    folder, collection, document = trip
+    judge(server, collection, document, 0, 4)
+    path = folder / "article.md"
+    path.write_text(TEXT[:40])
+    wait_for(lambda: judged(server, collection) == 0)
+    linked = server.ask("GET", f"/v1/documents/{document}").json
+    assert len(linked["sentences"]) < 4  # a sentence that was named is not there: nothing is linked with it
+    path.write_text(TEXT)
+    wait_for(lambda: judged(server, collection) == 1)
+    path.unlink()
+    wait_for(lambda: documents(server, collection)["article"]["problem"])
+    assert "cannot be read" in documents(server, collection)["article"]["problem"]
+    assert server.ask("GET", f"/documents/{document}").status == 200
+    assert judged(server, collection) == 1
+    path.write_text(TEXT)
+    wait_for(lambda: documents(server, collection)["article"]["problem"] is None)
+    links = server.ask("GET", f"/v1/documents/{document}").json["links"]
+    assert [link["sentence"] for link in links if link["image"] == 0] == [4]
+
+
+def test_documents_of_a_folder_come_and_go(server, trip, article):
+    folder, collection, document = trip
+    (folder / "later").mkdir()
+    (folder / "later" / "article.md").write_text("# Later\n\nA boat.\n")
+    wait_for(lambda: len(documents(server, collection)) == 2)
+    server.linked(collection)
+    (new,) = [each["id"] for each in documents(server, collection).values() if each["id"] != document]
+    assert texts(server, new) == ["Later", "A boat."]
+    judge(server, collection, document, 0, 1)
+    shutil.rmtree(folder / "later")
+    wait_for(lambda: len(documents(server, collection)) == 1, 30)
+    (folder / "other.md").write_text("# Other\n\nA boat.\n")
+    wait_for(lambda: len(documents(server, collection)) == 2)
+    (folder / "article.md").unlink()  # of this one something was said
+    wait_for(lambda: any(each["problem"] for each in documents(server, collection).values()))
+    (folder / "third.md").write_text("# Third\n\nA boat.\n")
+    wait_for(lambda: len(documents(server, collection)) == 3)
+    (folder / "article.md").write_bytes(article["trip/article.md"])
+    wait_for(lambda: not any(each["problem"] for each in documents(server, collection).values()))
+    assert judged(server, collection) == 1
+
+
+def test_an_empty_folder_is_filled(server, root):
+    (root / "empty").mkdir()
+    made = server.ask("POST", "/v1/collections/path", {"path": "empty"}).json["id"]
+    server.linked(made, "failed")
+    (root / "empty" / "a.md").write_text("# A\n\nA boat.\n")
+    assert server.linked(made)["documents"][0]["title"] == "A"
+
+
+def test_what_changed_while_the_server_was_away_is_noticed(tmp_path, article):
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nA boat.\n")
+    first = Running(tmp_path / "data", "--root", str(folder))
+    made = first.ask("POST", "/v1/collections/path", {"path": "a.md"}).json["id"]
+    document = first.linked(made)["documents"][0]["id"]
+    first.close()
+    (folder / "a.md").write_text("# A\n\nA tram.\n")
+    second = Running(tmp_path / "data", "--root", str(folder))
+    wait_for(lambda: "A tram." in texts(second, document))
+    second.close()
+
+
+def test_the_page_of_a_followed_file_may_load_one_script_more_and_no_other(server, trip, article):
+    _, _, document = trip
+    page = server.ask("GET", f"/documents/{document}")
+    home = f"http://127.0.0.1:{server.port}"
+    policy = page.headers["content-security-policy"]
+    assert re.search(rf"script-src {home}/static/follow.js 'sha256-[^']+'; ", policy)
+    assert f"connect-src {home}/v1/events {home}/documents/{document};" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert re.findall(rb'<script[^>]*src="([^"]*)"', page.body) == [b"/static/follow.js"]
+    same = server.ask("GET", f"/documents/{document}", headers={"If-None-Match": page.headers["etag"]})
+    assert (same.status, same.body) == (304, b"")
+    made = server.send(article).json["id"]
+    dropped = server.linked(made)["documents"][0]["id"]
+    page = server.ask("GET", f"/documents/{dropped}")
+    assert b"follow.js" not in page.body
+    assert "connect-src" not in page.headers["content-security-policy"]
+
+
+def test_files_now(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    there, gone, odd = files_now([str(tmp_path / "a"), str(tmp_path / "b"), "a\x00b"])
+    assert there.size == 3
+    assert there.changed == (tmp_path / "a").stat().st_mtime_ns
+    time.sleep(0.05)  # clocks of file systems tick slowly
+    (tmp_path / "a").rename(tmp_path / "c")
+    (tmp_path / "c").rename(tmp_path / "a")
+    (back,) = files_now([str(tmp_path / "a")])
+    assert back != there  # it was away
+    assert gone == File(str(tmp_path / "b"), None, None, None)
+    assert odd == File("a\x00b", None, None, None)
