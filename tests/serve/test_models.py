@@ -191,7 +191,7 @@ def test_drawings_are_the_same_each_time_and_load_nothing(dark):
 def test_settings_that_cannot_be(tmp_path):
     with pytest.raises(SettingError, match="no folder"):
         check_models(ServeSettings(models=tmp_path / "none"))
-    with pytest.raises(SettingError, match="no such corpus"):
+    with pytest.raises(SettingError, match="no file"):
         check_models(ServeSettings(models=tmp_path, corpus=tmp_path / "none"))
     with pytest.raises(SettingError, match="name their folder"):
         check_models(ServeSettings(corpus=tmp_path))
@@ -237,6 +237,9 @@ def test_a_model_that_cannot_be_loaded_says_so(tmp_path, corpus):
         return found["state"] == "failed" and found["problem"]
 
     assert wait_for(failed).startswith("weights.safetensors: damaged")
+    page = running.ask("GET", "/models/short").body
+    assert b"weights.safetensors: damaged" in page
+    assert str(tmp_path).encode() not in page
     running.close()
 
 

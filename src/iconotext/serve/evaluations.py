@@ -149,4 +149,4 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 @lru_cache(1_000)
 def _digest(path: Path, _changed: int, _size: int) -> str:
-    return digest_of(path).hex() if path.is_file() else ""
+    return digest_of(path).hex()

@@ -48,8 +48,8 @@ def check_models(settings: ServeSettings) -> None:
     """
     if settings.corpus is not None and settings.models is None:
         raise SettingError("corpus: models are measured on it: name their folder, too")
-    if settings.corpus is not None and not settings.corpus.exists():
-        raise SettingError(f"{settings.corpus}: there is no such corpus")
+    if settings.corpus is not None and not settings.corpus.is_file():
+        raise SettingError(f"{settings.corpus}: no file: name the one of a corpus")
     if settings.models is not None:
         if not settings.models.is_dir():
             raise SettingError(f"{settings.models}: no folder: name the one in which the folders of models lie")

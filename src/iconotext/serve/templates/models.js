@@ -44,7 +44,10 @@ const progress = measure?.querySelector("progress");
 const follow = async () => {
   try {
     const found = await ask("GET", home);
-    if (found.state === "done" || found.state === "failed") return location.reload();
+    if (found.state === "done" || found.state === "failed") {
+      location.hash = "measured"; // where one goes on reading
+      return location.reload();
+    }
     progress.hidden = false;
     progress.max = found.of || 1;
     progress.value = found.done;
