@@ -69,8 +69,7 @@ def test_two_raters_a_kill_and_the_result(visit, tmp_path):
         ann.go(home)
         begin(ann, "Ann")
         assert ann.page.inner_text("#text") == seen
-        judge(ann, "Ann", "1", done=2)
-        ann.page.keyboard.press("1")
+        judge(ann, "Ann", "11", done=2)
         ann.page.wait_for_selector("#done:has-text('Nothing is left for you now')")
         assert ann.page.evaluate("document.activeElement.id") == "done"
         ann.accessible()
@@ -79,9 +78,7 @@ def test_two_raters_a_kill_and_the_result(visit, tmp_path):
         assert ann.page.locator("table").count() == 0
         ben.go(home)
         begin(ben, "Ben")
-        judge(ben, "Ben", "123")
-        ben.page.wait_for_selector(READY)
-        ben.page.keyboard.press("4")
+        judge(ben, "Ben", "1234")
         ben.page.click("text=See the result")
         ben.page.wait_for_selector("table")
         assert ben.page.locator("table").count() == 2

@@ -22,7 +22,7 @@ const open = (opened) => {
 const show = async (turn) => {
   pair = turn.pair;
   byId("progress").textContent = `${rater}: ${counted(turn.judged, "pair")} judged. `
-    + `Of everybody, ${turn.votes.toLocaleString("en")} of ${counted(turn.wanted, "answer")} are in.`;
+    + `In all, ${turn.votes.toLocaleString("en")} of ${counted(turn.wanted, "answer")} are in.`;
   byId("bar").hidden = false;
   byId("bar").value = turn.judged;
   byId("undo").hidden = turn.judged === 0 || turn.finished;
