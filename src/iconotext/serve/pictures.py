@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 from iconotext.errors import ImageError
@@ -19,8 +18,8 @@ def picture_pool() -> Pool:
     return Pool(1, _nothing, None)
 
 
-def encoded(file: Path) -> tuple[bytes, str]:
-    """A picture at most 900 pixels a side, without what its file says beside its pixels; and its type, jpeg or png.
+def encoded(file: Path) -> tuple[str, bytes]:
+    """Type (jpeg or png) and bytes of a picture, at most 900 pixels a side, and nothing else that is in its file.
 
     Raises:
         ImageError: It cannot be decoded.
@@ -28,8 +27,7 @@ def encoded(file: Path) -> tuple[bytes, str]:
     picture = embed([Image("picture", file)], [0])[0]
     if picture.uri is None:
         raise ImageError(f"this picture cannot be shown: {picture.problem}")
-    kind, _, data = picture.uri.removeprefix("data:image/").partition(";base64,")
-    return base64.b64decode(data), kind
+    return picture.content
 
 
 def _nothing(_: None) -> None:

@@ -161,7 +161,7 @@ def routes(jobs: Jobs) -> APIRouter:
         with used(study) as path:
             a, b = await run_in_threadpool(shown_images, path, pair, rater)
             future = pool.submit(encoded, SECONDS, a if side == "a" else b)
-            data, kind = await asyncio.wrap_future(future)
+            kind, data = await asyncio.wrap_future(future)
         return Response(data, media_type=f"image/{kind}")
 
     return router
