@@ -103,8 +103,9 @@ def study(
 ) -> None:
     """Make a study: for each text, the best pictures of two models side by side, for people to choose from.
 
-    All models search all pictures of the split, refined as their folders say. Each is compared with the last one. Order
-    and sides are random; the same picture twice stays in the study, marked as such.
+    All models search all pictures of the split, refined as their folders say. Each is compared with the last one. The
+    same picture twice stays in the study, marked as such. `iconotext serve --study` shows the pairs to people, in an
+    order and on sides that are random for each of them.
 
     **Examples**
 
@@ -130,7 +131,7 @@ def study(
         same = create_study(output, found, second=other.model, raters=settings.raters, seed=settings.seed)
         say(
             f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
-            f"{settings.raters * len(found):,} votes are wanted",
+            f"{settings.raters * len(found):,} votes are wanted: iconotext serve --study {output}",
             err=True,
         )
         for search in searches:

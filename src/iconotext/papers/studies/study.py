@@ -194,6 +194,7 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
             if version != _VERSION:
                 raise StudyError(f"{path}: a study of another version of iconotext ({version}): make it anew")
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")  # the default of most builds of SQLite, not of all
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 yield connection
