@@ -246,6 +246,17 @@ def test_word_files_keep_every_other_part(tmp_path):
     )
 
 
+def test_word_files_and_books_take_a_text_in_the_place_of_another(tmp_path):
+    path = tmp_path / "a.docx"
+    path.write_bytes(word_file())
+    path.write_bytes(insert_alts(path, path.read_bytes(), {0: "One", 1: "Two"}, SETTINGS, over=True).data)
+    assert [image.alt for image in read(path).images] == ["One", "Two", None]
+    path = tmp_path / "a.epub"
+    path.write_bytes(book({"one": "<p>Text.</p><img alt='IMG_1' src='../img/a b.jpg'/>"}))
+    path.write_bytes(insert_alts(path, path.read_bytes(), {0: "One & two"}, SETTINGS, over=True).data)
+    assert [image.alt for image in read(path).images] == ["One & two"]
+
+
 def test_books_keep_every_other_part(tmp_path):
     body = (
         "<h1>Eins</h1><p>Text &amp; more.</p><img src='../img/a b.jpg'/><p>End.</p><img alt='' src='../img/lost.jpg'/>"
@@ -286,14 +297,17 @@ def test_one_description_for_several_pictures_is_refused(tmp_path):
 @given(
     st.text(st.sampled_from("<img alt=\"' />x!][({{figure src>\n"), max_size=80),
     st.sampled_from(["markdown", "html", "docx"]),
+    st.booleans(),
 )
-def test_gaps_of_any_text_are_in_order_and_apart(text, format_):
-    gaps = find_gaps(text, format_)
+def test_gaps_of_any_text_are_in_order_and_apart(text, format_, over):
+    gaps = find_gaps(text, format_, over=over)
     assert all(0 <= gap.start <= gap.end <= len(text) for gap in gaps)
     assert [gap.start for gap in gaps] == sorted(gap.start for gap in gaps)
 
 
 def test_many_tags_and_quotes_cost_linear_time():
+    assert len(find_gaps("![" + "a" * 1_000_000 + "![b](c)" * 100_000, "markdown", over=True)) == 100_000
+    assert find_gaps("![" * 500_000, "markdown", over=True) == []
     assert len(find_gaps("<img src='" * 100_000, "html")) == 50_000
     assert len(find_gaps('<img src="a">' * 100_000 + "<img src='", "html")) == 100_000
     assert len(find_gaps("<img src='" + '<img src="a">' * 100_000, "html")) == 100_000

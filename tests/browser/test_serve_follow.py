@@ -60,6 +60,29 @@ def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, running, r
     came.accessible()
 
 
+def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sentence(visit, running, root):
+    path = write_article(root / "judged", text=LONG)
+    collection, document = opened(running, "judged")
+    came = visit(running)
+    page = came.page
+    came.go(f"/collections/{collection}/review")
+    page.fill("#reviewer", "Ada")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".marked")
+    path.write_text(LONG.replace("# A long walk", "# A long walk\n\nSomething is new."))
+    wait_for(lambda: "Something is new." in running.ask("GET", f"/v1/documents/{document}").body.decode())
+    running.linked(collection)
+    page.click("#text >> text=Paragraph 3 tells")
+    page.wait_for_selector("text=Not saved: its document has changed since it was shown")
+    page.wait_for_selector("#text >> text=Something is new.")
+    page.click("#text >> text=Paragraph 3 tells")
+    page.wait_for_selector("text=1 of 1 picture judged")
+    came.wrong.clear()  # the browser says that the first was refused
+    links = running.ask("GET", f"/v1/collections/{collection}/review").json["pictures"][0]["verdicts"]["Ada"]
+    sentences = running.ask("GET", f"/v1/documents/{document}").json["sentences"]
+    assert [sentences[n]["text"] for n in links] == ["Paragraph 3 tells of the walk."]
+
+
 def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, running, root):
     path = write_article(root / "gone", text=LONG)
     _, document = opened(running, "gone")

@@ -96,6 +96,20 @@ def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(server, trip
     assert [link["sentence"] for link in links if link["image"] == 0] == [4]
 
 
+def test_what_is_said_of_another_version_is_refused(server, trip):
+    folder, collection, document = trip
+    digest = server.ask("GET", f"/v1/documents/{document}/review").json["digest"]
+    said = {"document": document, "picture": 0, "sentences": [1], "reviewer": "Ada", "digest": digest}
+    verdicts = f"/v1/collections/{collection}/verdicts"
+    assert server.ask("POST", verdicts, said).status == 201
+    (folder / "article.md").write_text(TEXT.replace("# Boats and trams", "# Boats\n\nAnd trams."))
+    wait_for(lambda: "And trams." in texts(server, document))
+    server.linked(collection)
+    assert server.ask("POST", verdicts, said).status == 409
+    new = server.ask("GET", f"/v1/documents/{document}/review").json["digest"]
+    assert server.ask("POST", verdicts, said | {"digest": new}).status == 201
+
+
 def test_documents_of_a_folder_come_and_go(server, trip, article):
     folder, collection, document = trip
     (folder / "later").mkdir()

@@ -126,6 +126,8 @@ def routes(jobs: Jobs) -> APIRouter:
         pictures = {p.number for p in store.pictures(known.id) if p.document == entry.id}
         if entry.collection != known.id or body.picture not in pictures:
             raise HTTPException(404, "there is no such picture in the collection")
+        if body.digest not in (None, entry.digest):
+            raise HTTPException(409, "its document has changed since it was shown: look at it as it is now")
         if any(sentence >= entry.sentences for sentence in body.sentences):
             raise HTTPException(404, "there is no such sentence in the document")
         saved = store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))

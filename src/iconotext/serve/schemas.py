@@ -76,6 +76,9 @@ class VerdictIn(BaseModel):
         max_length=100, description="The sentences that it belongs to; none where it belongs to none."
     )
     reviewer: Name
+    digest: str | None = Field(
+        None, max_length=64, description="Of the version that was judged, as the review says it; no other one is meant."
+    )
 
 
 class ReviewerIn(BaseModel):

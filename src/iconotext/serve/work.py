@@ -293,6 +293,7 @@ def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictu
     """What the review shows of a document."""
     document = linked.document
     return {
+        "digest": digest(document),
         "language": document.language,
         "sentences": [[s.text, s.block, s.kind] for s in document.sentences],
         "pictures": {

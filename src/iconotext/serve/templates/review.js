@@ -170,7 +170,8 @@ const decide = async (sentences) => {
   const one = current;
   version += 1;
   try {
-    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer });
+    const { digest } = await known(one.document);
+    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer, digest });
     version += 1;
     review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
     const numbers = sentences.map((n) => n + 1).join(", ");
@@ -179,6 +180,8 @@ const decide = async (sentences) => {
     summarize();
     await next();
   } catch (error) {
+    documents.delete(one.document); // its file may have changed: it is shown as it is now
+    await load().then(() => next(key(one))).catch(() => {});
     say(`Not saved: ${error.message}`, true);
   } finally {
     busy = false;
