@@ -23,7 +23,7 @@ EXTRAS = {
     "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
     "scale": ("ray",),
     "timm": ("timm", "torchvision"),
-    "web": ("fastapi", "uvicorn", "python_multipart"),
+    "web": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),
 }
 """The modules that each extra of pyproject.toml brings, beside those of other extras that it names."""
 

@@ -51,11 +51,18 @@ class Checked:
 
 
 def check(
-    paths: Iterable[Path | str], settings: AltTextSettings | None = None, reading: ReadSettings | None = None
+    paths: Iterable[Path | str],
+    settings: AltTextSettings | None = None,
+    reading: ReadSettings | None = None,
+    *,
+    root: Path | None = None,
 ) -> Checked:
     """Check the alternative texts of documents, also those in folders.
 
     Those in ``FORMATS``. Of a web page all is checked, menus too.
+
+    Args:
+        root: The folder from which on fingerprints count the documents' paths (default: ``repository_root()``).
 
     Raises:
         DocumentError: There are no documents.
@@ -77,7 +84,7 @@ def check(
             continue
         pictures += number
         findings += new
-    numbered = tuple(fingerprinted(findings, repository_root()))
+    numbered = tuple(fingerprinted(findings, root or repository_root()))
     return Checked(numbered, tuple(failures), documents=len(found) - len(failures), pictures=pictures)
 
 

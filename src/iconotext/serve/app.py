@@ -7,15 +7,17 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
-from iconotext.serve import alt_text, collections, models, pages, search, study, work
+from iconotext.serve import alt_text, api, collections, models, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
@@ -45,7 +47,17 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         yield
         jobs.events.close()
 
-    app = FastAPI(title="iconotext", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="iconotext",
+        version=__version__,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        servers=[{"url": "/"}],  # clients that are made of the description want one
+        # Says only that there is a key: the guard has looked at it by then.
+        dependencies=[Depends(HTTPBearer(auto_error=False, description="The key in the file of the data folder."))],
+        generate_unique_id_function=operation_name,
+    )
 
     @app.exception_handler(BusyError)
     def busy(_: Request, error: BusyError) -> JSONResponse:
@@ -57,10 +69,15 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         said = json.dumps({"detail": jsonable_encoder(error.errors())})
         return Response(said, 422, media_type="application/json")
 
-    @app.get("/v1/health", tags=["server"])
+    @app.get("/v1/health", tags=["server"], openapi_extra={"security": [{}]})
     def health() -> Health:
         """Whether the server is there; needs no key."""
         return Health(status="ok", version=__version__)
+
+    @app.get("/metrics", tags=["server"], response_class=PlainTextResponse, responses=collections.problems())
+    def metrics() -> PlainTextResponse:
+        """What the server counts, for Prometheus."""
+        return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.include_router(pages.routes(jobs))
     app.include_router(collections.routes(jobs))
@@ -70,7 +87,13 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     app.include_router(models.routes(jobs))
     if settings.study:
         app.include_router(study.routes(jobs))
-    return Guard(app, settings=settings, access=access)
+    app.include_router(api.routes(jobs))
+    return jobs.metrics.counting(Guard(app, settings=settings, access=access))
+
+
+def operation_name(route: APIRoute) -> str:
+    """What clients that are made of the description call a route, such as ``programs_link``."""
+    return "_".join((*map(str, route.tags), route.name))
 
 
 def open_data(settings: ServeSettings) -> Store:

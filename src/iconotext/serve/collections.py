@@ -44,7 +44,9 @@ FILES = {
                 "schema": {
                     "type": "object",
                     "required": ["files"],
-                    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                    "properties": {
+                        "files": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+                    },
                 }
             }
         },
@@ -54,8 +56,8 @@ FILES = {
 
 
 def problems(*codes: int) -> dict[int | str, dict[str, type[Problem]]]:
-    """The answers other than the good one that a route may give."""
-    return {code: {"model": Problem} for code in (401, 403, 421, *codes)}
+    """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
+    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, *codes)}
 
 
 async def received(request: Request, folder: Path, jobs: Jobs) -> str:

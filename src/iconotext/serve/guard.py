@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from iconotext.serve.access import Access
@@ -31,7 +31,7 @@ MAX_BODY_SECONDS = 600.0
 MAX_PAUSE = 30.0
 """Seconds between two pieces of it."""
 
-UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/search/pictures")
+UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/alt-text", "/v1/search/pictures")
 """Where files are sent to."""
 
 OPEN = ("/v1/health",)
@@ -92,21 +92,21 @@ class Guard:
         headers = _single(scope["headers"])
         host = headers.get("host", "")
         if not is_own_name(host, self._settings):
-            return PlainTextResponse("This server is not called by that name.\n", 421)
+            return _said(scope, "This server is not called by that name.\n", 421)
         if not _from_here(headers, host):
-            return PlainTextResponse("Requests from other sites are refused.\n", 403)
+            return _said(scope, "Requests from other sites are refused.\n", 403)
         path, method = scope["path"], scope["method"]
         if path in OPEN and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
             # A browser says where a request comes from. A program says who it is.
             if not self._access.is_key(headers.get("authorization", "")):
-                return PlainTextResponse("Programs need the key: Authorization: Bearer ...\n", 401)
+                return _said(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
         elif not self._access.is_known(headers):
             return self._greeting(scope)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limit(path):
-            return PlainTextResponse(too_large(self._limit(path)), 413, {"connection": "close"})
+            return _said(scope, too_large(self._limit(path)), 413)
         return None
 
     def _greeting(self, scope: Scope) -> Response:
@@ -114,7 +114,7 @@ class Guard:
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         cookie = self._access.redeem(token) if scope["path"] == "/" and scope["method"] == "GET" else None
         if cookie is None:
-            return PlainTextResponse(REFUSED, 401)
+            return _said(scope, REFUSED, 401)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             self._access.cookie, cookie, max_age=self._access.seconds, path="/", httponly=True, samesite="strict"
@@ -123,6 +123,14 @@ class Guard:
 
     def _limit(self, path: str) -> int:
         return self._settings.max_upload + MAX_BODY if path in UPLOADS else MAX_BODY
+
+
+def _said(scope: Scope, text: str, status: int) -> Response:
+    """A refusal, for programs as they get all others; the connection ends with what may still come on it."""
+    headers = {"connection": "close"} if status == 413 else None
+    if scope["path"].startswith("/v1/"):
+        return JSONResponse({"detail": text.strip()}, status, headers)
+    return PlainTextResponse(text, status, headers)
 
 
 def is_own_name(host: str, settings: ServeSettings) -> bool:

@@ -23,6 +23,7 @@ from iconotext.serve.agreement import agreed
 from iconotext.serve.alt_text_store import AltTexts
 from iconotext.serve.events import Events
 from iconotext.serve.followed import Followed
+from iconotext.serve.metrics import Metrics
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
@@ -56,6 +57,10 @@ class Jobs:
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
+        self.metrics = Metrics(pool)
+        self.asked_folder = settings.data.absolute() / "asked"
+        """Files that came with a request; nothing of them stays longer than that."""
+        shutil.rmtree(self.asked_folder, ignore_errors=True)  # of a server that was killed
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had its turn
@@ -200,6 +205,7 @@ class Jobs:
             changed = _changed(before, pictures) if same else []
             self.followed.set_files(entry.id, made.files)
             self.alt_texts.set_wanted(entry.id, made.wanted)
+            self.metrics.linked(1, made.known["links"])
             self.store.set_linked(entry.id, collection.round, made.known, pictures, changed)
 
         self._submit(collection, entry.id, linked, work.link, *arguments)

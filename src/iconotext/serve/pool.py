@@ -36,7 +36,11 @@ class BusyError(IconotextError):
 
 
 class GoneError(IconotextError):
-    """The work took too long, or ended its process."""
+    """The work ended its process, or came to nothing by a bug of ours."""
+
+
+class LateError(GoneError):
+    """The work took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class _Call:
 
 
 class Pool:
-    """Processes, each with a thread that hands it its work.
+    """Processes, each with a thread that hands it its work. They start at once: the first call is not to wait for that.
 
     Args:
         processes: How many.
@@ -61,6 +65,9 @@ class Pool:
         self._calls: queue.Queue[_Call | None] = queue.Queue(MAX_WAITING)
         self._closed = False
         self._running: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self._at_work: dict[int, Future[Any] | None] = {}
+        """What each process is at; None where nobody wants that any more."""
         self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
         for thread in self._threads:
             thread.start()
@@ -69,6 +76,20 @@ class Pool:
     def waiting(self) -> int:
         """Calls that no process has taken yet."""
         return self._calls.qsize()
+
+    @property
+    def busy(self) -> int:
+        """Processes that are at work."""
+        return len(self._at_work)
+
+    def check(self) -> None:
+        """Make sure that one more call can wait.
+
+        Raises:
+            BusyError: Too much waits already.
+        """
+        if self._calls.full():
+            raise _too_much()
 
     def submit(
         self, function: Callable[P, Result], seconds: float, /, *arguments: P.args, **_: P.kwargs
@@ -84,8 +105,19 @@ class Pool:
         try:
             self._calls.put_nowait(_Call(function, arguments, seconds, future))
         except queue.Full:
-            raise BusyError("too much is waiting already: try again in a minute") from None
+            raise _too_much() from None
         return future
+
+    def drop(self, future: Future[Any]) -> None:
+        """Nobody wants a result any more: it is cancelled where it waits, and its process ends where it has one."""
+        if future.cancel():
+            return
+        with self._lock:
+            for number, at_work in self._at_work.items():
+                if at_work is future:
+                    self._at_work[number] = None
+                    if number in self._running:
+                        self._running[number].kill()
 
     def close(self) -> None:
         """End all processes at once; what they were at is lost, and what waits is cancelled."""
@@ -107,15 +139,22 @@ class Pool:
     def _work(self, number: int) -> None:
         process: Any = None
         pipe: Connection | None = None
+        with contextlib.suppress(GoneError):  # the first call tries again, and says why
+            process, pipe = self._start(number)
         while (call := self._calls.get()) is not None:
             if not call.future.set_running_or_notify_cancel():
                 continue
+            self._at_work[number] = call.future
             try:
                 if process is None or pipe is None or not process.is_alive():
                     process, pipe = self._start(number)
                 good, value = _asked(pipe, call)
+                ended = False
             except GoneError as error:
-                good, value = False, error
+                good, value, ended = False, error, True
+            with self._lock:
+                ended = self._at_work.pop(number) is None or ended
+            if ended:
                 if process is not None:
                     process.kill()
                     process.join()
@@ -151,11 +190,15 @@ class Pool:
         return process, ours
 
 
+def _too_much() -> BusyError:
+    return BusyError("too much is waiting already: try again in a minute")
+
+
 def _asked(pipe: Connection, call: _Call) -> tuple[bool, Any]:
     try:
         pipe.send((call.function, call.arguments))
         if not pipe.poll(call.seconds):
-            raise GoneError(f"it takes more than {call.seconds:.0f} seconds")
+            raise LateError(f"it takes more than {call.seconds:.0f} seconds")
         answer: tuple[bool, Any] = pipe.recv()
     except (EOFError, OSError):
         raise GoneError("it ended the process that links: it may need more memory than there is") from None

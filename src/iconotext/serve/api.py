@@ -1,0 +1,179 @@
+"""For programs: documents in, the JSON of a command out, and nothing is kept.
+
+Whoever wants to come back for an answer opens a collection instead: its state says how far it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import IconotextError
+from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
+from iconotext.extras import require
+from iconotext.links.settings import LinkSettings
+from iconotext.read import ReadSettings
+from iconotext.recipe.wrong_value import Settings, make_settings
+from iconotext.serve import at_once
+from iconotext.serve.at_once import Reply, Sent
+from iconotext.serve.collections import FILES, problems, received
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.linked_schema import AltTextsOut, FailedOut, LinkedOut
+from iconotext.serve.pool import BusyError, GoneError, LateError
+from iconotext.serve.store import new_id
+
+LEFT = 499
+"""In place of an answer to a client that has left, as other servers call it."""
+
+READING = ("language", "min_side", "captions", "epub")
+"""Fields of the settings that a request may choose. The others reach for files, models or the network of this machine,
+or are its limits."""
+
+CONTEXTS = ("evidence", "habit", "k")
+LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "explain")
+CHECKING = tuple(AltTextSettings.model_fields)
+
+
+def _parts(given: object) -> object:
+    """``a,b`` is two values, as on the command line."""
+    return [part for each in given for part in str(each).split(",")] if isinstance(given, list) else given
+
+
+def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any) -> Any:
+    """The parameters of a route: fields of settings, with all that is said of them there, and others."""
+    fields: dict[str, Any] = {}
+    for kind, names in offered.items():
+        for each in names:
+            field = kind.model_fields[each]
+            several = get_origin(field.annotation) is tuple
+            kept = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
+            fields[each] = kept, field
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
+
+
+if TYPE_CHECKING:
+    LinkIn = BaseModel
+    ContextIn = BaseModel
+    ChunksIn = BaseModel
+    AltTextIn = BaseModel
+else:
+    relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
+    _some = {ReadSettings: READING, LinkSettings: CONTEXTS}
+    LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
+    ContextIn = _query("ContextIn", _some, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
+    ChunksIn = _query("ChunksIn", _some, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
+    draft = bool, Field(True, description="Make drafts, too: the documents are linked for that.")
+    AltTextIn = _query("AltTextIn", {AltTextSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
+
+
+def routes(jobs: Jobs) -> APIRouter:
+    """The routes for programs.
+
+    A request with one file is about that document; one with several about those of them that are documents, to which
+    the others may be pictures.
+    """
+    router = APIRouter(prefix="/v1", tags=["programs"])
+    answers: dict[str, Any] = {
+        "openapi_extra": FILES,
+        "responses": problems(415, 500, 503, 504),
+        "response_class": JSONResponse,  # says so in the description; the text comes from the process
+    }
+
+    @router.post("/link", response_model=list[LinkedOut | FailedOut], **answers)
+    async def link(request: Request, asked: Annotated[LinkIn, Query()]) -> Response:
+        """The documents with their links, as ``iconotext link --to json`` gives them."""
+        return await _answer(jobs, request, asked, at_once.links)
+
+    @router.post("/context", response_model=list[Context], **answers)
+    async def context(request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
+        """What is said of each picture, as ``iconotext context --json`` gives it."""
+        return await _answer(jobs, request, asked, at_once.contexts, _of(asked, "words"))
+
+    @router.post("/chunks", response_model=list[Chunk], **answers)
+    async def chunks(request: Request, asked: Annotated[ChunksIn, Query()]) -> Response:
+        """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
+        return await _answer(jobs, request, asked, at_once.chunks, _of(asked, "words"))
+
+    @router.post("/alt-text", response_model=AltTextsOut, **answers)
+    async def alt_text(request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
+        """What is wrong with alternative texts, and drafts, as the commands ``alt-text`` give them."""
+        checking = _settings(AltTextSettings, asked)
+        return await _answer(jobs, request, asked, at_once.alt_texts, checking, _of(asked, "draft"))
+
+    return router
+
+
+def _of(asked: BaseModel, name: str) -> Any:
+    return getattr(asked, name)
+
+
+def _settings(kind: type[Settings], asked: BaseModel) -> Settings:
+    """The settings that a request chooses.
+
+    Raises:
+        HTTPException: They contradict each other, or need what is not installed.
+    """
+    try:
+        made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
+        if isinstance(made, LinkSettings) and "text" in made.evidence:
+            require("ocr", purpose="the evidence text")
+    except IconotextError as error:
+        raise HTTPException(400, str(error)) from None
+    return made
+
+
+async def _answer(
+    jobs: Jobs,
+    request: Request,
+    asked: BaseModel,
+    function: Callable[..., Reply],
+    *more: object,
+) -> Response:
+    """What a process makes of the files of a request, which are removed afterwards."""
+    reading, linking = _settings(ReadSettings, asked), _settings(LinkSettings, asked)
+    jobs.pool.check()  # before megabytes come for nothing
+    folder = jobs.asked_folder / new_id()
+    try:
+        await received(request, folder, jobs)
+        sent = Sent(str(folder), reading, linking)
+        reply = await _unless_left(request, jobs, jobs.pool.submit(function, jobs.settings.max_seconds, sent, *more))
+    except BusyError:
+        raise
+    except GoneError as error:
+        raise HTTPException(504 if isinstance(error, LateError) else 500, str(error)) from None
+    except IconotextError as error:
+        raise HTTPException(400, str(error)) from None
+    finally:
+        await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
+    if reply is None:
+        return Response(status_code=LEFT)
+    jobs.metrics.linked(reply.documents, reply.links)
+    return Response(reply.body, media_type="application/json")
+
+
+async def _unless_left(request: Request, jobs: Jobs, future: Future[Reply]) -> Reply | None:
+    """The result; None where the client leaves before it is there, for whom nothing works any more then."""
+    result = asyncio.wrap_future(future)
+    left = asyncio.ensure_future(_leaving(request))
+    try:
+        await asyncio.wait((result, left), return_when=asyncio.FIRST_COMPLETED)
+        return await result if result.done() else None
+    finally:
+        left.cancel()
+        if not result.done():
+            result.cancel()
+            jobs.pool.drop(future)
+
+
+async def _leaving(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,166 @@
+"""What a process does with the files of one request, and forgets: links, contexts, chunks, alternative texts.
+
+The answers are those that the commands print as JSON, where the files lie in the working folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import chdir
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from iconotext.alt_text.settings import AltTextSettings
+from iconotext.errors import DocumentError
+from iconotext.excerpts import Chunk, Context
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
+from iconotext.plain_text import json_text
+from iconotext.read import Failure, ReadSettings, find_documents, read_found
+from iconotext.read.format import FORMATS
+from iconotext.serve.work import linker
+from iconotext.types import LinkedDocument
+
+
+class Sent(NamedTuple):
+    """Files that came with a request.
+
+    Attributes:
+        folder: Where they are; nothing else of this machine is read for them.
+        reading: How to read them.
+        linking: How to link them.
+    """
+
+    folder: str
+    reading: ReadSettings
+    linking: LinkSettings
+
+
+class Reply(NamedTuple):
+    """What is answered.
+
+    Attributes:
+        body: JSON.
+        documents: How many were linked.
+        links: How many these have.
+    """
+
+    body: bytes
+    documents: int
+    links: int
+
+
+Results = Iterator[LinkedDocument | Failure]
+
+
+def links(sent: Sent) -> Reply:
+    """The documents with their links, as ``iconotext link --to json``.
+
+    Raises:
+        DocumentError: None of them can be linked.
+    """
+    from iconotext.report.as_json import json_array
+
+    return _reply(sent, json_array)
+
+
+def contexts(sent: Sent, words: int) -> Reply:
+    """What is said of each picture, as ``iconotext context --json``.
+
+    Raises:
+        DocumentError: One cannot be linked: a row cannot say so.
+    """
+    from iconotext.report.context import contexts as contexts_of
+
+    return _reply(sent, lambda results: _rows(contexts_of(each, words) for each in _linked(results)))
+
+
+def chunks(sent: Sent, words: int) -> Reply:
+    """The documents in chunks with their pictures, as ``iconotext chunks --json``.
+
+    Raises:
+        DocumentError: One cannot be linked: a row cannot say so.
+    """
+    from iconotext.report.chunks import chunks as chunks_of
+
+    return _reply(sent, lambda results: _rows(chunks_of(each, words) for each in _linked(results)))
+
+
+def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
+    """What is wrong with alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them.
+
+    Raises:
+        DocumentError: There is no document whose alternative texts can be checked.
+    """
+    from iconotext.alt_text.check import check
+    from iconotext.alt_text.drafts import make_drafts, row
+    from iconotext.alt_text.writing import digest
+
+    with chdir(sent.folder):
+        checked = check([_start()], checking, sent.reading, root=Path.cwd())
+    failed = {str(each.path): str(each.error) for each in checked.failures}
+
+    def text(results: Results) -> Iterator[str]:
+        drafts = []
+        for each in results if draft else ():
+            if isinstance(each, Failure):
+                failed[str(each.path)] = str(each.error)
+            elif each.document.source is not None:
+                drafts += [row(found) for found in make_drafts(each, digest(each.document.source.read_bytes()))]
+        findings = [asdict(finding) for finding in checked.findings]
+        told = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(failed.items())]
+        yield json_text({"findings": findings, "drafts": drafts, "failed": told}) + "\n"
+
+    return _reply(sent, text, may_fail=True)
+
+
+@lru_cache(2)
+def _linker(settings: LinkSettings) -> Linker:
+    return Linker(linker("reading").encoder, settings)
+
+
+def _start() -> Path:
+    """What is meant in the working folder: the file, where there is one; else those of its files that are documents."""
+    files = [path for path in Path().rglob("*") if path.is_file()]
+    return files[0] if len(files) == 1 else Path()
+
+
+def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
+    """What ``text`` makes of the linked documents.
+
+    Raises:
+        DocumentError: There is none, or none can be linked, but where they may fail.
+    """
+    documents = links = 0
+    problem = f"no document in it: what is read is {FORMATS}"
+
+    def counted(results: Results) -> Results:
+        nonlocal documents, links, problem
+        for result in results:
+            if isinstance(result, Failure):
+                problem = str(result.error)
+            else:
+                documents, links = documents + 1, links + len(result.links)
+            yield result
+
+    with chdir(sent.folder):
+        found = [(path, Path()) for path, _ in find_documents([_start()], sent.reading)]
+        body = "".join(text(counted(_linker(sent.linking).link_all(read_found(found, sent.reading)))))
+    if not (documents or may_fail):
+        raise DocumentError(problem)
+    return Reply(body.encode(), documents, links)
+
+
+def _linked(results: Results) -> Iterator[LinkedDocument]:
+    for result in results:
+        if isinstance(result, Failure):
+            raise result.error
+        yield result
+
+
+def _rows(found: Iterable[Iterable[Context] | Iterable[Chunk]]) -> Iterator[str]:
+    from iconotext.report.as_excerpts import json_array
+
+    return json_array(each for some in found for each in some)

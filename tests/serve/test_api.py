@@ -1,0 +1,204 @@
+"""What programs ask: the answers are those of the commands, nothing of a request stays, and none blocks the others."""
+
+from __future__ import annotations
+
+import json
+import socket
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import Any
+
+import httpx2
+import pytest
+from aiopenapi3 import OpenAPI
+from aiopenapi3.errors import HTTPClientError
+from typer.testing import CliRunner
+
+from iconotext.cli.app import app
+from tests.serve.conftest import multipart, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def files(tmp_path, article, monkeypatch):
+    """A working folder with the files of the article."""
+    for name, data in article.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed(*words: str) -> object:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code in (0, 1), result.output
+    return json.loads(result.stdout)
+
+
+def send(server, files, path):
+    answer = server.send(files, f"/v1/{path}")
+    assert answer.status == 200, answer.body
+    assert not any((server.data / "asked").iterdir())
+    return answer.json
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("link", "link . --to json"),
+        (
+            "link?evidence=caption,layout&select=best&min_confidence=0.2&relations=none",
+            "link . --to json --evidence caption,layout --select best --min-confidence 0.2 --relations none",
+        ),
+        ("link?max_false=0.3&explain=true", "link . --to json --max-false 0.3 --explain"),
+        ("context?words=12&k=1", "context . --json --words 12 --k 1"),
+        ("chunks?words=9&evidence=caption&evidence=layout", "chunks . --json --words 9 --evidence caption,layout"),
+    ],
+)
+def test_answers_are_those_of_the_command(server, article, files, path, command):
+    assert send(server, article, path) == printed(*command.split())
+
+
+def test_one_file_is_the_document_whatever_it_is_called(server, files):
+    text = b"<html><body><p>A boat.</p><p>A tram.</p></body></html>"
+    (files / "page.unknown").write_bytes(text)
+    assert send(server, {"page.unknown": text}, "link") == printed("link", "page.unknown", "--to", "json")
+
+
+def test_a_zip_is_what_is_in_it(server, article, files):
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in article.items():
+            archive.writestr(name, data)
+    assert send(server, {"all.zip": packed.getvalue()}, "link") == printed("link", ".", "--to", "json")
+
+
+def test_alternative_texts_are_checked_and_drafted(server, article, files):
+    text = article["trip/article.md"].decode().replace("![A red boat]", "![]")
+    text = text.replace("A red boat lies in the harbour.", "The picture below shows a red boat in the harbour.")
+    sent = article | {"trip/article.md": text.encode()}
+    (files / "trip/article.md").write_text(text)
+    found = send(server, sent, "alt-text?skip=caption")
+    assert [each | {"new": True} for each in found["findings"]] == printed(
+        "alt-text", "check", ".", "--skip", "caption", "--json"
+    )
+    assert found["findings"]
+    assert found["drafts"] == printed("alt-text", "draft", ".", "--json")
+    assert found["failed"] == []
+    assert send(server, sent, "alt-text?draft=false") == send(server, sent, "alt-text") | {"drafts": []}
+
+
+def test_what_cannot_be_answered_says_why(server, article):
+    def refused(files, path, status=400):
+        answer = server.send(files, f"/v1/{path}")
+        assert answer.status == status
+        assert str(server.data) not in answer.body.decode()
+        return answer.json["detail"]
+
+    assert "no document in it" in refused({"a.png": article["trip/red.png"], "b.png": article["trip/red.png"]}, "link")
+    assert "bad.pdf" in refused({"bad.pdf": b"%PDF-1.7 broken"}, "context")
+    assert "rename it" in refused({"../a.md": b"A."}, "link")
+    assert "give max_false too" in refused(article, "link?promise=paragraph")
+    assert refused(article, "link?model=other", 422)[0]["loc"] == ["query", "model"]
+    assert refused(article, "link?text=/etc/passwd", 422)
+    assert refused(article, "link?relations=/etc", 422)
+    assert refused(article, "context?words=0", 422)
+    mixed = {"x/good.md": b"# Good\n\nA sentence.\n", "x/bad.pdf": b"%PDF-1.7 broken"}
+    assert [each.get("error") is not None for each in send(server, mixed, "link")] == [True, False]
+    assert "bad.pdf" in refused(mixed, "chunks")
+    assert [each["source"] for each in send(server, mixed, "alt-text")["failed"]] == ["x/bad.pdf"]
+    assert not any((server.data / "asked").iterdir())
+
+
+def test_nothing_of_this_machine_comes_back(server):
+    text = f"# A\n\nA sentence.\n\n![x]({server.data / 'key'})\n\n![y](../../key)\n\n![z](/key)\n\n![p](/etc/passwd)\n"
+    for path in ("link", "context", "chunks", "alt-text"):
+        answer = server.send({"a.md": text.encode()}, f"/v1/{path}")
+        assert answer.status == 200
+        assert server.key not in answer.body.decode()
+    (document,) = server.send({"a.md": text.encode()}, "/v1/link").json
+    assert [image["problem"] is None for image in document["images"]] == [False] * 4
+
+
+def test_twenty_at_once_are_answered(server, article):
+    with ThreadPoolExecutor(20) as threads:
+        found = list(threads.map(lambda _: server.send(article, "/v1/link"), range(20)))
+    assert {answer.status for answer in found} == {200}
+    assert len({answer.body for answer in found}) == 1
+
+
+def value(server, name):
+    lines = server.ask("GET", "/metrics").body.decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+
+
+def test_metrics_count_what_was_asked_and_linked(server, article):
+    names = ("iconotext_documents_linked_total", "iconotext_links_total")
+    before = [value(server, name) for name in names]
+    links = sum(len(document["links"]) for document in send(server, article, "link"))
+    assert [value(server, name) for name in names] == [before[0] + 1, before[1] + links]
+    asked = 'iconotext_requests_total{method="POST",route="/v1/link",status="200"}'
+    assert value(server, asked) >= 1
+    server.ask("GET", "/no/such/path")
+    server.ask("NONSENSE", "/v1/collections/x")
+    server.ask("GET", "/v1/collections/some-name")
+    told = server.ask("GET", "/metrics").body.decode()
+    assert not any(word in told for word in ("such", "NONSENSE", "some-name"))
+    assert 'route="/v1/collections/{collection}",status="404"' in told
+    assert server.ask("GET", "/metrics", key=False).status == 401
+
+
+def test_a_client_that_leaves_is_worked_for_no_more(server, article):
+    """A process that is at work for nobody ends; requests of others are answered by a new one."""
+    large = b"# A\n\n" + b"".join(b"Sentence %d is about a boat and a tram.\n\n" % n for n in range(20_000))
+    body = multipart({"large.md": large})
+    head = f"POST /v1/link HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
+    head += f"Content-Type: multipart/form-data; boundary=xxx\r\nContent-Length: {len(body)}\r\n\r\n"
+    leaving = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+    for each in leaving:
+        each.sendall(head.encode() + body)
+    wait_for(lambda: value(server, "iconotext_busy_processes") == 1 and value(server, "iconotext_queue_length") == 2)
+    for each in leaving:
+        each.close()
+    wait_for(lambda: value(server, "iconotext_queue_length") == 0)
+    wait_for(lambda: value(server, "iconotext_busy_processes") == 0, 20)
+    assert not any((server.data / "asked").iterdir())
+    assert value(server, 'iconotext_requests_total{method="POST",route="/v1/link",status="499"}') == 3
+    send(server, article, "link")
+
+
+class Session(httpx2.Client):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**(options | {"timeout": 60}))
+
+
+def test_a_client_made_of_the_description_asks(server, article):
+    """aiopenapi3 makes it of the description alone, with its types: it reads no answer that is not as described."""
+    address, description = f"http://127.0.0.1:{server.port}/openapi.json", server.ask("GET", "/openapi.json").body
+    client = OpenAPI.loads(address, description.decode(), session_factory=Session)
+    assert client._.server_health().status == "ok"
+    with pytest.raises(ValueError, match=r"accepts \{HTTPBearer\}"):
+        client._.collections_all_collections()
+    client.authenticate(HTTPBearer="wrong")
+    with pytest.raises(HTTPClientError):
+        client._.collections_all_collections()
+    client.authenticate(HTTPBearer=server.key)
+    sent = [("files", (name, data, "application/octet-stream")) for name, data in article.items()]
+    (answer,) = client._.programs_link(parameters={"k": 1, "evidence": ["caption", "layout"]}, data=sent)
+    document = answer.root  # it might be one that failed
+    best = {link.image: document.sentences[link.sentence].text for link in document.links}
+    assert best == {0: "A red boat lies in the harbour.", 1: "The green tram waits at the stop."}
+    first, _ = client._.programs_context(parameters={"words": 12}, data=sent)
+    assert (first.document, first.by) == ("article", "links")
+    assert any(each.images for each in client._.programs_chunks(parameters={"words": 9}, data=sent))
+    assert client._.programs_alt_text(data=sent).failed == []
+    made = client._.collections_drop(data=sent)
+    found = wait_for(lambda: _done(client._.collections_one(parameters={"collection": made.id})))
+    assert [each.state for each in found.documents] == ["done"]
+    client._.collections_remove(parameters={"collection": made.id})
+
+
+def _done(collection: Any) -> Any:
+    return collection if collection.state == "done" else None
