@@ -29,7 +29,7 @@ def begin(came: Visit, rater: str, *, ready: str = READY) -> None:
 
 
 def judged(came: Visit, rater: str, count: int) -> None:
-    came.page.wait_for_selector(f"#progress:has-text('{rater}: {count} pair')")
+    came.page.wait_for_selector(f'#progress:has-text("{rater}: {count} pair")')
 
 
 def judge(came: Visit, rater: str, keys: str, *, done: int = 0) -> None:
@@ -132,6 +132,19 @@ def test_a_key_that_is_held_answers_once_and_nothing_is_answered_unseen(visit, r
     came.page.wait_for_selector(READY)
     assert progress(folder / "study.sqlite").of_rater["Dan"] == 1
     came.page.keyboard.up("1")
+
+
+def test_names_of_all_languages_are_good_and_others_are_said_at_once(visit, running):
+    server, folder = running
+    came = visit(server)
+    came.go(f"/studies/{addresses(server)[0]}")
+    came.page.keyboard.type("=1+1")
+    came.page.keyboard.press("Enter")
+    assert came.page.evaluate("document.getElementById('rater').validity.patternMismatch")
+    assert came.page.locator("#judge:not([hidden])").count() == 0
+    begin(came, "Zoë O'Neil-李明 + 1")
+    judge(came, "Zoë O'Neil-李明 + 1", "3")
+    assert progress(folder / "study.sqlite").of_rater["Zoë O'Neil-李明 + 1"] == 1
 
 
 def test_a_picture_that_is_gone_is_said_and_not_judged(visit, tmp_path):

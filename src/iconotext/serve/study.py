@@ -38,7 +38,7 @@ from iconotext.serve.pictures import SECONDS, encoded, picture_pool
 from iconotext.serve.pool import GoneError
 from iconotext.serve.schemas import LARGEST, Answer
 
-Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .@+-]*$")]
+Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
 """What a rater is called."""
 
 

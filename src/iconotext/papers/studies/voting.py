@@ -25,7 +25,7 @@ from iconotext.papers.studies.study import ANSWERS, about_study, image_of, trans
 RESERVED = 1800.0
 """Seconds for which a pair that was shown waits for its vote."""
 
-_NAME = re.compile(r"\w[\w .@+-]{0,99}")
+_NAME = re.compile(r"\w[\w .'@+-]{0,99}")
 
 _OPEN = """
 SELECT number, held FROM (
@@ -93,7 +93,7 @@ def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float
     equally far, the first in this rater's own order.
 
     Args:
-        rater: Name of the rater: up to 100 letters, digits and ``. _ - + @`` or spaces; the first a letter or digit.
+        rater: Name of the rater: up to 100 letters, digits and ``. _ - + @ '`` or spaces; the first a letter or digit.
         reserved: Seconds for which a pair that was shown to somebody else waits for their vote.
         now: Seconds since 1970; None asks the clock.
 
@@ -237,7 +237,7 @@ def rater_name(name: str) -> str:
     name = " ".join(name.split())
     if not _NAME.fullmatch(name):
         raise SettingError(
-            f"rater {name[:100]!r}: give up to 100 letters, digits, spaces and . _ - + @, "
+            f"rater {name[:100]!r}: give up to 100 letters, digits, spaces and . _ - + @ ', "
             "beginning with a letter or a digit"
         )
     return name
