@@ -181,7 +181,15 @@ def read_captions(folder: Path) -> list[tuple[bytes, list[str]]]:
     return [((folder / each["image"]).read_bytes(), each["captions"]) for each in lines]
 
 
-def write_shard(folder: Path, number: int, documents: int, captions: list[tuple[bytes, list[str]]]) -> Path:
+def write_shard(
+    folder: Path,
+    number: int,
+    documents: int,
+    captions: list[tuple[bytes, list[str]]],
+    *,
+    images: int = IMAGES,
+    others: int = OTHERS,
+) -> Path:
     """A shard and the tar of its pictures, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
     path, tar = folder / f"{number:05}.jsonl", folder / f"{number:05}.tar"
@@ -190,10 +198,10 @@ def write_shard(folder: Path, number: int, documents: int, captions: list[tuple[
     chance = random.Random(number)
     with tarfile.open(tar, "w") as archive, path.with_suffix(".new").open("w") as file:
         for n in range(documents):
-            chosen = chance.sample(range(len(captions)), IMAGES + OTHERS)
+            chosen = chance.sample(range(len(captions)), images + others)
             sentences = [chance.choice(captions[each][1]) for each in chosen]
             order = chance.sample(range(len(sentences)), len(sentences))
-            names = [f"{number}-{n}-{i}.jpg" for i in range(IMAGES)]
+            names = [f"{number}-{n}-{i}.jpg" for i in range(images)]
             for name, each in zip(names, chosen, strict=False):
                 fate, data = chance.random(), captions[each][0]
                 if fate < 0.002:
@@ -206,7 +214,7 @@ def write_shard(folder: Path, number: int, documents: int, captions: list[tuple[
                 "id": f"{number}-{n}",
                 "sentences": [sentences[each] for each in order],
                 "images": names,
-                "links": [[order.index(i), i] for i in range(IMAGES)],
+                "links": [[order.index(i), i] for i in range(images)],
             }
             file.write(json.dumps(row) + "\n")
     path.with_suffix(".new").rename(path)

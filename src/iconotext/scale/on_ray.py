@@ -72,7 +72,7 @@ class OnRay(Generic[Item]):
             settings |= {"address": address, "runtime_env": {"env_vars": variables}}
             try:
                 ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            except Exception as error:  # Ray raises what it likes, bare ``Exception`` where a machine is too busy
                 self.close()
                 raise IconotextError(f"Ray ({address}): {' '.join(str(error).split())}") from error
         self._ray, self._workers = ray, workers

@@ -1,0 +1,121 @@
+"""What each stage of `iconotext scale link` costs, in processor time, and what millions of documents would.
+
+    python benchmarks/scale_cost.py --documents 500
+
+Every stage is done by itself, in one process, over one shard as ``scale_run.py`` makes them, of documents of 5 pictures
+and 20 sentences; what counts is processor time of all threads, which other work on the machine changes less than the
+time that passes. Decoding is what encoding pictures begins with, and is taken out of it. Linking is from warm features:
+the cache is filled before. Prints a line of JSON a stage, then core-hours for such documents: cold, if no picture and
+no sentence comes again, and warm, if all do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from scale_run import read_captions, write_shard
+
+from iconotext.errors import ImageError
+from iconotext.features import load_image_backbone, load_text_backbone
+from iconotext.images import decode
+from iconotext.links.settings import LinkSettings
+from iconotext.pipeline import Linker
+from iconotext.report.as_parquet import write_parquet
+from iconotext.scale.duplicates import LOOKED_AT, hash_of
+from iconotext.scale.shards import find_shards
+from iconotext.scale.stage import Counts, Stage
+from iconotext.types import Document, LinkedDocument
+
+Result = TypeVar("Result")
+
+IMAGES, SENTENCES = 5, 20
+"""Of the documents of the projection."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=500)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        captions = read_captions(Path(os.environ.get("ICONOTEXT_DATA", "../shared/data")) / "captions/open")
+        path = write_shard(Path(folder) / "in", 0, given.documents, captions, images=IMAGES, others=SENTENCES - IMAGES)
+        (shard,) = find_shards([str(path)])
+        paths = [Path(each.address) for each in (shard.file, *shard.beside)]
+        size = sum(path.stat().st_size for path in paths)
+        os.environ["ICONOTEXT_CACHE"] = str(Path(folder) / "cache")
+        stage = Stage(folder, "")
+        documents, read = timed(lambda: list(stage._documents(shard, paths, Counts())))
+        files = [image.file for each in documents for image in each.images if image.problem is None and image.file]
+        files = [file for file in files if can_be_seen(file)]
+        texts = [sentence.text for each in documents for sentence in each.sentences]
+        _, decoding = timed(lambda: [decode(file, at_least=LOOKED_AT) for file in files])
+        hash_of(files[0])
+        _, hashing = timed(lambda: [hash_of(file) for file in files])
+        pictures, sentences = load_image_backbone(), load_text_backbone()
+        pictures.encode(files[:8]), sentences.encode(texts[:64])
+        _, seeing = timed(lambda: pictures.encode(files))
+        _, reading = timed(lambda: sentences.encode(texts))
+        costs = {}
+        for relations in ("default", "none"):
+            linker = Linker.load("default", LinkSettings(relations=relations))
+            results(linker, documents)  # fills the cache
+            linked, costs[relations] = timed(lambda linker=linker: results(linker, documents))  # type: ignore[misc]
+        write_parquet(linked[:1], Path(folder) / "first.parquet")  # imports what it needs
+        _, writing = timed(lambda: write_parquet(linked, Path(folder) / "table.parquet"))
+        out = (Path(folder) / "table.parquet").stat().st_size
+    number = len(documents)
+    tell("read", read, documents=number, megabytes_in=size / 1e6)
+    tell("decode", decoding, images=len(files))
+    tell("encode pictures", seeing - decoding, images=len(files))
+    tell("encode sentences", reading, sentences=len(texts))
+    tell("link", costs["none"], documents=number)
+    tell("link, with relations", costs["default"], documents=number)
+    tell("write", writing, documents=number, megabytes_out=out / 1e6)
+    tell("hash (duplicates), decoding included", hashing, images=len(files))
+    new = IMAGES * seeing / len(files) + SENTENCES * reading / len(texts)
+    each = (read + costs["default"] + writing) / number
+    for documents_ in (10**6, 10**7, 10**8):
+        print(
+            json.dumps(
+                {
+                    "documents": documents_,
+                    "core_hours_cold": round(documents_ * (each + new) / 3600),
+                    "core_hours_warm": round(documents_ * each / 3600),
+                }
+            )
+        )
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    begun = time.process_time()
+    return work(), time.process_time() - begun
+
+
+def results(linker: Linker, documents: list[Document]) -> list[LinkedDocument]:
+    return [each for each in linker.link_all(documents) if isinstance(each, LinkedDocument)]
+
+
+def can_be_seen(file: Path | bytes) -> bool:
+    try:
+        decode(file, at_least=1)
+    except ImageError:
+        return False
+    return True
+
+
+def tell(stage: str, seconds: float, **amounts: float) -> None:
+    found = {"stage": stage, "core_seconds": round(seconds, 2)}
+    for name, amount in amounts.items():
+        found |= {name: round(amount, 1), f"{name}_a_core_second": round(amount / seconds, 1)}
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
