@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,8 +101,21 @@ def model_folders(root: Path) -> Iterator[ModelFolder]:
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """What a folder says; nothing that is wrong with it raises."""
-    updated = max((path / mark).stat().st_mtime for mark in MARKS if (path / mark).exists())
+    """What a folder says; nothing that is wrong with it raises. It is read once, until one of its files changes."""
+    return _read(path, tuple(_stamp(path / mark) for mark in MARKS))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        known = path.stat()
+    except OSError:  # training has just removed it, say
+        return None
+    return known.st_mtime_ns, known.st_size
+
+
+@lru_cache(500)
+def _read(path: Path, stamps: tuple[tuple[int, int] | None, ...]) -> ModelFolder:
+    updated = max((changed for changed, _ in filter(None, stamps)), default=0) / 1e9
     try:
         if TABLE in read_toml(path / RECIPE):
             return ModelFolder(path.name, path, "relations", updated, notes=tuple(relation_summary(path)))
