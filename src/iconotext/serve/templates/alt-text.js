@@ -183,7 +183,9 @@ const renderOut = () => {
   const own = some.filter((one) => one.document === current);
   const texts = some.reduce((sum, one) => sum + one.accepted, 0);
   const focused = out.contains(document.activeElement) ? document.activeElement.textContent : null;
-  const button = (label, documents) => make("button", { type: "button", onclick: () => write(documents) }, label);
+  const button = (label, documents) => make(
+    "button", { type: "button", class: "button main", onclick: () => write(documents) }, label,
+  );
   out.replaceChildren(
     make("h2", {}, `${counted(texts, "text")} accepted, and not in ${texts === 1 ? "its file" : "the files"} yet`),
     make("p", { class: "quiet" }, all.writes
