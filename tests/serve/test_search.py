@@ -220,6 +220,7 @@ def test_the_page_says_what_is_wrong_and_keeps_what_was_asked(searching, library
         page = answer.body.decode()
         assert answer.status == status, query
         assert says in page, query
+        assert (says in re.findall("<title>(.*)</title>", page)[0]) == (status != 200)  # what is read aloud first
         assert str(library.parent) not in page
         assert "<script>" not in page
         assert re.findall(r"\s(?:on\w+|style)=", page) == []

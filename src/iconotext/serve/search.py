@@ -22,7 +22,7 @@ from iconotext.extras import require
 from iconotext.library.search import Result
 from iconotext.library.search_page import card
 from iconotext.library.settings import read_settings
-from iconotext.plain_text import counted, readable
+from iconotext.plain_text import counted, readable, shortened
 from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.serve import searching
 from iconotext.serve.collections import FILES, problems, received
@@ -214,11 +214,12 @@ def _page(
     ]
     subject = readable(asked.sentence) if asked.sentence else "Pictures like this one"
     more = _address(asked, top=min(asked.top + STEP, MOST)) if found is not None and found.more else None
+    title = f"{subject} – {counted(len(cards), 'picture')}" if found is not None else problem or "Search"
     return page(
         "search.html",
         jobs.settings,
         here="/search",
-        title="Search" if found is None else f"{subject} – {counted(len(cards), 'picture')}",
+        title=shortened(readable(title), 120),
         about=about,
         chips=chips,
         meaning=next((meaning for _, meaning, pressed in chips if pressed), None),

@@ -117,7 +117,7 @@ def find(asked: SearchIn, examples: str) -> Found:
             raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {shortened(there, 200)}")
         filters = replace(filters, folder=folder)
     example = asked.picture and _example(asked.picture, examples)
-    query = Query(asked.sentence, example or asked.picture, asked.relation, asked.top, filters, asked.anyway)
+    query = Query(asked.sentence, example or asked.picture, asked.relation or None, asked.top, filters, asked.anyway)
     with _told_by_names() as searcher:
         library, query, results, note = searcher.find(query)
         more = (
