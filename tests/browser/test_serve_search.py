@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -172,6 +173,12 @@ def test_a_picture_that_is_gone_says_so(visit, running):
         came = visit(server)
         came.go("/search?sentence=photo-20&anyway=true")
         came.page.wait_for_selector("text=gone, or another picture by now")
+        assert came.page.locator(".missing").count() == 1  # not those that are loaded when they come into view
+        assert came.page.locator(".zoom").count() == 23
+        came.page.route("**/static/search.js", lambda route: time.sleep(1) or route.continue_())
+        came.page.reload()  # the pictures come before the script
+        came.page.wait_for_selector("text=gone, or another picture by now")
+        assert came.page.locator(".missing").count() == 1
         came.wrong.clear()  # the browser says that it is not there
     finally:
         shutil.move(home / "gone.png", home / "photos" / "photo-20.png")

@@ -87,5 +87,5 @@ const lost = (picture) => {
 };
 for (const picture of document.querySelectorAll(".zoom img")) {
   picture.addEventListener("error", () => lost(picture));
-  if (picture.complete && !picture.naturalWidth && picture.loading !== "lazy") lost(picture);
+  if (picture.complete && !picture.naturalWidth) lost(picture); // before this script ran
 }
