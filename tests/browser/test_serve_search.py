@@ -167,6 +167,10 @@ def test_an_example_is_dropped_and_what_is_none_is_refused(visit, running):
 
 
 def test_a_picture_that_is_gone_says_so(visit, running):
+    def later(route):
+        time.sleep(1)
+        route.continue_()
+
     server, home = running
     shutil.move(home / "photos" / "photo-20.png", home / "gone.png")
     try:
@@ -175,7 +179,7 @@ def test_a_picture_that_is_gone_says_so(visit, running):
         came.page.wait_for_selector("text=gone, or another picture by now")
         assert came.page.locator(".missing").count() == 1  # not those that are loaded when they come into view
         assert came.page.locator(".zoom").count() == 23
-        came.page.route("**/static/search.js", lambda route: time.sleep(1) or route.continue_())
+        came.page.route("**/static/search.js", later)
         came.page.reload()  # the pictures come before the script
         came.page.wait_for_selector("text=gone, or another picture by now")
         assert came.page.locator(".missing").count() == 1
