@@ -56,11 +56,13 @@ _EAST = {
 }
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 _START = re.compile(
+    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # nothing more is tried within a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
     rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
     rf"(?={_NUMBER})",
     re.IGNORECASE,
 )
+_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # a label has one, and most sentences have none
 _NUMBERED = re.compile(_ITEM)
 _JOIN = re.compile(
     r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|до\b)\s*"
@@ -118,6 +120,8 @@ def is_caption(text: str) -> bool:
 
 def cited_labels(text: str) -> Iterator[Label]:
     """The labels that a sentence cites, in their order; ranges and lists spelled out, figures of others left out."""
+    if not _NUMERAL.search(text):
+        return
     at = 0
     while (start := _START.search(text, at)) is not None:
         labels, at = _numbers(text, start)
