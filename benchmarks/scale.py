@@ -1,12 +1,20 @@
-"""How many documents a second `iconotext scale link` links from warm features, and whether its memory grows.
+"""How many documents a second `iconotext scale link` links, and whether its memory grows.
 
-    python benchmarks/scale.py --documents 10000 --shard 1000 --workers 2
+    python benchmarks/scale.py --documents 10000 --shard 5000 --workers 2
+    python benchmarks/scale.py --documents 100 --shard 50 --cold
     python benchmarks/scale.py --documents 2000 --profile
 
-Documents are made up: 5 pictures and 20 sentences each, drawn from 200 pictures of noise, in a tar beside each
-shard, and 2,000 sentences; the cache is filled before the clock starts. Prints a line of JSON: documents a second, and
-the largest resident memory of the program and its workers, all together, in each tenth of the run (pages that several
-share count for each of them).
+Documents are made up: 5 pictures and 20 sentences each, drawn from 200 pictures of noise, in a tar beside each shard,
+and 2,000 sentences; the cache is filled before the clock starts. So the same sentences come again and again, and what
+is remembered of words spares more work than it would in another collection.
+
+With ``--cold`` every sentence and every picture is a new one, the cache is empty, and the bare encoders encode the same
+sentences, captions and pictures in one process, 2,048 texts and 256 pictures at a time.
+
+Prints a line of JSON: documents a second by the clock; processor time of a document, of the program and its workers
+together, less what a run of one document a worker takes, which loads the models; what two free cores would do by that,
+since other work on the machine changes the clock more; the largest resident memory in each tenth of the run, of the
+program and of its largest worker.
 """
 
 from __future__ import annotations
@@ -22,11 +30,13 @@ import tarfile
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.links.settings import LinkSettings
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
@@ -45,27 +55,41 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--to", choices=["parquet", "jsonl"], default="parquet")
     parser.add_argument("--relations", default="default", help="as for `iconotext link`; none leaves them out")
+    parser.add_argument("--cold", action="store_true", help="nothing is in the cache, and nothing comes again")
     parser.add_argument("--profile", action="store_true", help="link one shard here, and say what takes time")
     given = parser.parse_args()
     linking, settings = LinkSettings(relations=given.relations), ShardSettings(to=given.to)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.environ["ICONOTEXT_CACHE"] = str(folder / "cache")
         for shard in range(-(-given.documents // given.shard)):
-            write_shard(folder / "in", shard, min(given.shard, given.documents - shard * given.shard))
-        write_shard(folder / "warm", 0, 400)  # has all sentences and pictures
-        stage = Stage(str(folder / "warmed"), "", linking=linking, settings=settings)
-        stage.run(find_shards([str(folder / "warm")])[0])
+            write_shard(folder / "in", shard, min(given.shard, given.documents - shard * given.shard), own=given.cold)
+        if not given.cold:
+            write_shard(folder / "warm", 0, 400)  # has all sentences and pictures
+            Stage(str(folder / "warmed"), "", linking=linking, settings=settings).run(
+                find_shards([str(folder / "warm")])[0]
+            )
         if given.profile:
             profile(Stage(str(folder / "out"), "", linking=linking, settings=settings), folder / "in")
             return
-        memory: list[tuple[float, int]] = []
-        watched = threading.Thread(target=watch, args=(memory,), daemon=True)
-        watched.start()
-        begun = time.monotonic()
         engine = EngineSettings(workers=given.workers)
+        for shard in range(given.workers):
+            write_shard(folder / "one", shard, 1)
+        loading = processor_time()
+        link_shards([str(folder / "one")], str(folder / "nothing"), linking=linking, settings=settings, engine=engine)
+        loading = processor_time() - loading
+        memory: list[tuple[float, int, int]] = []
+        threading.Thread(target=watch, args=(memory,), daemon=True).start()
+        begun, used = time.monotonic(), processor_time()
         done = link_shards([str(folder / "in")], str(folder / "out"), linking=linking, settings=settings, engine=engine)
-        seconds = time.monotonic() - begun
+        seconds, used = time.monotonic() - begun, processor_time() - used - loading
         sizes = [path.stat().st_size for path in (folder / "out").glob(f"*.{given.to}")]
+        bare = bare_encoders(folder / "in") if given.cold else None
+    each = used / given.documents
+    tenths: list[list[tuple[int, int]]] = [[] for _ in range(10)]
+    for at, own, worker in memory:
+        if begun <= at < begun + seconds:
+            tenths[int(10 * (at - begun) / seconds)].append((own, worker))
     print(
         json.dumps(
             {
@@ -73,42 +97,84 @@ def main() -> None:
                 "written": done["documents"]["written"],
                 "seconds": round(seconds, 1),
                 "documents_a_second": round(given.documents / seconds, 1),
+                "processor_ms_a_document": round(1000 * each, 2),
+                "documents_a_second_of_two_free_cores": round(2 / each),
+                "share_of_bare_encoders": bare and round(bare / used, 2),
                 "bytes_out_a_document": round(sum(sizes) / given.documents),
-                "memory_in_tenths_mib": [
-                    max((m for t, m in memory if int(10 * (t - begun) / seconds) == i), default=0) >> 20
-                    for i in range(10)
-                ],
+                "program_mib_in_tenths": [max((own for own, _ in some), default=0) >> 20 for some in tenths],
+                "worker_mib_in_tenths": [max((worker for _, worker in some), default=0) >> 20 for some in tenths],
                 "load": os.getloadavg()[0],
             }
         )
     )
 
 
-def write_shard(folder: Path, number: int, documents: int) -> None:
-    """A shard and the tar of its pictures; documents take turns with sentences, so that 400 have all of them."""
+def processor_time() -> float:
+    """Seconds of this process and of the children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def bare_encoders(folder: Path) -> float:
+    """Seconds of processor time that the encoders need for the texts and pictures of shards, and nothing else."""
+    texts: dict[str, None] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.open():
+            row = json.loads(line)
+            texts |= dict.fromkeys([*row["sentences"], *row["captions"]])
+    pictures = [data for path in sorted(folder.glob("*.tar")) for data in members(path)]
+    text, image = load_text_backbone(), load_image_backbone()
+    text.encode(list(texts)[:1])
+    image.encode(pictures[:1])
+    begun = processor_time()
+    for at in range(0, len(texts), 2048):
+        text.encode(list(texts)[at : at + 2048])
+    for at in range(0, len(pictures), 256):
+        image.encode(pictures[at : at + 256])
+    return processor_time() - begun
+
+
+def members(path: Path) -> Iterator[bytes]:
+    with tarfile.open(path) as tar:
+        for member in tar:
+            if (file := tar.extractfile(member)) is not None:
+                yield file.read()
+
+
+def write_shard(folder: Path, number: int, documents: int, *, own: bool = False) -> None:
+    """A shard and the tar of its pictures; documents take turns with sentences, so that 400 have all of them.
+
+    Args:
+        folder: Where to.
+        number: Of the shard.
+        documents: How many.
+        own: Whether each document has sentences and pictures of its own instead.
+    """
     folder.mkdir(exist_ok=True)
-    chance = random.Random(0)
+    chance = random.Random(number + 1 if own else 0)
+    of_sentences, of_pictures = (documents * OF_SENTENCES, documents * OF_IMAGES) if own else (SENTENCES, PICTURES)
+    first = 10**6 * number if own else 0
     sentences = [
-        f"The {chance.choice(NOUNS)} {chance.choice(VERBS)} near the {chance.choice(NOUNS)} at {n}."
-        for n in range(SENTENCES)
+        f"The {chance.choice(NOUNS)} {chance.choice(VERBS)} near the {chance.choice(NOUNS)} at {n + first}."
+        for n in range(of_sentences)
     ]
     chance = random.Random(number + 1)
     with (folder / f"{number:05}.jsonl").open("w") as file:
         for n in range(documents):
-            start = n * OF_SENTENCES % SENTENCES
-            images = [(n * OF_IMAGES + i) % PICTURES for i in range(OF_IMAGES)]
+            start = n * OF_SENTENCES % of_sentences
+            images = [(n * OF_IMAGES + i) % of_pictures for i in range(OF_IMAGES)]
             document = {
                 "id": f"{number}-{n}",
                 "sentences": sentences[start : start + OF_SENTENCES],
                 "images": [f"{image}.png" for image in images],
                 "blocks": [i // 3 for i in range(OF_SENTENCES)],
                 "positions": sorted(chance.randrange(OF_SENTENCES + 1) for _ in images),
-                "captions": [sentences[(start + 7 * i) % SENTENCES] for i in range(OF_IMAGES)],
+                "captions": [sentences[(start + 7 * i) % of_sentences] for i in range(OF_IMAGES)],
             }
             file.write(json.dumps(document) + "\n")
     with tarfile.open(folder / f"{number:05}.tar", "w") as tar:
-        for n in range(PICTURES):
-            pixels = np.random.default_rng(n).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        for n in range(of_pictures):
+            pixels = np.random.default_rng((number, n) if own else n).integers(0, 256, (8, 8, 3), dtype=np.uint8)
             data = io.BytesIO()
             Image.fromarray(pixels).resize((128, 96)).save(data, "PNG")
             info = tarfile.TarInfo(f"{n}.png")
@@ -130,19 +196,21 @@ def profile(stage: Stage, folder: Path) -> None:
     pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
 
 
-def watch(memory: list[tuple[float, int]]) -> None:
-    """Note the resident memory of this process and its children, twice a second."""
+def watch(memory: list[tuple[float, int, int]]) -> None:
+    """Note the resident memory of this process and of its largest child, twice a second."""
     own = os.getpid()
     while True:
         children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-        found = 0
-        for process in [str(own), *children]:
-            try:
-                found += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-            except (OSError, IndexError):  # it has ended
-                continue
-        memory.append((time.monotonic(), found))
+        memory.append((time.monotonic(), resident(str(own)), max(map(resident, children), default=0)))
         time.sleep(0.5)
+
+
+def resident(process: str) -> int:
+    """Bytes; 0 of a process that has ended."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
 
 
 if __name__ == "__main__":
