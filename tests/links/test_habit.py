@@ -99,6 +99,22 @@ def test_the_documents_own_counts_are_left_out_and_large_collections_are_bounded
     np.testing.assert_allclose(habit.pseudo_counts("a"), STRENGTH * 0.05 + 150 / 20)
 
 
+def test_the_counts_of_the_others_are_their_sum_however_many_there_are():
+    chance = np.random.default_rng(0)
+    counts = {str(n): chance.random(len(PLACES)) / 100 for n in range(400)}
+    habit = Habit(counts, common=np.full(len(PLACES), 0.05))
+    for name in ("0", "17", "399", "a document that taught nothing"):
+        others = [count for other, count in counts.items() if other != name]
+        np.testing.assert_allclose(habit.pseudo_counts(name), STRENGTH * 0.05 + np.sum(others, axis=0), rtol=1e-12)
+
+
+def test_ten_images_tell_a_habit_whatever_is_lost_in_rounding():
+    thirds = np.zeros(len(PLACES))
+    thirds[[0, 2, 4]] = 1 / 3
+    assert Habit({str(n): thirds for n in range(10)}).summary() is not None
+    assert Habit({str(n): thirds for n in range(9)}).summary() is None
+
+
 @given(st.integers(1, 4), st.integers(2, 4), st.integers(0, 10**6))
 def test_shares_are_a_fixed_point_written_out_in_loops(images: int, places: int, seed: int):
     rng = np.random.default_rng(seed)
