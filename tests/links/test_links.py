@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients
 from iconotext.links.evidence import weigh_evidence
-from iconotext.links.link_document import link_document
+from iconotext.links.link_document import choose_links, link_document
 from iconotext.links.select import SELECTIONS, in_order
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import BLOCKS, TEXTS, document, encode, workshop
@@ -129,6 +129,24 @@ def test_in_order_changes_the_confidence_of_the_images_that_take_part() -> None:
     assert {link.image: link.confidence for link in found} == pytest.approx(
         dict(zip((0, 2), expected.max(axis=0).tolist(), strict=True))
     )
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
+    d = workshop()
+    weighed = weigh_evidence(d, cosines(d), encode)
+    before = weighed.score.tobytes(), weighed.confidence.tobytes()
+    linked = choose_links(d, weighed, select=select, min_confidence=0)
+    assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
+    for link in linked.links:
+        same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]
+        mass = sum(float(weighed.confidence[i, link.image]) for i in same)
+        if select != "order":
+            assert link.confidence == weighed.confidence[link.sentence, link.image]
+            assert link.paragraph == pytest.approx(min(mass, 1.0), abs=1e-6)
+        assert link.evidence == {
+            kind: float(matrix[link.sentence, link.image]) for kind, matrix in weighed.contributions.items()
+        }
 
 
 def test_an_image_without_text_is_judged_without_captions() -> None:
