@@ -132,6 +132,33 @@ def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
     assert [p["verdicts"]["Bob"] for p in review["pictures"] if p["verdicts"]] == [[marked + 1]]
 
 
+def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
+    server, _ = running
+    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    came = visit(running[0])
+    page = came.page
+    page.goto(f"{came.home}/documents/{document}")
+    page.wait_for_selector("html.js")
+    page.focus(".settings summary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # not what the picture shows
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".settings details[open]")
+    page.wait_for_selector("html.js")
+    assert not page.is_checked("[value=picture]")
+    assert page.is_checked("[value=caption]")
+    assert "what the picture shows" not in page.inner_text(".settings summary")
+    came.accessible()
+    page.select_option("#promise", "0.1")
+    page.click("text=Link by these")
+    page.wait_for_selector("text=where its paragraph can be promised")
+    came.accessible()
+    page.click("text=As usual")
+    page.wait_for_selector(".settings details:not([open])")
+
+
 def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running):
     server, _ = running
     made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.serve.conftest import png, wait_for
@@ -31,6 +33,15 @@ def opened(server, tmp_path):
 
 def learned(server, home):
     return wait_for(lambda: (found := server.ask("GET", f"{home}/review").json)["current"] and found)
+
+
+def shown(server, document, query):
+    """What the script of a reading view knows."""
+    answer = server.ask("GET", f"/documents/{document}?{query}")
+    assert answer.status == 200, answer.body
+    assert "form-action 'self'" in answer.headers["content-security-policy"]
+    page = answer.body.decode()
+    return page, json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
 
 
 def best(server, home, document):
@@ -87,3 +98,51 @@ def test_a_document_whose_file_changed_is_linked_again(server, opened):
     wait_for(lambda: server.ask("GET", f"/v1/documents/{b}/review").json["sentences"][-1][0] == "One more sentence.")
     (picture,) = [p for p in server.ask("GET", f"{home}/review").json["pictures"] if p["document"] == b]
     assert picture["verdicts"] == {}  # it was said of another text
+
+
+def test_a_document_is_read_by_other_settings(server, opened):
+    collection, documents = opened
+    a, folder = documents["a"], server.data / "linked" / collection / str(documents["a"])
+    written = (folder / "page.html").stat().st_mtime_ns
+    page, data = shown(server, a, "evidence=layout&select=best&k=1&min_confidence=&max_false=")
+    assert data["kinds"] == ["layout"]
+    assert sorted(link[1] for link in data["links"]) == sorted({link[1] for link in data["links"]})
+    assert 'aria-label="What it is linked by"><details open>' in page
+    assert 'value="layout" checked' in page
+    assert 'value="caption" checked' not in page
+    _, some = shown(server, a, "select=threshold&min_confidence=0.2")
+    assert some["links"]
+    assert min(link[3] for link in some["links"]) >= 0.2
+    assert (folder / "page.html").stat().st_mtime_ns == written
+    for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=text", "max_false=0.9"):
+        assert server.ask("GET", f"/documents/{a}?{wrong}").status == 422
+
+
+def test_what_people_said_promises_paragraphs_of_the_others(server, tmp_path):
+    names = "boat tram bridge tower garden fountain market church lamp clock bench gate".split()
+    files = {f"town/{name}.png": png((20 * n, 90, 250 - 20 * n), tmp_path) for n, name in enumerate(names)}
+    files |= {
+        f"town/{name}.md": (
+            f"# Places\n\nPeople walk here every day.\n\nThe old {name} stands in the town.\n\n"
+            f"![The {name}]({name}.png)\n\n*The old {name} stands in the town*\n\nNothing else was seen.\n"
+        ).encode()
+        for name in names
+    }
+    collection = server.send(files).json["id"]
+    home, found = f"/v1/collections/{collection}", server.linked(collection)["documents"]
+    likeliest = {p["document"]: p["best"] for p in server.ask("GET", f"{home}/review").json["pictures"]}
+    for each in found[:10]:
+        said = {"document": each["id"], "picture": 0, "sentences": [likeliest[each["id"]]], "reviewer": "Ada"}
+        assert server.ask("POST", f"{home}/verdicts", said).status == 201
+    learned(server, home)
+    # None of ten was wrong: p = 1/11 for each of the two that are left, and 1/11 <= 0.1.
+    page, data = shown(server, found[-1]["id"], "max_false=0.1")
+    assert [link[:2] for link in data["links"]] == [[likeliest[found[-1]["id"]], 0]]
+    assert "Right paragraph: 2 of 2 pictures of this run, at most 10\u00a0% of them" in page, page[:9000]
+    # With wrong ones among them that are as sure, nothing can be promised.
+    for each in found[:10]:
+        said = {"document": each["id"], "picture": 0, "sentences": [], "reviewer": "Ada"}
+        assert server.ask("POST", f"{home}/verdicts", said).status == 201
+    learned(server, home)
+    assert shown(server, found[-1]["id"], "max_false=0.1")[1]["links"] == []
+    assert server.ask("DELETE", home).status == 204

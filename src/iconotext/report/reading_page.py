@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from iconotext.links.settings import LinkSettings
 from iconotext.plain_text import percent, readable
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
@@ -27,6 +28,26 @@ from iconotext.write import write_text
 
 HUES = 6
 """Colours of the lines, ``hue-0`` to ``hue-5`` in the style sheet; images take them in turn."""
+
+FORM_KINDS: Mapping[Evidence, str] = {
+    "picture": "what the picture shows",
+    "caption": "caption",
+    "layout": "place",
+    "reference": "mentions",
+}
+"""The kinds of evidence that a server lets its readers choose, in words."""
+
+FORM_SELECTIONS: Mapping[str, str] = {
+    "top-k": "the best sentences of each picture",
+    "best": "the best sentence of each picture",
+    "order": "the best one, in the order of the text",
+    "assignment": "each sentence for one picture",
+    "threshold": "all that are probable enough",
+}
+"""The selections of ``LinkSettings``, in words."""
+
+FORM_PROMISES = ((0.1, "at most 1 in 10 paragraphs wrong"), (0.2, "at most 1 in 5 paragraphs wrong"))
+"""The promises that a server offers, in words."""
 
 LONGEST_WORD = 16
 """A last word of at most so many characters stays on one line with the number of the image behind it."""
@@ -79,6 +100,8 @@ def reading_page(
     index: str | None = None,
     leads: Mapping[str, str] = MappingProxyType({}),
     embedded: Mapping[int, Embedded] | None = None,
+    form: LinkSettings | None = None,
+    changed: bool = False,
 ) -> str:
     """The reading view of one document, a whole HTML page.
 
@@ -87,6 +110,8 @@ def reading_page(
         index: Address of the page that lists this one among others, or None.
         leads: Addresses of other pages about this one, by name.
         embedded: ``shown_images`` where they were embedded before; None embeds them now.
+        form: The settings it was linked by, where the address of the page takes others as a query; else None.
+        changed: Whether they are others than usual.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -135,6 +160,11 @@ def reading_page(
         leads=leads,
         data=_data(linked, explained),
         explained=bool(explained),
+        form=form,
+        changed=changed,
+        kinds=FORM_KINDS.items(),
+        selections=FORM_SELECTIONS,
+        promised_shares=FORM_PROMISES,
     )
 
 

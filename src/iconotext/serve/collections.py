@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,8 @@ from iconotext.serve.schemas import (
 )
 from iconotext.serve.store import new_id
 from iconotext.serve.uploads import save_files
-from iconotext.serve.work import LINKED, REVIEW
+from iconotext.serve.views import LINKED
+from iconotext.serve.work import REVIEW
 
 FILES = {
     "requestBody": {
@@ -199,13 +201,20 @@ def routes(jobs: Jobs) -> APIRouter:
 
 
 async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
-    """What the server shows of a document, by all that was learned.
+    """What the server shows of a document, by all that was learned; errors as for ``refused_kindly``."""
+    with refused_kindly(entry):
+        return await jobs.made(entry, name)
+
+
+@contextmanager
+def refused_kindly(entry: Entry) -> Iterator[None]:
+    """Errors about a document become answers without where it lies.
 
     Raises:
         HTTPException: It cannot be read any more.
     """
     try:
-        return await jobs.made(entry, name)
+        yield
     except BusyError:
         raise
     except IconotextError as error:

@@ -28,6 +28,7 @@ from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
+from iconotext.serve.views import ROUND
 from iconotext.serve.work import Found, Made, Place
 
 if TYPE_CHECKING:
@@ -165,18 +166,7 @@ class Jobs:
         return True
 
     def _learn(self, collection: Collection, last: int) -> None:
-        judged, before = self.judged(collection.id), self._first(collection.id)
-        documents = [
-            learn.Judgeable(
-                entry.id,
-                str(self.entry_folder(entry)),
-                entry.digest,
-                frozenset(before.get(entry.id, ())),
-                judged.get(entry.id, {}),
-            )
-            for entry in self.store.entries(collection.id)
-            if entry.state == "done" and entry.digest is not None
-        ]
+        before, documents = self._first(collection.id), self._judgeable(collection)
 
         def learned(_: Collection, told: learn.Learned | IconotextError) -> None:
             if isinstance(told, IconotextError):
@@ -190,6 +180,21 @@ class Jobs:
             self.store.set_learned(collection.id, told.habits, told.habit, last, weighed)
 
         self._submit(collection, WHOLE, learned, learn.learn, documents)
+
+    def _judgeable(self, collection: Collection) -> list[learn.Judgeable]:
+        """The linked documents of a collection, and what people said of them."""
+        judged, pictures = self.judged(collection.id), self._first(collection.id)
+        return [
+            learn.Judgeable(
+                entry.id,
+                str(self.entry_folder(entry)),
+                entry.digest,
+                frozenset(pictures.get(entry.id, ())),
+                judged.get(entry.id, {}),
+            )
+            for entry in self.store.entries(collection.id)
+            if entry.state == "done" and entry.digest is not None
+        ]
 
     def _link(self, collection: Collection, entry: Entry) -> None:
         before = self._first(collection.id).get(entry.id, {})
@@ -247,6 +252,15 @@ class Jobs:
                 self.wake()
         return folder / name
 
+    async def view_by(self, entry: Entry, chosen: Mapping[str, object]) -> str:
+        """The reading view of a document by other settings; errors as for ``made``."""
+        collection = self.store.collection(entry.collection)
+        assert collection is not None
+        place, habits, said, folder, leads, _ = self._arguments(collection, entry)
+        known = place, habits, said, folder, leads
+        future = self.pool.submit(learn.view_by, self.settings.max_seconds, *known, chosen, self._judgeable(collection))
+        return await asyncio.wrap_future(future)
+
     def _when_found(self, collection: Collection, told: Found | IconotextError) -> None:
         if isinstance(told, IconotextError):
             problem = str(told).replace(f"{collection.folder}/", "").replace(collection.folder, collection.name)
@@ -290,7 +304,7 @@ def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> l
 
 def _is_of_round(folder: Path, round_: int) -> bool:
     try:
-        return (folder / work.ROUND).read_text(encoding="ascii") == str(round_)
+        return (folder / ROUND).read_text(encoding="ascii") == str(round_)
     except OSError:
         return False
 

@@ -5,20 +5,25 @@ Nothing is read, decoded or encoded, and no page is written: that waits until so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from iconotext.links.calibration import Calibration, calibration_of, kind_of, load_calibration
+from iconotext.links.promise import Candidate, Promises, make_promises
 from iconotext.links.windows import Told, habits_of
-from iconotext.pipeline import HABIT_DOCUMENTS
+from iconotext.pipeline import BEST, HABIT_DOCUMENTS, OWN, Linker
 from iconotext.plain_text import json_text
 from iconotext.serve import work
 from iconotext.serve.kept import Kept, kept
+from iconotext.serve.views import embedded_in, page_of
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.links.habit import Habit, Judged
+    from iconotext.types import LinkedDocument
 
 
 class Judgeable(NamedTuple):
@@ -55,6 +60,35 @@ class Learned:
     documents: Mapping[int, tuple[int, tuple[work.Seen, ...]]]
 
 
+def view_by(
+    place: work.Place,
+    habits: str,
+    said: Mapping[str, Judged],
+    folder: str,
+    leads: Mapping[str, str],
+    chosen: Mapping[str, Any],
+    documents: Sequence[Judgeable],
+) -> str:
+    """The reading view of a linked document by other settings; it is not written. Arguments as for ``work.link``.
+
+    Args:
+        chosen: Of ``LinkSettings``, by name; with ``max_false`` it is paragraphs that are promised.
+        documents: All of its collection.
+    """
+    usual = work.linker("reading")
+    settings = usual.settings.model_copy(update=dict(chosen))
+    document = work.read_place(place)
+    known = work.known_of(document)
+    update = {} if settings.max_false is None else BEST
+    other = Linker(usual.encoder, settings.model_copy(update={"max_false": None, **update}))
+    other.relation_model = usual.relation_model  # it is loaded once
+    linked = other.link_known(known, work.habits_of(habits))
+    if settings.max_false is not None:
+        linked = promised(documents, habits, settings.max_false).keep(linked)
+    linked = work.as_judged(linked, said.get(work.digest(document), {}))
+    return page_of(linked, leads, embedded_in(Path(folder), known.document), settings, changed=True)
+
+
 def learn(documents: Sequence[Judgeable]) -> Learned:
     """The habit of a collection with what people said, and the links of its documents by that."""
     model = work.linker("reading").encoder.fingerprint
@@ -69,6 +103,60 @@ def learn(documents: Sequence[Judgeable]) -> Learned:
         if (made := _weighed(each, found, habits)) is not None:
             weighed[each.id] = made
     return Learned(text, words, weighed)
+
+
+def own_calibration(documents: Sequence[tuple[Kept, Judged]], habits: Mapping[str, Habit]) -> Calibration:
+    """Calibration figures of what people said, each found as if nobody had said anything of its picture.
+
+    Args:
+        documents: With what people said of them; at least one picture each.
+        habits: Of their collection.
+    """
+    blind = {name: replace(habit, judged={}) for name, habit in habits.items()}
+    best = work.linker("best")
+
+    def linked() -> Iterator[tuple[str, LinkedDocument]]:
+        for found, judged in documents:
+            if (known := found.known) is not None:
+                gold = tuple((sentence, image) for image, said in judged.items() for sentence in said)
+                made = best.link_known(known, blind)
+                links = tuple(link for link in made.links if link.image in judged)
+                yield OWN, replace(made, document=replace(made.document, links=gold), links=links)
+
+    return calibration_of(linked(), best.settings.evidence)
+
+
+def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> Promises:
+    """Which pictures that nobody judged have the right paragraph, with a promise over the whole collection.
+
+    The figures of what people said of this collection take the place of those of other publishers, for each kind of
+    picture that enough documents have: 1 / ``max_false`` - 1.
+
+    Args:
+        documents: All of the collection.
+        habits: Of ``work.habits_text``.
+        max_false: At most this share of the pictures that pass has another paragraph.
+    """
+    model, known, best = work.linker("best").encoder.fingerprint, work.habits_of(habits), work.linker("best")
+    there = [(each, found) for each in documents if (found := kept(Path(each.folder), model, each.digest))]
+    own = own_calibration([(found, each.judged) for each, found in there if each.judged], known)
+    needed = math.ceil(1 / max_false - 1e-9) - 1
+    enough = {kind: classes for kind, classes in own.items() if len(classes[OWN]) >= needed}
+    tested = [
+        Candidate(
+            found.document.id,
+            link.image,
+            kind_of(found.document, link.image, best.settings.evidence),
+            link.confidence,
+            link.paragraph,
+        )
+        for each, found in there
+        if (evidence := found.known) is not None
+        for link in best.link_known(evidence, known).links
+        if link.image in each.pictures and link.image not in each.judged
+    ]
+    made = make_promises(tested, {**load_calibration(), **enough}, max_false, "paragraph")
+    return replace(made, made=tuple(promise for promise in made.made if promise.claim != "document"))
 
 
 def _weighed(each: Judgeable, found: Kept, habits: Mapping[str, Habit]) -> tuple[int, tuple[work.Seen, ...]] | None:

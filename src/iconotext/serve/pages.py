@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, Field
 
 from iconotext.report.page import asset, policy_hash, policy_of
 from iconotext.serve.answers import known_collection, known_entry
-from iconotext.serve.collections import made
+from iconotext.serve.collections import made, refused_kindly
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import ASSETS, page
-from iconotext.serve.work import PAGE
+from iconotext.serve.views import PAGE
+from iconotext.types import EVIDENCE
+
+
+class Chosen(BaseModel):
+    """The settings of a reading view, as its form sends them."""
+
+    evidence: list[Literal["picture", "caption", "layout", "reference"]] = []
+    select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
+    k: int = Field(3, ge=1, le=99)
+    min_confidence: Annotated[float, Field(ge=0, le=1)] | Literal[""] = ""
+    max_false: Annotated[float, Field(ge=0.01, le=0.5)] | Literal[""] = ""
+
+    def settings(self) -> dict[str, object]:
+        """What they change of ``LinkSettings``; where no evidence is chosen, all of it counts."""
+        kinds = tuple(kind for kind in EVIDENCE if kind in self.evidence)
+        if self.max_false != "":  # that decides which links stay, and is tested with all evidence
+            return {"max_false": self.max_false, "promise": "paragraph"}
+        least = None if self.min_confidence == "" else self.min_confidence
+        return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}
 
 
 def routes(jobs: Jobs) -> APIRouter:
@@ -25,12 +46,17 @@ def routes(jobs: Jobs) -> APIRouter:
         return page("list.html", jobs.settings, here="/", title="Documents", path=path)
 
     @router.get("/documents/{document}", response_class=HTMLResponse)
-    async def reading_view(document: int, request: Request) -> Response:
+    async def reading_view(document: int, request: Request, chosen: Annotated[Chosen, Query()]) -> Response:
         """The reading view, as ``iconotext link`` makes it. Its own policy holds: it names its script by its hash.
 
         Where the file is followed, the page follows it: it may then load one more script, ask for itself and listen.
+        With a query it is linked by other settings, and follows nothing.
         """
         entry = known_entry(store, document)
+        if request.query_params:
+            with refused_kindly(entry):
+                view = await jobs.view_by(entry, chosen.settings())
+            return HTMLResponse(view, headers={"content-security-policy": f"{policy_of(view)}; frame-ancestors 'none'"})
         view = (await made(jobs, entry, PAGE)).read_text(encoding="utf-8")
         policy, now = policy_of(view), policy_hash(view)
         headers = {"etag": f'"{now}"', "iconotext-problem": quote(entry.problem or "")}

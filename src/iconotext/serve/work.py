@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +13,7 @@ import numpy as np
 
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.links.habit import Habit
-from iconotext.pipeline import Linker
+from iconotext.pipeline import BEST, Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, find_documents, unique_names
 from iconotext.read.format import FORMATS
@@ -22,17 +21,16 @@ from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.serve.followed import File
 from iconotext.serve.reading import read_files
+from iconotext.serve.views import embedded_in, write_view
 from iconotext.types import Document, Link, LinkedDocument
 from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
     from iconotext.links.habit import Judged
     from iconotext.links.link_windows import Known
-    from iconotext.report.embedded import Embedded
 
-PAGE, LINKED, REVIEW, ROUND = "page.html", "linked.json", "review.json", "round"
-"""Files that a linked document leaves in its folder, beside its pictures: the reading view, its JSON (as ``iconotext
-link --to json``), what the review shows, and by which round of its collection the first two were made."""
+REVIEW = "review.json"
+"""What the review shows of a document: a file in its folder."""
 
 Seen = tuple[int, int | None, float, float, float]
 """Number, likeliest sentence, confidence and both doubts of a picture: see ``records.Picture``."""
@@ -92,11 +90,12 @@ def prepare(model: str) -> None:
     _linkers["reading"] = linker = Linker.load(model)
     every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0, "relations": "none"}
     _linkers["candidates"] = Linker(linker.encoder, linker.settings.model_copy(update=every))
+    _linkers["best"] = Linker(linker.encoder, linker.settings.model_copy(update={**BEST, "relations": "none"}))
     _linkers["weighing"] = Linker(linker.encoder, linker.settings.model_copy(update={"relations": "none"}))
 
 
 def linker(name: str) -> Linker:
-    """What this process links with: ``reading`` for pages, ``weighing`` the same without relations, ``candidates``."""
+    """What this process links with: ``reading`` for pages; without relations ``weighing``, ``best``, ``candidates``."""
     return _linkers[name]
 
 
@@ -187,7 +186,8 @@ def link(
             (home / f"{number}.{'png' if kind == 'jpeg' else 'jpeg'}").unlink(missing_ok=True)
             write_bytes(home / f"{number}.{kind}", data, force=True)
     usual = habits_of(habits)
-    reading = _write_view(known, usual, said.get(now, {}), home, leads, round_, shown)
+    reading = as_judged(_linkers["reading"].link_known(known, usual), said.get(now, {}))
+    write_view(reading, home, leads, round_, shown, _linkers["reading"].settings)
     described = to_describe(reading, place, read.sha256, shown)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     linked = _linkers["candidates"].link_known(known, usual)
@@ -208,49 +208,21 @@ def view(
     Returns:
         The digest of the document as it is now.
     """
-    document, home = read_place(place), Path(folder)
-    known, now = _linkers["reading"].know(document), digest(document)
-    _write_view(known, habits_of(habits), said.get(now, {}), home, leads, round_, embedded_in(home, known.document))
+    document, home, usual = read_place(place), Path(folder), _linkers["reading"]
+    known, now = known_of(document), digest(document)
+    linked = as_judged(usual.link_known(known, habits_of(habits)), said.get(now, {}))
+    write_view(linked, home, leads, round_, embedded_in(home, known.document), usual.settings)
     return now
 
 
-def _write_view(
-    known: Known,
-    habits: Mapping[str, Habit],
-    judged: Judged,
-    home: Path,
-    leads: Mapping[str, str],
-    round_: int,
-    shown: Mapping[int, Embedded],
-) -> LinkedDocument:
-    from iconotext.report.as_json import json_object
-    from iconotext.report.reading_page import reading_page
-
-    linked = as_judged(_linkers["reading"].link_known(known, habits), judged)
-    page = reading_page(linked, index="/", leads=leads, embedded=shown)
-    (home / ROUND).unlink(missing_ok=True)
-    write_text(home / PAGE, page, force=True)
-    write_text(home / LINKED, json_text(json_object(linked)) + "\n", force=True)
-    write_text(home / ROUND, str(round_), force=True)
-    return linked
+_last: list[tuple[Document, Known]] = []
 
 
-def embedded_in(home: Path, document: Document) -> dict[int, Embedded]:
-    """The pictures of a document as they were embedded when it was linked; one that was not is embedded now."""
-    from PIL import Image as Pixels
-
-    from iconotext.report.embedded import Embedded, embed
-    from iconotext.report.reading_page import shown_images
-
-    found, wanted = {}, shown_images(document)
-    for number in wanted:
-        for kind in ("jpeg", "png"):
-            if (file := home / f"{number}.{kind}").is_file():
-                with Pixels.open(file) as pixels:
-                    size = pixels.size
-                data = base64.b64encode(file.read_bytes()).decode("ascii")
-                found[number] = Embedded(f"data:image/{kind};base64,{data}", *size)
-    return found | embed(document.images, [number for number in wanted if number not in found])
+def known_of(document: Document) -> Known:
+    """All that is known of a document; kept for the last one, which somebody reads by one setting after the other."""
+    if not _last or _last[0][0] is not document:
+        _last[:] = [(document, _linkers["reading"].know(document))]
+    return _last[0][1]
 
 
 def seen(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -> Seen:

@@ -1,0 +1,401 @@
+"""What corrections in `iconotext serve` are worth: for other documents of the same collection.
+
+    python benchmarks/corrections.py            prints the tables of docs/results/corrections.md
+
+Needs the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). Texts are encoded once, into the
+cache: some 75,000 sentences; then it takes minutes.
+
+The documents are those whose authors cite their figures (documents/cited, textbook, cited_text), at most 40 of each
+book or repository; no picture is looked at, since most have none at hand. Everything that is fitted has not seen the
+class (OpenStax, old books, modern guides) that it is tested on. The documents of each collection are divided in two
+halves, several times (--splits): in one a scripted reviewer answers as the author cites, 10, 30 and 100 pictures or as
+many as there are, in the order of doubt as the server shows them, or at random; measured is the other half, where
+nobody answers. Intervals are of 2,000 resamplings of the collections.
+
+Answers count in three ways: *habit* (where pictures stand); *own*, calibration figures for promises instead of those
+of other publishers; and *sure*, which the server does not have: the confidence of each best sentence is made to fit the
+answers by logistic regression, if that makes the answers of documents that were left out clearly more probable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from evidence import captions
+from numpy.typing import NDArray
+from promise import BLIND, Learned, Source, false_share, group, value
+
+from iconotext.corpus.store import read_corpus
+from iconotext.features import FeatureCache, cached_text, load_text_backbone
+from iconotext.links.calibration import Calibration, Figure, calibration_of, kind_of
+from iconotext.links.caption import Encode, texts_of
+from iconotext.links.combine import subset_name
+from iconotext.links.evidence import Gathered, gather_evidence, gathered_places, weigh_gathered
+from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
+from iconotext.links.link_document import choose_links
+from iconotext.links.matcher import PROBE
+from iconotext.links.promise import benjamini_hochberg, conformal_p_values
+from iconotext.serve.doubt import CANDIDATES, doubts, in_order
+from iconotext.serve.records import Picture
+from iconotext.train.evidence import FIRST, common_habit, example, fit_subset, with_habits
+from iconotext.train.evidence_documents import Cited, variants
+from iconotext.train.matcher import fit_matcher
+from iconotext.types import Claim, Document, LinkedDocument
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
+MOST, LEAST = 40, 6
+"""Documents of a collection."""
+
+ANSWERS = (0, 10, 30, 100)
+STEP = 10
+"""Answers after which the server has learned what was said."""
+
+ALPHAS = (0.1, 0.2)
+CLAIMS: tuple[Claim, ...] = ("paragraph", "sentence")
+RESAMPLINGS = 2000
+
+Said = dict[str, dict[int, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A document of a collection, its evidence, and what its author cites."""
+
+    document: Document
+    gathered: Gathered
+    places: PlaceEvidence | None
+    gold: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """A collection with what was fitted without its class, and the calibration figures of the others."""
+
+    name: str
+    group: str
+    documents: list[Tried]
+    learned: Learned
+    calibration: Calibration = field(default_factory=dict)
+
+
+class Measured(NamedTuple):
+    """On the documents that nobody reviewed: by figure the confidence of its best sentence, and whether it is right."""
+
+    sure: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    false: Mapping[tuple[str, float], float]
+    power: Mapping[tuple[str, float], float]
+    fitted: bool = False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--splits", type=int, default=3)
+    arguments = parser.parse_args()
+    collections = collected(arguments.data / "documents")
+    found: dict[tuple[str, str, int], dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
+    for each in collections:
+        for split in range(arguments.splits):
+            for key, measured in tried(each, split):
+                found[key][each.name].append(measured)
+        print(f"{each.group}: {each.name}, {len(each.documents)} documents", flush=True)
+    report(found)
+
+
+def collected(folder: Path) -> list[Collected]:
+    """The collections with enough documents, their evidence gathered by what has not seen their class."""
+    documents = [document for name in FILES for document in read_corpus(folder / name)]
+    seen: Counter[str] = Counter()
+    chosen = []
+    for number in np.random.default_rng(0).permutation(len(documents)):
+        document = documents[number]
+        name = str(document.meta.get("repository") or document.meta.get("book") or document.id.split("/")[0])
+        seen[name] += 1
+        if seen[name] <= MOST:
+            chosen.append((name, readable(document)))
+    encode = text_encoder([document for _, document in chosen])
+    sources = []
+    for name, document in chosen:
+        vectors = encode([sentence.text for sentence in document.sentences])
+        sources.append(Source(group(document), name, Cited(document, vectors, None, name)))
+    learned = cross_fitted(sources, encode)
+    by_name: dict[str, list[Source]] = defaultdict(list)
+    for source in sources:
+        by_name[source.publisher].append(source)
+    found = []
+    for name, own in sorted(by_name.items()):
+        by = learned[own[0].group]
+        if len(own) >= LEAST:
+            found.append(Collected(name, own[0].group, [gathered(each, encode, by) for each in own], by))
+    linked = [(each.group, best(each, habit_of(each, {}), document)) for each in found for document in each.documents]
+    return [
+        replace(each, calibration=calibration_of(((name, one) for name, one in linked if name != each.group), BLIND))
+        for each in found
+    ]
+
+
+def cross_fitted(sources: Sequence[Source], encode: Encode) -> dict[str, Learned]:
+    """Class to what was fitted without it, as ``promise.cross_fitted`` but without pictures."""
+    found = {}
+    for left in sorted({source.group for source in sources}):
+        others = [source.cited for source in sources if source.group != left]
+        matcher = fit_matcher(captions(others, encode), encode([PROBE])[0])
+        examples = [example(c, encode, weight=w, matcher=matcher) for c, w in variants(others, seed=0)]
+        common = common_habit(examples)
+        weights = {"caption": fit_subset(examples, ("caption",))}
+        complete = with_habits(examples, weights, common)
+        weights |= {subset_name(kinds): fit_subset(complete, kinds) for kinds in FIRST}
+        found[left] = Learned(weights, matcher, common)
+        print(f"fitted without {left}", flush=True)
+    return found
+
+
+def readable(document: Document) -> Document:
+    """The document with every picture, whether its file is there or not."""
+    return replace(document, images=tuple(replace(image, problem=None) for image in document.images))
+
+
+def text_encoder(documents: Sequence[Document]) -> Encode:
+    """What encodes texts, out of the cache where they are there."""
+    texts = {sentence.text for document in documents for sentence in document.sentences} | {PROBE}
+    for document in documents:
+        for image in document.images:
+            texts |= {*texts_of(image).values(), *texts_of(replace(image, caption=None)).values()}
+    ordered = sorted(texts)
+    rows = dict(zip(ordered, cached_text(load_text_backbone(), FeatureCache()).encode(ordered), strict=True))
+    return lambda wanted: np.stack([rows[text] for text in wanted])
+
+
+def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
+    cited = source.cited
+    document = cited.document
+    found = gather_evidence(
+        document, None, encode, evidence=BLIND, sentence_vectors=cited.sentence_vectors, matcher=learned.matcher
+    )
+    gold: dict[int, tuple[int, ...]] = {}
+    for sentence, image in sorted(document.links or ()):
+        gold[image] = (*gold.get(image, ()), sentence)
+    places = gathered_places(found, evidence=("caption", "reference"), coefficients=learned.coefficients)
+    return Tried(document, found, places, gold)
+
+
+def habit_of(of: Collected, said: Said) -> Habit:
+    """What the documents of a collection and the answers of a reviewer teach."""
+    places = [
+        (each.document.id, judged_evidence(each.document, each.places, said.get(each.document.id, {})))
+        for each in of.documents
+        if each.places is not None
+    ]
+    return replace(infer_habit(places, of.learned.common), judged=said)
+
+
+def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocument:
+    found = weigh_gathered(one.gathered, evidence=BLIND, coefficients=of.learned.coefficients, habit=habit)
+    return choose_links(one.document, found, k=k, min_confidence=0.0)
+
+
+def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, str, int], Measured]]:
+    """Way of learning, order and number of answers to what they are worth."""
+    order = np.random.default_rng([split, len(of.documents)]).permutation(len(of.documents))
+    half = len(order) // 2
+    reviewed, others = [of.documents[n] for n in order[:half]], [of.documents[n] for n in order[half:]]
+    for way in ("doubt", "random"):
+        said: Said = {}
+        for answers in ANSWERS:
+            while (missing := answers - sum(map(len, said.values()))) > 0:
+                some = next_pictures(of, reviewed, said, way, min(missing, STEP), split)
+                if not some:
+                    break
+                for one, image in some:
+                    said.setdefault(one.document.id, {})[image] = one.gold[image]
+            if not answers and way == "random":
+                continue
+            habit = habit_of(of, said)
+            measured = measure(of, habit, others, of.calibration)
+            yield ("habit", way if answers else "none", answers), measured
+            if answers:
+                linked = list(judged(of, habit, reviewed, said))
+                yield ("habit, own", way, answers), measure(of, habit, others, calibration_of(linked, BLIND))
+                yield ("habit, sure", way, answers), with_sureness(measured, [one for _, one in linked])
+
+
+def with_sureness(measured: Measured, linked: Sequence[LinkedDocument]) -> Measured:
+    """The confidences as the answers would have them, if that stands the test."""
+    documents = []
+    for one in linked:
+        gold = set(one.document.links or ())
+        right = np.array([(link.sentence, link.image) in gold for link in one.links], np.float64)
+        documents.append((odds(np.array([link.confidence for link in one.links])), right))
+    start = np.array([1.0, 0.0])
+    better = []
+    for left, (x, right) in enumerate(documents):
+        others = [each for number, each in enumerate(documents) if number != left]
+        learned = fit_logistic(others) if others else start
+        better.append(improbability(x, right, start) - improbability(x, right, learned))
+    if sum(better) <= np.std(better) * len(better) ** 0.5:  # by less than its standard error
+        return measured
+    scale, shift = fit_logistic(documents)
+    return measured._replace(sure=1 / (1 + np.exp(-(scale * odds(measured.sure) + shift))), fitted=True)
+
+
+def odds(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = np.clip(share, 1e-4, 1 - 1e-4)
+    logarithms: NDArray[np.float64] = np.log(share / (1 - share))
+    return logarithms
+
+
+def fit_logistic(documents: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Scale and shift of the log-odds, with a normal prior about no change: 0.25 and 0.5 are its deviations."""
+    x, right = (np.concatenate([each[part] for each in documents]) for part in (0, 1))
+    columns, precision, found = np.stack([x, np.ones_like(x)], 1), np.array([16.0, 4.0]), np.array([1.0, 0.0])
+    for _ in range(30):
+        share = 1 / (1 + np.exp(-columns @ found))
+        gradient = columns.T @ (share - right) + precision * (found - [1.0, 0.0])
+        step = np.linalg.solve((columns.T * (share * (1 - share))) @ columns + np.diag(precision), gradient)
+        found = found - step / max(1.0, 2 * float(np.abs(step).max()))
+    return found
+
+
+def improbability(x: NDArray[np.float64], right: NDArray[np.float64], by: NDArray[np.float64]) -> float:
+    z = x * by[0] + by[1]
+    return float((np.logaddexp(0, z) - right * z).sum())
+
+
+def next_pictures(
+    of: Collected, reviewed: Sequence[Tried], said: Said, way: str, number: int, split: int
+) -> list[tuple[Tried, int]]:
+    """The next pictures that the reviewer is shown."""
+    keys = {(n, image) for n, one in enumerate(reviewed) for image in said.get(one.document.id, {})}
+    if way == "random":
+        every = [(n, image) for n, one in enumerate(reviewed) for image in sorted(one.gold)]
+        shuffled = np.random.default_rng(split).permutation(len(every))
+        left = [every[n] for n in shuffled if every[n] not in keys]
+        return [(reviewed[n], image) for n, image in left[:number]]
+    habit = habit_of(of, said)
+    pictures = []
+    for n, one in enumerate(reviewed):
+        likeliest: dict[int, list[object]] = defaultdict(list)
+        for link in sorted(best(of, habit, one, k=CANDIDATES).links, key=lambda x: (-x.confidence, x.sentence)):
+            likeliest[link.image].append(link)
+        for image in sorted(one.gold):
+            pictures.append(Picture(n, image, None, 0.0, *doubts(one.document, image, likeliest[image])))  # type: ignore[arg-type]
+    return [(reviewed[p.document], p.number) for p in in_order(pictures, keys)[:number]]
+
+
+def judged(of: Collected, habit: Habit, reviewed: Sequence[Tried], said: Said) -> Iterator[tuple[str, LinkedDocument]]:
+    """The reviewed documents with the best links of their judged pictures, each found without its own answer."""
+    blind = replace(habit, judged={})
+    for one in reviewed:
+        if answers := said.get(one.document.id):
+            linked = best(of, blind, one)
+            yield "own", replace(linked, links=tuple(link for link in linked.links if link.image in answers))
+
+
+def measure(of: Collected, habit: Habit, others: Sequence[Tried], calibration: Calibration) -> Measured:
+    figures: dict[str, list[Figure]] = defaultdict(list)
+    for one in others:
+        block = [sentence.block for sentence in one.document.sentences]
+        for link in best(of, habit, one).links:
+            if gold := one.gold.get(link.image):
+                near = link.paragraph is not None and any(block[i] == block[link.sentence] for i in gold)
+                made = Figure(link.confidence, link.sentence in gold, link.paragraph or 0.0, near)
+                figures[kind_of(one.document, link.image, BLIND)].append(made)
+    every = [figure for some in figures.values() for figure in some]
+    false: dict[tuple[str, float], float] = {}
+    power: dict[tuple[str, float], float] = {}
+    for claim in CLAIMS:
+        right = np.array([value(figure, claim)[1] for figure in every], np.float64)
+        for alpha in ALPHAS:
+            needed = np.ceil(1 / alpha - 1e-9) - 1
+            p = np.ones(0)
+            for kind, some in figures.items():
+                classes = calibration.get(kind, {})
+                known = bool(classes) and min(map(len, classes.values())) >= needed
+                scores = np.array([value(figure, claim)[0] for figure in some])
+                p = np.append(p, conformal_p_values(scores, classes, claim) if known else np.full(len(some), 2.0))
+            kept = benjamini_hochberg(p[p <= 1], alpha) if (p <= 1).any() else np.zeros(0, np.bool_)
+            all_kept = np.zeros(len(every), np.bool_)
+            all_kept[p <= 1] = kept
+            false[claim, alpha] = false_share(all_kept, right)
+            power[claim, alpha] = float(right[all_kept].sum() / max(right.sum(), 1.0))
+    sure, good = (np.array([getattr(figure, name) for figure in every]) for name in ("sentence", "sentence_right"))
+    return Measured(sure, good.astype(np.bool_), false, power)
+
+
+def calibration_error(measured: Sequence[Measured]) -> float:
+    """Expected calibration error in ten bins, over all figures."""
+    sure, right = (np.concatenate([getattr(each, name) for each in measured]) for name in ("sure", "right"))
+    bins = np.minimum((sure * 10).astype(np.int64), 9)
+    return float(
+        sum((bins == n).mean() * abs(sure[bins == n].mean() - right[bins == n].mean()) for n in np.unique(bins))
+    )
+
+
+def improbable(measured: Sequence[Measured]) -> float:
+    """Mean improbability of "right" and "wrong" by the confidences, in nats."""
+    sure, right = (np.concatenate([getattr(each, name) for each in measured]) for name in ("sure", "right"))
+    return improbability(odds(sure), right.astype(np.float64), np.array([1.0, 0.0])) / len(sure)
+
+
+def image_at_1(measured: Sequence[Measured]) -> float:
+    return float(np.concatenate([each.right for each in measured]).mean())
+
+
+def report(found: Mapping[tuple[str, str, int], Mapping[str, list[Measured]]]) -> None:
+    """The tables."""
+    start = found["habit", "none", 0]
+    names = sorted(start)
+    drawn = np.random.default_rng(0).integers(len(names), size=(RESAMPLINGS, len(names)))
+
+    def change(some: Mapping[str, list[Measured]], measure: Callable[[Sequence[Measured]], float], unit: float) -> str:
+        """Mean over collections of what changes against no answers, with its interval."""
+        gained = unit * np.array([measure(some[name]) - measure(start[name]) for name in names])
+        low, high = np.quantile(gained[drawn].mean(axis=1), [0.025, 0.975])
+        return f"{gained.mean():+.2f} ({low:+.2f} to {high:+.2f})"
+
+    print(f"\n{len(names)} collections; image@1 {np.mean([image_at_1(start[name]) for name in names]):.1%}, ", end="")
+    print(f"mean of the collections; {sum(len(m.right) for own in start.values() for m in own)} figures measured\n")
+    print(
+        "| learned | order | answers | image@1, points | nats | calibration error, points | of all together | fitted |"
+    )
+    print("|---" * 8 + "|")
+    for (learned, order, answers), some in found.items():
+        if "own" not in learned:
+            every = [measured for own in some.values() for measured in own]
+            cells = [change(some, image_at_1, 100), change(some, improbable, 1), change(some, calibration_error, 100)]
+            whole, fitted = calibration_error(every), np.mean([measured.fitted for measured in every])
+            print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} | {whole:.1%} | {fitted:.0%} |")
+    heads = " | ".join(f"{claim} {alpha:.0%}: false, power" for claim in CLAIMS for alpha in ALPHAS)
+    print(f"\n| learned | order | answers | {heads} |")
+    print("|---" * (3 + len(CLAIMS) * len(ALPHAS)) + "|")
+    for (learned, order, answers), some in found.items():
+        if "sure" not in learned:
+            cells = [promise_cell(some, names, claim, alpha, drawn) for claim in CLAIMS for alpha in ALPHAS]
+            print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} |")
+
+
+def promise_cell(
+    some: Mapping[str, list[Measured]], names: Sequence[str], claim: Claim, alpha: float, drawn: NDArray[np.int64]
+) -> str:
+    """Shares of false and of right links that stay, means of the collections with their intervals."""
+    cells = []
+    for what in ("false", "power"):
+        shares = np.array(
+            [np.mean([getattr(measured, what)[claim, alpha] for measured in some[name]]) for name in names]
+        )
+        low, high = np.quantile(shares[drawn].mean(axis=1), [0.025, 0.975])
+        cells.append(f"{shares.mean():.1%} ({low:.0%}-{high:.0%})")
+    return ", ".join(cells)
+
+
+if __name__ == "__main__":
+    main()
