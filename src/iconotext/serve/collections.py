@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 
@@ -171,15 +171,15 @@ def routes(jobs: Jobs) -> APIRouter:
         named = {"content-disposition": 'attachment; filename="label-studio.xml"'}
         return Response(labelling_config(), media_type="application/xml", headers=named)
 
-    @router.get("/documents/{document}", response_class=FileResponse, responses=problems(404, 409, 503))
-    async def linked(document: int) -> FileResponse:
+    @router.get("/documents/{document}", response_class=JSONResponse, responses=problems(404, 409, 503))
+    async def linked(document: int) -> Response:
         """A linked document, as ``iconotext link --to json`` gives it."""
-        return FileResponse(await made(jobs, known_entry(store, document), LINKED), media_type="application/json")
+        return await run_in_threadpool(_whole, await made(jobs, known_entry(store, document), LINKED))
 
-    @router.get("/documents/{document}/review", response_class=FileResponse, responses=problems(404, 409))
-    def shown(document: int) -> FileResponse:
+    @router.get("/documents/{document}/review", response_class=JSONResponse, responses=problems(404, 409))
+    def shown(document: int) -> Response:
         """Sentences and pictures of a document, with the likeliest sentences of each picture."""
-        return FileResponse(jobs.entry_folder(known_entry(store, document)) / REVIEW, media_type="application/json")
+        return _whole(jobs.entry_folder(known_entry(store, document)) / REVIEW)
 
     @router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
     def picture(document: int, picture: int) -> FileResponse:
@@ -219,6 +219,11 @@ def refused_kindly(entry: Entry) -> Iterator[None]:
         raise
     except IconotextError as error:
         raise HTTPException(409, without_place(str(error), entry)) from None
+
+
+def _whole(file: Path) -> Response:
+    """A file of JSON as it is at one moment: one that is sent in parts may be another one by the time it is opened."""
+    return Response(file.read_bytes(), media_type="application/json")
 
 
 async def _exported(
