@@ -65,10 +65,28 @@ def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch)
     calls += [pool.submit(work, 60, "good") for _ in range(2)]
     with pytest.raises(BusyError):
         pool.submit(work, 60, "good")
+    with pytest.raises(BusyError):
+        pool.check()
     pool.close()
     assert [call.cancelled() for call in calls] == [False, True, True]
     with pytest.raises(GoneError):
         calls[0].result(10)
+
+
+@pytest.mark.slow
+def test_what_nobody_wants_any_more_ends_at_once_and_nothing_else_does(pool):
+    first = pool.submit(work, 60, "good").result(60)
+    running, waiting, wanted = (pool.submit(work, 60, what) for what in ("sleep", "sleep", "good"))
+    while pool.busy == 0 or pool.waiting > 2:
+        time.sleep(0.01)
+    pool.drop(waiting)
+    pool.drop(running)
+    assert wanted.result(60) != first  # a new process
+    assert waiting.cancelled()
+    with pytest.raises(GoneError):
+        running.result(10)
+    pool.drop(running)  # is over: nothing happens to the process that is there now
+    assert pool.submit(work, 60, "good").result(60) == wanted.result()
 
 
 @pytest.mark.slow

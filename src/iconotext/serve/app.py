@@ -181,7 +181,8 @@ def listen(settings: ServeSettings) -> socket.socket:
         SettingError: The address cannot be used, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family)
+    # Named as TCP, it sends small answers at once: asyncio leaves others to wait 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))

@@ -1,0 +1,110 @@
+"""What programs are told when a process cannot answer: an application in this process, whose pool is made up."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import Future
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from iconotext.errors import DocumentError
+from iconotext.serve.access import Access
+from iconotext.serve.app import listen, make_app, open_data
+from iconotext.serve.at_once import Reply
+from iconotext.serve.events import Events
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.pool import BusyError, GoneError, LateError
+from iconotext.serve.settings import ServeSettings
+
+
+class MadeUp:
+    """A pool whose calls have one end."""
+
+    waiting, busy = 3, 1
+
+    def __init__(self, end: Reply | Exception) -> None:
+        self.end, self.full = end, False
+        self.calls: list[tuple[object, ...]] = []
+
+    def check(self) -> None:
+        if self.full:
+            raise BusyError("too much is waiting already")
+
+    def submit(self, *call: object) -> Future[Reply]:
+        self.calls.append(call)
+        if isinstance(self.end, BusyError):
+            raise self.end
+        future: Future[Reply] = Future()
+        if isinstance(self.end, Exception):
+            future.set_exception(self.end)
+        else:
+            future.set_result(self.end)
+        return future
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Asks for links of a file, and says with which status and headers that ends."""
+    chosen = ServeSettings(data=tmp_path / "data")
+    store = open_data(chosen)
+    pool = MadeUp(Reply(b"[]", 2, 5))
+    jobs = Jobs(store, pool, chosen, Events())  # type: ignore[arg-type]
+    app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
+    key = {"authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
+    client = TestClient(app, "http://localhost", headers=key)
+
+    def ask(path: str = "/v1/link") -> httpx.Response:
+        answer = client.post(path, files=[("files", ("a.md", b"A."))])
+        assert not list((chosen.data / "asked").glob("*"))
+        return answer
+
+    ask.pool, ask.client = pool, client  # type: ignore[attr-defined]
+    yield ask
+    jobs.close()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (DocumentError("a.md: broken"), 400),
+        (LateError("it takes more than 600 seconds"), 504),
+        (GoneError("a bug of iconotext"), 500),
+        (BusyError("too much is waiting already"), 503),
+    ],
+)
+def test_every_end_of_a_process_has_its_status(asked, end, status):
+    asked.pool.end = end
+    answer = asked()
+    assert (answer.status_code, answer.json()) == (status, {"detail": str(end)})
+    assert answer.headers.get("retry-after") == ("60" if status == 503 else None)
+
+
+def test_where_the_queue_is_full_no_file_is_read(asked):
+    asked.pool.full = True
+    answer = asked()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
+    assert asked.pool.calls == []
+
+
+def test_parameters_become_settings_and_what_is_counted_is_told(asked):
+    assert asked("/v1/link?evidence=layout,caption&k=2&min_side=9").content == b"[]"
+    ((_, seconds, sent),) = asked.pool.calls
+    assert (seconds, sent.linking.evidence, sent.linking.k, sent.reading.min_side) == (600, ("caption", "layout"), 2, 9)
+    told = asked.client.get("/metrics").text.splitlines()
+    for line in (
+        "iconotext_documents_linked_total 2.0",
+        "iconotext_links_total 5.0",
+        "iconotext_queue_length 3.0",
+        "iconotext_busy_processes 1.0",
+        'iconotext_requests_total{method="POST",route="/v1/link",status="200"} 1.0',
+    ):
+        assert line in told
+
+
+def test_small_answers_are_sent_at_once():
+    """asyncio switches Nagle's algorithm off only on sockets that name their protocol."""
+    with listen(ServeSettings(port=0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
