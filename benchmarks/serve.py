@@ -3,13 +3,13 @@
     python benchmarks/serve.py [--minutes 10] [--clients 20] [--documents 40]
 
 CLIENTS programs send documents to ``POST /v1/link`` for MINUTES, each the next one as soon as it has its answer. Every
-document is made up (twelve pictures of drawn shapes, eighty sentences) and sent once, so that no cache helps. The command line links DOCUMENTS
-others before and after that, and once more none but one: the difference is what its start costs, which does not count.
-Both have empty caches of their own and as many threads as there are cores.
+document is made up (twelve pictures of drawn shapes, eighty sentences) and sent once, so that no cache helps. The
+command line links DOCUMENTS others before and after that, and a single one: the difference is what its start costs,
+which does not count. Each has an empty cache of its own and as many threads as there are cores.
 
-Prints answers by status, documents a second of both, the resident memory of the server and all its processes in each
-tenth of the time (MB, shared pages counted once for each process), and the milliseconds of ``/`` and of a reading view:
-first, without load and under load, the median and the slowest of twenty.
+Prints the answers by status, documents a second of both, the resident memory of the server and all its processes in
+each tenth of the time (MB; pages that they share count once for each), and the milliseconds of ``/`` and of a reading
+view: the first, without load, and under load, the median and the slowest.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ import httpx
 from PIL import Image, ImageDraw
 
 WORDS = (
-    "red green blue old small boat tram house tree bridge river stone road table lamp window garden kitchen engine wheel "
-    "stands lies moves turns holds carries shows leads begins ends near under behind above through slowly often again"
+    "red green blue old small boat tram house tree bridge river stone road table lamp window garden kitchen engine "
+    "wheel stands lies moves turns holds carries shows leads begins ends near under behind above through slowly often again"
 ).split()
 PICTURES, SENTENCES = 12, 80
 
