@@ -43,7 +43,8 @@ PICTURES, SENTENCES = 12, 80
 def made_up(seed: int) -> dict[str, bytes]:
     """The files of a document that is like no other."""
     chance = random.Random(seed)
-    lines, files = [f"# Notes {seed}"], {}
+    lines = [f"# Notes {seed}"]
+    files: dict[str, bytes] = {}
     for number in range(SENTENCES):
         lines.append(" ".join(chance.choices(WORDS, k=chance.randint(6, 16))).capitalize() + ".")
         if number % (SENTENCES // PICTURES) == 3 and len(files) < PICTURES:
@@ -151,7 +152,9 @@ def opened(client: httpx.Client) -> str:
 def under_load(client: httpx.Client, server: int, seconds: float, clients: int, view: str) -> None:
     """Send documents and look at pages meanwhile."""
     statuses: Counter[str] = Counter()
-    numbers, end, sampled, pages = count(10_000), time.monotonic() + seconds, [], {"/": [], view: []}
+    numbers, end = count(10_000), time.monotonic() + seconds
+    sampled: list[tuple[float, float]] = []
+    pages: dict[str, list[float]] = {"/": [], view: []}
     lock = threading.Lock()
 
     def send() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from concurrent.futures import Future
 
-import httpx
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 
@@ -50,12 +50,12 @@ def asked(tmp_path):
     chosen = ServeSettings(data=tmp_path / "data")
     store = open_data(chosen)
     pool = MadeUp(Reply(b"[]", 2, 5))
-    jobs = Jobs(store, pool, chosen, Events())  # type: ignore[arg-type]
+    jobs = Jobs(store, pool, chosen, Events())
     app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
     key = {"authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
     client = TestClient(app, "http://localhost", headers=key)
 
-    def ask(path: str = "/v1/link") -> httpx.Response:
+    def ask(path: str = "/v1/link") -> httpx2.Response:
         answer = client.post(path, files=[("files", ("a.md", b"A."))])
         assert not list((chosen.data / "asked").glob("*"))
         return answer
