@@ -12,6 +12,7 @@ let current = null; // the picture that is looked at
 let marked = null; // the number of the marked sentence
 let picked = new Set(); // the numbers of those that are put together, where it belongs to several
 let busy = false;
+let shown = null; // of the document as it is shown: what is said is meant for that one
 let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
 const later = new Set();
 const documents = new Map();
@@ -127,6 +128,7 @@ const takePicked = () => decide([...picked].sort((a, b) => a - b));
 
 const show = async () => {
   const document_ = await known(current.document);
+  shown = document_.digest;
   const picture = document_.pictures[current.picture];
   const digits = new Map(picture.candidates.map(([sentence], n) => [sentence, n + 1]));
   const said = picture.caption ?? picture.alt;
@@ -170,8 +172,7 @@ const decide = async (sentences) => {
   const one = current;
   version += 1;
   try {
-    const { digest } = await known(one.document);
-    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer, digest });
+    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer, digest: shown });
     version += 1;
     review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
     const numbers = sentences.map((n) => n + 1).join(", ");
