@@ -30,7 +30,7 @@ def corpus(tmp_path_factory, noise):
         for which, name in enumerate(images):
             (folder / name).write_bytes(noise(2 * (number % 3) + which))
         lines.append({"id": str(number), "split": ("train", "validation")[number > 11], "images": images,
-                      "sentences": SAID[number % 3], "links": [[0, 0], [1, 1]]})  # fmt: skip
+                      "sentences": [SAID[number % 3][0], SAID[number % 3][1] + " cat" * (90 * (number == 0))], "links": [[0, 0], [1, 1]]})  # fmt: skip
     (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder / "corpus.jsonl"
 

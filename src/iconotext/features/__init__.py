@@ -10,7 +10,14 @@ from iconotext.features.cache import FeatureCache
 from iconotext.features.cache_place import cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
 from iconotext.features.imagenet import imagenet_classes
-from iconotext.features.model_folder import IMAGE_BACKBONES, TEXT_BACKBONES, downloads, find_model, folder_of_model
+from iconotext.features.model_folder import (
+    IMAGE_BACKBONES,
+    TEXT_BACKBONES,
+    downloads,
+    find_model,
+    folder_of_model,
+    is_dual_encoder,
+)
 from iconotext.features.regions import Regions, RegionSource, grid_regions
 from iconotext.recipe.settings import REGION_FILES
 
@@ -59,8 +66,8 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     """A text encoder.
 
     Args:
-        name: ``minilm``, which comes with the program; else a sentence-transformers model: a folder, or a name on the
-            Hugging Face hub, see ``find_model``.
+        name: ``minilm``, which comes with the program; else a sentence-transformers model, or the text side of a dual
+            encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face hub, see ``find_model``.
 
     Raises:
         FeatureError: There is no such model, or it cannot be loaded.
@@ -71,6 +78,8 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
 
         minilm = MiniLM()
         return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en")
+    if is_dual_encoder(folder):
+        return load_dual_encoder(name).text
     from iconotext.features.sentence_transformer import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)

@@ -6,6 +6,7 @@ Only here a model is ever fetched, and only where that is allowed. What loads a 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -150,3 +151,12 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
         raise FeatureError(
             f"{name}: cannot be fetched from the Hugging Face hub ({said}); with a network the same command goes on"
         ) from error
+
+
+def is_dual_encoder(folder: Path) -> bool:
+    """Whether a folder holds a model of transformers with a text and an image side; nothing is loaded."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return not (folder / "modules.json").is_file() and {"text_config", "vision_config"} <= config.keys()
