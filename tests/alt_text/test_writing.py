@@ -70,6 +70,28 @@ def test_symbolic_links_are_followed_inside_the_folder_only(tmp_path):
     assert (outside / "secret.md").read_text() == TEXT
 
 
+def test_a_folder_that_a_link_has_taken_the_place_of_is_not_written_into(tmp_path):
+    inside, outside = tmp_path / "docs", tmp_path / "private"
+    for folder in (inside / "guide", outside):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text(TEXT)
+    change = plan(inside / "guide" / "a.md", within=inside)
+    (inside / "guide").rename(inside / "old")
+    (inside / "guide").symlink_to(outside)
+    with pytest.raises(OutputError, match="leads elsewhere by now"):
+        write_change(change)
+    assert (outside / "a.md").read_text() == TEXT
+    assert (inside / "old" / "a.md").read_text() == TEXT
+
+
+def test_what_a_link_leads_out_to_is_not_even_read(tmp_path):
+    (tmp_path / "docs").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "docs" / "a.md").symlink_to(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="leads out"):  # reading it would wait for ever
+        plan_change(tmp_path / "docs" / "a.md", {0: "A barn"}, SETTINGS, read="", within=tmp_path / "docs")
+
+
 FOR_EVER = """
 import sys
 from pathlib import Path

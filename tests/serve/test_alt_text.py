@@ -173,6 +173,31 @@ def test_texts_are_written_below_the_root_in_one_step(server, root):
     assert server.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
 
 
+def test_what_was_said_before_a_text_that_is_in_the_file_is_not_taken_back(server, root):
+    write_article(root / "twice")
+    made = server.ask("POST", "/v1/collections/path", {"path": "twice"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    tram = described(server, document)["pictures"][0]
+    for text in ("A bus", "A tram"):
+        say(server, document, tram["key"], text)
+    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200
+    assert server.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
+
+
+def test_a_text_that_the_author_wrote_or_whose_picture_is_gone_waits_no_more(server, root):
+    path = write_article(root / "author")
+    made = server.ask("POST", "/v1/collections/path", {"path": "author"}).json
+    document = server.linked(made["id"])["documents"][0]["id"]
+    tram, boat, _ = described(server, document)["pictures"]
+    say(server, document, tram["key"], "A tram")
+    say(server, document, boat["key"], "Boats in snow")
+    path.write_text(TEXT.replace("![](", "![A tram](").replace("![IMG_0042](boat.png)", ""))
+    wait_for(lambda: len(described(server, document)["pictures"]) == 2)
+    assert described(server, document)["accepted"] == 0
+    (counted,) = server.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["documents"]
+    assert counted["accepted"] == 0
+
+
 def test_nothing_is_written_into_a_file_that_changed_since(server, root):
     path = write_article(root / "changed")
     made = server.ask("POST", "/v1/collections/path", {"path": "changed"}).json

@@ -41,6 +41,10 @@ def documents(server, collection):
     return {each["name"]: each for each in server.ask("GET", f"/v1/collections/{collection}").json["documents"]}
 
 
+def stands(server, collection, name, there):
+    wait_for(lambda: (name in documents(server, collection)) == there)
+
+
 def texts(server, document):
     return [each["text"] for each in server.ask("GET", f"/v1/documents/{document}").json["sentences"]]
 
@@ -94,6 +98,43 @@ def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(server, trip
     wait_for(lambda: documents(server, collection)["article"]["problem"] is None)
     links = server.ask("GET", f"/v1/documents/{document}").json["links"]
     assert [link["sentence"] for link in links if link["image"] == 0] == [4]
+
+
+def test_a_file_that_is_shorter_than_what_was_said_of_it_is_linked(server, trip):
+    folder, collection, document = trip
+    judge(server, collection, document, 1, 4)
+    short = "# Boats\n\nA boat.\n\n![](red.png)\n\n![](green.png)\n"
+    (folder / "article.md").write_text(short)
+    wait_for(lambda: texts(server, document) == ["Boats", "A boat."])
+    wait_for(lambda: server.ask("GET", f"/v1/collections/{collection}/review").json["current"])
+    assert documents(server, collection)["article"]["problem"] is None
+    assert server.ask("GET", f"/documents/{document}?k=2").status == 200
+
+
+def test_what_files_change_is_no_doing_of_answers(server, root, tmp_path):
+    folder = root / "moved"
+    folder.mkdir()
+    (folder / "one.png").write_bytes(png((200, 20, 20), tmp_path))
+    (folder / "a.md").write_text("# A\n\nStep 0 takes some time.\n\n![](one.png)\n\nStep 1 takes some time.\n")
+    made = server.ask("POST", "/v1/collections/path", {"path": "moved"}).json["id"]
+    (first,) = server.linked(made)["documents"]
+    seen = set()
+    for name in ("above", "below"):  # a second document, by whose captions pictures stand there
+        lines = []
+        for n in range(12):
+            (folder / f"{name}{n}.png").write_bytes(png((20 * n, 90, 250 - 20 * n), tmp_path))
+            picture, said = f"![Figure {n}: the gate]({name}{n}.png)", f"See figure {n}."
+            lines += [picture, said, "Nothing."] if name == "above" else ["Nothing.", said, picture]
+        (folder / f"{name}.md").write_text("\n\n".join(["# B", *lines]) + "\n")
+        stands(server, made, name, True)
+        wait_for(lambda: server.ask("GET", f"/v1/collections/{made}/review").json["current"])
+        server.linked(made)
+        found = server.ask("GET", f"/v1/collections/{made}/review").json
+        seen |= {one["best"] for one in found["pictures"] if one["document"] == first["id"]}
+        assert found["changed"] == []
+        (folder / f"{name}.md").unlink()
+        stands(server, made, name, False)
+    assert len(seen) == 2  # it moved
 
 
 def test_what_is_said_of_another_version_is_refused(server, trip):

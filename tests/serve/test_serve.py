@@ -15,7 +15,7 @@ from http.client import HTTPConnection
 import pytest
 
 from iconotext.serve import protocol
-from tests.serve.conftest import Running, multipart, wait_for
+from tests.serve.conftest import Running, multipart, png, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +131,18 @@ def test_what_is_removed_is_gone(server, article):
     assert not (server.data / "linked" / made["id"]).exists()
 
 
+def test_what_is_removed_while_it_is_linked_is_gone_too(server, tmp_path):
+    pictures = {f"many/p{n}.png": png((n, 2 * n, 3 * n), tmp_path) for n in range(40)}
+    lines = "".join(f"A step.\n\n![](p{n}.png)\n\n" for n in range(40))
+    made = server.send({**pictures, "many/a.md": f"# A\n\n{lines}".encode()}).json["id"]
+    linked = server.data / "linked" / made
+    wait_for(lambda: linked.is_dir() or server.ask("GET", f"/v1/collections/{made}").json["state"] == "done")
+    assert server.ask("DELETE", f"/v1/collections/{made}").status == 204
+    wait_for(lambda: b"iconotext_busy_processes 0.0" in server.ask("GET", "/metrics").body)
+    wait_for(lambda: not linked.exists(), 5)
+    assert not (server.data / "dropped" / made).exists()
+
+
 def test_uploads_that_pass_a_limit_are_refused_and_leave_nothing(server):
     before = sorted((server.data / "dropped").iterdir())
     said = {"Content-Type": "multipart/form-data; boundary=xxx", "Content-Length": "5000000"}
@@ -149,7 +161,8 @@ def test_others_are_told_of_every_step(server):
     assert stream.readline() == b"event: hello\n"
     made = server.send({"a.md": b"# A\n\nA sentence.\n"}).json
     told = [stream.readline() for _ in range(8)]
-    assert b"data: " + json.dumps({"id": made["id"]}).encode() + b"\n" in told
+    data = [json.loads(line[6:]) for line in told if line.startswith(b"data: ")]
+    assert {"id": made["id"], "document": None} in data  # its documents are known
     connection.close()
 
 

@@ -65,11 +65,11 @@ def plan_change(
     try:
         file = path.resolve(strict=True)
         folder = (within or path.parent).resolve(strict=True)
+        if not file.is_relative_to(folder):
+            raise OutputError(f"cannot write {path}: a symbolic link leads out of {folder}; name the file itself")
         before = file.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not file.is_relative_to(folder):
-        raise OutputError(f"cannot write {path}: a symbolic link leads out of {folder}; name the file itself")
     if digest(before) != read:
         raise OutputError(f"cannot write {path}: it has changed since it was read; make the drafts again")
     return Change(path, file, before, insert_alts(path, before, alts, settings, over=over))
@@ -79,12 +79,14 @@ def write_change(change: Change) -> None:
     """Replace the file in one step: whoever stops the program finds the old file or the new one. Its rights stay.
 
     Raises:
-        OutputError: It changed meanwhile, or cannot be written.
+        OutputError: It changed meanwhile, or lies elsewhere by now, or cannot be written.
     """
+    if change.path.resolve() != change.file:
+        raise OutputError(f"cannot write {change.path}: a symbolic link leads elsewhere by now; make the drafts again")
     with open_atomic(change.file, force=True) as stream:
         stream.write(change.inserted.data)
         stream.flush()
-        if change.file.read_bytes() != change.before:
+        if change.path.resolve() != change.file or change.file.read_bytes() != change.before:
             raise OutputError(f"cannot write {change.path}: it has changed since it was read; make the drafts again")
 
 

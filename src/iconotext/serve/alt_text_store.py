@@ -100,9 +100,12 @@ class AltTexts:
         return {row["key"]: _said(row) for row in rows}
 
     def set_written(self, said: Iterable[Said]) -> None:
-        """These texts are in the file: they cannot be taken back any more."""
+        """These texts are in the file: they cannot be taken back any more, nor what was said before them."""
         with self._store.change() as sql:
-            sql.executemany("update alt_texts_said set written = 1 where id = ?", [(each.id,) for each in said])
+            sql.executemany(
+                "update alt_texts_said set written = 1 where document = ? and key = ? and id <= ?",
+                [(each.document, each.key, each.id) for each in said],
+            )
 
     def counts(self, collection: str) -> dict[int, Counts]:
         """How far each document of a collection is."""

@@ -63,7 +63,7 @@ def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: s
         folder = Path(temporary)
         for number, (place, known, judged) in enumerate(items):
             document = _read(place, known)
-            found = linker("reading").link(document, habits_of(habits))
+            found = linker("reading").link(document, habits_of(habits, {document.id: judged}))
             places = {image: new for new, image in enumerate(sorted(judged))}
             own = _judged(document, judged, folder, f"{number}", name)
             links = [replace(link, image=places[link.image]) for link in found.links if link.image in places]

@@ -84,10 +84,13 @@ class Jobs:
     def remove(self, collection: Collection) -> None:
         """Forget a collection and remove its files, those that were dropped included."""
         self.store.remove_collection(collection.id)
+        self._remove_files(collection)
+        self.events.tell("collection", id=collection.id)
+
+    def _remove_files(self, collection: Collection) -> None:
         shutil.rmtree(self.linked_folder(collection.id), ignore_errors=True)
         if collection.own:
             shutil.rmtree(collection.folder, ignore_errors=True)
-        self.events.tell("collection", id=collection.id)
 
     def linked_folder(self, collection: str) -> Path:
         """Where what was found in the documents of a collection is kept."""
@@ -166,7 +169,9 @@ class Jobs:
         return True
 
     def _learn(self, collection: Collection, last: int) -> None:
-        before, documents = self._first(collection.id), self._judgeable(collection)
+        # Where nobody has said anything, files have changed: that moves pictures, too, and is no answer's doing.
+        before = self._first(collection.id) if last else {}
+        documents = self._judgeable(collection)
 
         def learned(_: Collection, told: learn.Learned | IconotextError) -> None:
             if isinstance(told, IconotextError):
@@ -207,7 +212,7 @@ class Jobs:
                 return
             pictures = [Picture(entry.id, *each) for each in made.pictures]
             same = entry.digest == made.known["digest"]
-            changed = _changed(before, pictures) if same else []
+            changed = _changed(before, pictures) if same and self.store.last_change(collection.id) else []
             self.followed.set_files(entry.id, made.files)
             self.alt_texts.set_wanted(entry.id, made.wanted)
             self.metrics.linked(1, made.known["links"])
@@ -282,8 +287,12 @@ class Jobs:
 
         def done(future: Future[Any]) -> None:
             try:
-                if not self._closed and self.store.collection(collection.id) is not None:
-                    then(collection, _result(future))
+                if self._closed:
+                    return
+                if self.store.collection(collection.id) is None:
+                    self._remove_files(collection)  # the process may have written some after they were removed
+                    return
+                then(collection, _result(future))
             except CancelledError:
                 pass  # the server ends; the next one does it
             except Exception:

@@ -82,10 +82,11 @@ def view_by(
     update = {} if settings.max_false is None else BEST
     other = Linker(usual.encoder, settings.model_copy(update={"max_false": None, **update}))
     other.relation_model = usual.relation_model  # it is loaded once
-    linked = other.link_known(known, work.habits_of(habits))
+    judged = said.get(work.digest(document), {})
+    linked = other.link_known(known, work.habits_of(habits, {document.id: judged}))
     if settings.max_false is not None:
         linked = promised(documents, habits, settings.max_false).keep(linked)
-    linked = work.as_judged(linked, said.get(work.digest(document), {}))
+    linked = work.as_judged(linked, judged)
     return page_of(linked, leads, embedded_in(Path(folder), known.document), settings, changed=True)
 
 
@@ -97,7 +98,7 @@ def learn(documents: Sequence[Judgeable]) -> Learned:
     judged = {found.document.id: each.judged for each, found in there if each.judged}
     told = [Told(found.document, None, places=found.places) for _, found in there[:HABIT_DOCUMENTS]]
     habits = habits_of(told, judged)
-    text, words = work.habits_text(habits, judged)
+    text, words = work.habits_text(habits)
     weighed = {}
     for each, found in there:
         if (made := _weighed(each, found, habits)) is not None:
@@ -137,8 +138,10 @@ def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> P
         habits: Of ``work.habits_text``.
         max_false: At most this share of the pictures that pass has another paragraph.
     """
-    model, known, best = work.linker("best").encoder.fingerprint, work.habits_of(habits), work.linker("best")
+    best = work.linker("best")
+    model = best.encoder.fingerprint
     there = [(each, found) for each in documents if (found := kept(Path(each.folder), model, each.digest))]
+    known = work.habits_of(habits, {found.document.id: each.judged for each, found in there})
     own = own_calibration([(found, each.judged) for each, found in there if each.judged], known)
     needed = math.ceil(1 / max_false - 1e-9) - 1
     enough = {kind: classes for kind, classes in own.items() if len(classes[OWN]) >= needed}

@@ -57,7 +57,8 @@ def read_files(place: Place) -> Read:
 def _read(place: Place, own: File) -> Read:
     settings, path = ReadSettings(), Path(place.path)
     try:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()  # before it is read: what comes later is another file
+        with path.open("rb") as file:  # before it is read: what comes later is another file; in pieces: it may be huge
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
     (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def find(start: str, within: str, most: int) -> Found:
     if not found:
         raise DocumentError(f"no document in it: what is read is {FORMATS}")
     places = [Place(path, name, within) for name, path in found]
-    return Found(found, *habits_text(_linkers["reading"].habits(_each(places)), {}))
+    return Found(found, *habits_text(_linkers["reading"].habits(_each(places))))
 
 
 def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], ...]:
@@ -134,26 +135,27 @@ def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], .
     return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
 
 
-def habits_text(habits: Mapping[str, Habit], judged: Mapping[str, Judged]) -> tuple[str, str | None]:
+def habits_text(habits: Mapping[str, Habit]) -> tuple[str, str | None]:
     """Where the pictures of a collection stand, as JSON and in words.
 
     Args:
         habits: By ``links.habit.collection_of`` a document.
-        judged: By name what people said of the pictures of its documents.
     """
     told = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
-    said = {name: {str(image): list(s) for image, s in images.items()} for name, images in judged.items()}
     words = sorted({summary for habit in habits.values() if (summary := habit.summary())})
-    return json_text({"counts": told, "judged": said}), "; ".join(words) or None
+    return json_text({"counts": told}), "; ".join(words) or None
 
 
-def habits_of(text: str) -> dict[str, Habit]:
-    """What ``habits_text`` gave as JSON."""
-    known = json.loads(text)
-    judged = {name: {int(image): tuple(s) for image, s in said.items()} for name, said in known["judged"].items()}
+def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) -> dict[str, Habit]:
+    """What ``habits_text`` gave as JSON.
+
+    Args:
+        judged: By id of a document what people said of the pictures that it has now: numbers mean others in another
+            version of its file.
+    """
     return {
         name: Habit({key: np.array(count) for key, count in counts.items()}, judged=judged)
-        for name, counts in known["counts"].items()
+        for name, counts in json.loads(text)["counts"].items()
     }
 
 
@@ -185,8 +187,9 @@ def link(
             kind, data = picture.content
             (home / f"{number}.{'png' if kind == 'jpeg' else 'jpeg'}").unlink(missing_ok=True)
             write_bytes(home / f"{number}.{kind}", data, force=True)
-    usual = habits_of(habits)
-    reading = as_judged(_linkers["reading"].link_known(known, usual), said.get(now, {}))
+    judged = said.get(now, {})
+    usual = habits_of(habits, {document.id: judged})
+    reading = as_judged(_linkers["reading"].link_known(known, usual), judged)
     write_view(reading, home, leads, round_, shown, _linkers["reading"].settings)
     described = to_describe(reading, place, read.sha256, shown)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
@@ -210,7 +213,8 @@ def view(
     """
     document, home, usual = read_place(place), Path(folder), _linkers["reading"]
     known, now = known_of(document), digest(document)
-    linked = as_judged(usual.link_known(known, habits_of(habits)), said.get(now, {}))
+    judged = said.get(now, {})
+    linked = as_judged(usual.link_known(known, habits_of(habits, {document.id: judged})), judged)
     write_view(linked, home, leads, round_, embedded_in(home, known.document), usual.settings)
     return now
 
