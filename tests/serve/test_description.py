@@ -37,6 +37,7 @@ def described(tmp_path_factory: pytest.TempPathFactory, root) -> Iterator[schema
     key = {"Authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=key)
     schema.config.update(headers=key)
+    assert not [name for name in schema.raw_schema["components"]["schemas"] if "__" in name]  # two of one name
     yield schema
     jobs.close()
     pool.close()

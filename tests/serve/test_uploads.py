@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import stat
+import time
 import zipfile
 from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.serve import collections
+from iconotext.serve.collections import received
+from iconotext.serve.events import Events
+from iconotext.serve.jobs import Jobs
+from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
+from iconotext.serve.store import Store
 from iconotext.serve.uploads import safe_name, save_files
+from tests.serve.conftest import multipart
 
 SETTINGS = ServeSettings(max_upload=100_000, max_files=5)
 
@@ -101,3 +111,58 @@ def test_a_zip_that_lies_about_its_size_is_stopped(tmp_path):
     with pytest.raises(DocumentError):
         save(tmp_path / "in", [("a.zip", bytes(data))])
     assert list(tmp_path.iterdir()) == []
+
+
+def made_jobs(data):
+    return Jobs(Store(data / "s.sqlite"), Pool(0, print, None), ServeSettings(data=data), Events())
+
+
+def test_a_file_is_never_whole_in_memory(tmp_path):
+    class Large(io.BytesIO):
+        def read(self, size=-1):
+            assert 0 < size <= 2**20
+            return super().read(size)
+
+    data = bytes(range(256)) * 2**13
+    save_files([("a.pdf", Large(data))], tmp_path / "in", ServeSettings(max_upload=2**22))
+    assert (tmp_path / "in" / "a.pdf").read_bytes() == data
+
+
+def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
+    at_once: list[int] = []
+    most = []
+
+    def save(files, folder, settings):
+        at_once.append(1)
+        most.append(len(at_once))
+        time.sleep(0.05)
+        at_once.pop()
+
+    async def send(jobs):
+        body = [{"type": "http.request", "body": multipart({"a.md": b"A"}), "more_body": False}]
+
+        async def receive():
+            return body.pop()
+
+        kind = [(b"content-type", b"multipart/form-data; boundary=xxx")]
+        await received(Request({"type": "http", "headers": kind}, receive), tmp_path, jobs)
+
+    async def six():
+        await asyncio.gather(*(send(jobs) for _ in range(6)))
+
+    monkeypatch.setattr(collections, "save_files", save)
+    jobs = made_jobs(tmp_path)
+    asyncio.run(six())
+    jobs.close()
+    jobs.store.close()
+    assert (max(most), len(most)) == (2, 6)
+
+
+def test_a_server_that_was_killed_leaves_nothing_that_was_to_be_sent(tmp_path):
+    for name in ("asked", "exports"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "old").write_bytes(b"x")
+    jobs = made_jobs(tmp_path)
+    jobs.close()
+    jobs.store.close()
+    assert not list(tmp_path.glob("*/old"))

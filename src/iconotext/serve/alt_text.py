@@ -11,7 +11,6 @@ from fastapi import APIRouter, HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from starlette.background import BackgroundTask
 
 from iconotext.alt_text.drafts import MAX_TEXT
 from iconotext.errors import IconotextError
@@ -20,12 +19,11 @@ from iconotext.serve import alt_text_work
 from iconotext.serve.alt_text_store import Counts, Said
 from iconotext.serve.alt_text_work import ALT_TEXT, Texts
 from iconotext.serve.answers import known_collection, known_entry
-from iconotext.serve.collections import problems
+from iconotext.serve.collections import problems, sent_once
 from iconotext.serve.jobs import Jobs, without_place
 from iconotext.serve.page import page
 from iconotext.serve.records import Collection, Entry
 from iconotext.serve.schemas import LARGEST, Answer
-from iconotext.serve.store import new_id
 
 OLDER = "it was linked by an older version: open it again"
 
@@ -96,7 +94,7 @@ class CountedOut(Answer):
     accepted: int = Field(description="Texts that were not written yet.")
 
 
-class AltTextsOut(Answer):
+class ToDoOut(Answer):
     """The documents of a collection, and how far their alternative texts are."""
 
     writes: bool = Field(description="Whether texts may be written into the files.")
@@ -120,7 +118,7 @@ class SayIn(BaseModel):
     )
 
 
-class SaidOut(Answer):
+class AcceptedOut(Answer):
     """It is on the disk."""
 
     said: int
@@ -152,7 +150,7 @@ def routes(jobs: Jobs) -> APIRouter:
         return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
 
     @router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
-    def counted(collection: str) -> AltTextsOut:
+    def counted(collection: str) -> ToDoOut:
         """For how many pictures of each document there is something to do."""
         known = known_collection(store, collection)
         counts, documents = kept.counts(known.id), []
@@ -161,7 +159,7 @@ def routes(jobs: Jobs) -> APIRouter:
             if count.accepted:  # of these some may be in the file by now, or their pictures gone
                 count = count._replace(accepted=len(_accepted(_found(jobs, entry), kept.said(entry.id))))
             documents.append(CountedOut(document=entry.id, name=entry.name, title=entry.title, **count._asdict()))
-        return AltTextsOut(writes=_may_write(jobs, known), documents=documents)
+        return ToDoOut(writes=_may_write(jobs, known), documents=documents)
 
     @router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
     def described(document: int) -> DescribedOut:
@@ -184,7 +182,7 @@ def routes(jobs: Jobs) -> APIRouter:
         )
 
     @router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
-    def say(document: int, body: SayIn) -> SaidOut:
+    def say(document: int, body: SayIn) -> AcceptedOut:
         """Accept an alternative text, or leave the picture as it is. It is on the disk when the answer comes."""
         entry = known_entry(store, document)
         found = _found(jobs, entry)
@@ -194,7 +192,7 @@ def routes(jobs: Jobs) -> APIRouter:
             raise HTTPException(404, "there is no such picture in the document any more")
         saved = kept.say(entry.id, body.key, body.text)
         jobs.events.tell("collection", id=entry.collection)
-        return SaidOut(said=saved)
+        return AcceptedOut(said=saved)
 
     @router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
     def undo(collection: str) -> TakenBackOut:
@@ -241,14 +239,7 @@ def routes(jobs: Jobs) -> APIRouter:
         items = await run_in_threadpool(_all_texts, jobs, known)
         if not items:
             raise HTTPException(409, "no text was accepted yet")
-        target = jobs.settings.data.absolute() / "exports" / f"{new_id()}.zip"
-        future = jobs.pool.submit(alt_text_work.pack, jobs.settings.max_seconds, items, known.folder, str(target))
-        try:
-            await asyncio.wrap_future(future)
-        except IconotextError as error:
-            raise HTTPException(409, str(error)) from None
-        gone = BackgroundTask(target.unlink, missing_ok=True)
-        return FileResponse(target, media_type="application/zip", filename="changed.zip", background=gone)
+        return await sent_once(jobs, "changed.zip", "application/zip", alt_text_work.pack, items, known.folder)
 
     return router
 

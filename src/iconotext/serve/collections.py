@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +75,8 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> str:
         if not files:
             raise HTTPException(400, "no files came: send each as files=@NAME")
         try:
-            await run_in_threadpool(save_files, files, folder, jobs.settings)
+            async with jobs.saving:
+                await run_in_threadpool(save_files, files, folder, jobs.settings)
         except IconotextError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
         return files[0][0]
@@ -229,14 +230,25 @@ def _whole(file: Path) -> Response:
 async def _exported(
     jobs: Jobs, collection: Collection, write: Callable[..., object], name: str, kind: str, *more: str
 ) -> FileResponse:
-    """What people said of a collection, as a file that is removed once it was sent."""
+    """What people said of a collection, as a file."""
     judged = jobs.judged(collection.id)
     if not judged:
         raise HTTPException(409, "nobody has judged a picture yet")
     entries = [entry for entry in jobs.store.entries(collection.id) if entry.id in judged]
     items = [(jobs.place(collection, entry), entry.digest or "", judged[entry.id]) for entry in entries]
-    target = jobs.settings.data.absolute() / "exports" / f"{new_id()}-{name}"
-    future = jobs.pool.submit(write, jobs.settings.max_seconds, items, collection.name, str(target), *more)
+    return await sent_once(jobs, name, kind, write, items, collection.name, *more)
+
+
+async def sent_once(
+    jobs: Jobs, name: str, kind: str, write: Callable[..., object], items: Sequence[object], about: str, *more: str
+) -> FileResponse:
+    """A file that a process writes, called with items, ``about``, the file and more; it is removed once it was sent.
+
+    Raises:
+        HTTPException: It cannot be written.
+    """
+    target = jobs.exports / f"{new_id()}-{name}"
+    future = jobs.pool.submit(write, jobs.settings.max_seconds, items, about, str(target), *more)
     try:
         await asyncio.wrap_future(future)
     except IconotextError as error:

@@ -61,7 +61,12 @@ class Jobs:
         self.metrics = Metrics(pool)
         self.asked_folder = settings.data.absolute() / "asked"
         """Files that came with a request; nothing of them stays longer than that."""
-        shutil.rmtree(self.asked_folder, ignore_errors=True)  # of a server that was killed
+        self.exports = settings.data.absolute() / "exports"
+        """Files that are sent once; likewise."""
+        for folder in (self.asked_folder, self.exports):
+            shutil.rmtree(folder, ignore_errors=True)  # of a server that was killed
+        self.saving = asyncio.Semaphore(2)
+        """Uploads that are unpacked at once: what a zip holds is in memory meanwhile."""
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had its turn

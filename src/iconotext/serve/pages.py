@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
@@ -14,6 +16,7 @@ from iconotext.serve.answers import known_collection, known_entry
 from iconotext.serve.collections import made, refused_kindly
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import ASSETS, page
+from iconotext.serve.records import Entry
 from iconotext.serve.views import PAGE
 from iconotext.types import EVIDENCE
 
@@ -57,7 +60,11 @@ def routes(jobs: Jobs) -> APIRouter:
             with refused_kindly(entry):
                 view = await jobs.view_by(entry, chosen.settings())
             return HTMLResponse(view, headers={"content-security-policy": f"{policy_of(view)}; frame-ancestors 'none'"})
-        view = (await made(jobs, entry, PAGE)).read_text(encoding="utf-8")
+        return await run_in_threadpool(followed, request, entry, await made(jobs, entry, PAGE))
+
+    def followed(request: Request, entry: Entry, file: Path) -> Response:
+        """The reading view out of its file; where that is followed, with the script that does so."""
+        document, view = entry.id, file.read_text(encoding="utf-8")
         policy, now = policy_of(view), policy_hash(view)
         headers = {"etag": f'"{now}"', "iconotext-problem": quote(entry.problem or "")}
         if request.headers.get("if-none-match") == headers["etag"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -25,6 +26,9 @@ MAX_DEPTH = 20
 
 MAX_NAME = 200
 """Bytes of each part of the name of a file."""
+
+PIECE = 2**20
+"""Bytes of a file that are in memory at once."""
 
 _CONTROL = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
 """What names of files have on no system, or not on all of them."""
@@ -67,7 +71,7 @@ def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: Se
                 left = _unpack(content, folder, names, left, settings)
             else:
                 left -= _size(content)
-                _write(folder, place, content.read(), names, settings)
+                _write(folder, place, iter(partial(content.read, PIECE), b""), names, settings)
         if not names:
             raise DocumentError("no file came")
     except BaseException:
@@ -93,7 +97,9 @@ def _unpack(content: BinaryIO, folder: Path, names: set[str], left: int, setting
     return left
 
 
-def _write(folder: Path, place: PurePosixPath, data: bytes, names: set[str], settings: ServeSettings) -> None:
+def _write(
+    folder: Path, place: PurePosixPath, data: bytes | Iterable[bytes], names: set[str], settings: ServeSettings
+) -> None:
     known = str(place).casefold()
     if known in names:
         raise HostileDocumentError(f"two files are called {place}: rename one")

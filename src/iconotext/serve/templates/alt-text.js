@@ -1,6 +1,5 @@
-import { ask, counted, follow, make } from "/static/server.js";
+import { ask, byId, calm, counted, follow, make, teller } from "/static/server.js";
 
-const byId = (id) => document.getElementById(id);
 const main = byId("describe"), cards = byId("cards"), out = byId("out");
 const collection = main.dataset.collection;
 const home = `/v1/collections/${collection}/alt-text`;
@@ -13,10 +12,7 @@ let shown = ""; // what the cards were made of
 let busy = false;
 const typed = new Map(); // by picture what stands in its field and was not accepted yet
 
-const say = (words, bad = false) => {
-  byId("saved").textContent = words;
-  byId("saved").classList.toggle("bad", bad);
-};
+const say = teller(byId("saved"));
 const wanted = (one) => one.missing || one.findings.length > 0;
 const isOpen = (one) => wanted(one) && one.said === "nothing";
 const visible = () => described.pictures.filter(
@@ -219,7 +215,7 @@ const write = async (documents) => {
   }
   busy = false;
   say([`Wrote ${counted(written, "text")}.`, ...told].join(" "), bad);
-  await load();
+  await load().catch((error) => say(`${byId("saved").textContent} The server does not answer: ${error.message}`, true));
   byId("pictures").focus();
 };
 
@@ -324,21 +320,12 @@ addEventListener("keydown", (event) => {
 byId("open-only").addEventListener("change", renderDocuments);
 byId("all").addEventListener("change", render);
 
-let asking = false, again = false, first = true;
-follow(async (changed) => {
-  if (changed !== null && changed !== collection) return;
-  again = true;
-  if (asking) return;
-  asking = true;
-  while (again) {
-    again = false;
-    if (!busy) await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
-    if (first && described) {
-      first = false;
-      const open = described.pictures.find(isOpen);
-      if (open) go(open);
-    }
-    await new Promise((done) => setTimeout(done, 300));
-  }
-  asking = false;
+let first = true;
+const renew = calm(async () => {
+  if (!busy) await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
+  if (!first || !described) return;
+  first = false;
+  const open = described.pictures.find(isOpen);
+  if (open) go(open);
 });
+follow((changed) => (changed === null || changed === collection) && renew());

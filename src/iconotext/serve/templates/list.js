@@ -1,4 +1,4 @@
-import { ask, counted, follow, make } from "/static/server.js";
+import { ask, calm, counted, follow, make, teller } from "/static/server.js";
 
 const drop = document.getElementById("drop");
 const status = document.getElementById("status");
@@ -12,10 +12,7 @@ const SAYS = {
   failed: "cannot be linked",
 };
 
-const say = (text, bad = false) => {
-  status.textContent = text;
-  status.classList.toggle("bad", bad);
-};
+const say = teller(status);
 
 // --- What comes in.
 
@@ -105,7 +102,11 @@ const line = (one) => {
 const remove = async (one) => {
   const lost = one.judged ? ` and what was said of ${counted(one.judged, "picture")}` : "";
   if (!confirm(`Remove ${one.name}${lost}?`)) return;
-  await ask("DELETE", `/v1/collections/${one.id}`);
+  try {
+    await ask("DELETE", `/v1/collections/${one.id}`);
+  } catch (error) {
+    return say(`Not removed: ${error.message}`, true);
+  }
   say(`${one.name}: removed.`);
   await show();
   list.focus();
@@ -140,27 +141,18 @@ const card = (one) => {
   );
 };
 
-let asking = false, again = false;
-const show = async () => {
-  again = true;
-  if (asking) return;
-  asking = true;
-  while (again) {
-    again = false;
-    try {
-      const found = await ask("GET", "/v1/collections");
-      const focused = document.activeElement?.closest?.(".card")?.querySelector("h2").id;
-      list.replaceChildren(
-        ...(found.length ? found.map(card) : [make("p", { class: "quiet" }, "Nothing was opened yet.")]),
-      );
-      if (focused) document.getElementById(focused)?.closest(".card").querySelector(".button, button")?.focus();
-    } catch (error) {
-      say(`The server does not answer: ${error.message}`, true);
-    }
-    await new Promise((next) => setTimeout(next, 200));
+const show = calm(async () => {
+  try {
+    const found = await ask("GET", "/v1/collections");
+    const focused = document.activeElement?.closest?.(".card")?.querySelector("h2").id;
+    list.replaceChildren(
+      ...(found.length ? found.map(card) : [make("p", { class: "quiet" }, "Nothing was opened yet.")]),
+    );
+    if (focused) document.getElementById(focused)?.closest(".card").querySelector(".button, button")?.focus();
+  } catch (error) {
+    say(`The server does not answer: ${error.message}`, true);
   }
-  asking = false;
-};
+}, 200);
 
 follow(show);
 show();

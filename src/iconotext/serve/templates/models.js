@@ -1,14 +1,11 @@
 // The pages of models: training that goes on is followed, and a model is measured.
-import { ask } from "/static/server.js";
+import { ask, teller } from "/static/server.js";
 
 const PAUSE = 4000; // ms between two looks at a model that is being trained
 const status = document.getElementById("status");
 const measure = document.getElementById("measure");
 
-const say = (text, bad = false) => {
-  status.textContent = text;
-  status.classList.toggle("bad", bad);
-};
+const say = teller(status);
 
 // Curves grow: each new epoch asks for the drawings again. A model that has ended has another page.
 const training = [...document.querySelectorAll("[data-training]")];

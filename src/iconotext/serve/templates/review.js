@@ -1,6 +1,5 @@
-import { ask, counted, follow, make } from "/static/server.js";
+import { ask, byId, calm, counted, follow, make, teller } from "/static/server.js";
 
-const byId = (id) => document.getElementById(id);
 const collection = byId("review").dataset.collection;
 const home = `/v1/collections/${collection}`;
 const judge = byId("judge"), text = byId("text"), field = byId("reviewer");
@@ -19,10 +18,7 @@ const documents = new Map();
 const key = (one) => `${one.document}/${one.picture}`;
 const percent = (share) => `${Math.round(share * 100)} %`;
 
-const say = (words, bad = false) => {
-  byId("saved").textContent = words;
-  byId("saved").classList.toggle("bad", bad);
-};
+const say = teller(byId("saved"));
 
 const known = async (document) => {
   if (!documents.has(document)) documents.set(document, await ask("GET", `/v1/documents/${document}/review`));
@@ -212,7 +208,7 @@ const undo = async () => {
 const skip = () => {
   if (!current) return;
   later.add(key(current));
-  next();
+  next().catch((error) => say(`The server does not answer: ${error.message}`, true));
 };
 
 const move = (step) => {
@@ -278,20 +274,11 @@ field.value = localStorage.getItem("reviewer") ?? "";
 if (field.value) begin();
 else field.focus();
 
-let asking = false, again = false;
-follow(async (id) => {
-  if (!reviewer || busy || (id !== null && id !== collection)) return;
-  again = true;
-  if (asking) return;
-  asking = true;
-  while (again) {
-    again = false;
-    const before = new Map(review?.pictures.map((one) => [key(one), one.best]));
-    await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
-    for (const one of review?.pictures ?? []) {
-      if (before.has(key(one)) && before.get(key(one)) !== one.best) documents.delete(one.document);
-    }
-    await new Promise((done) => setTimeout(done, 300));
+const renew = calm(async () => {
+  const before = new Map(review?.pictures.map((one) => [key(one), one.best]));
+  await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
+  for (const one of review?.pictures ?? []) {
+    if (before.has(key(one)) && before.get(key(one)) !== one.best) documents.delete(one.document);
   }
-  asking = false;
 });
+follow((id) => reviewer && !busy && (id === null || id === collection) && renew());

@@ -1,14 +1,11 @@
 // The search: the page is a form, and what is asked is its address. Here are an example picture, and the relations.
-import { ask } from "/static/server.js";
+import { ask, teller } from "/static/server.js";
 
 const form = document.getElementById("ask");
 const status = document.getElementById("status");
 const chips = [...form.querySelectorAll(".chip")];
 
-const say = (text, bad = false) => {
-  status.textContent = text;
-  status.classList.toggle("bad", bad);
-};
+const say = teller(status);
 
 form.addEventListener("formdata", ({ formData }) => {
   for (const [name, value] of [...formData]) if (!value.trim()) formData.delete(name); // a short address

@@ -27,6 +27,30 @@ export const make = (name, attributes = {}, ...children) => {
   return element;
 };
 
+export const byId = (id) => document.getElementById(id);
+
+// Says in an element what came of something.
+export const teller = (element) => (words, bad = false) => {
+  element.textContent = words;
+  element.classList.toggle("bad", bad);
+};
+
+// The same work: asked for meanwhile, it is done once more, never twice at once, and with a pause after each.
+export const calm = (work, pause = 300) => {
+  let asking = false, again = false;
+  return async () => {
+    again = true;
+    if (asking) return;
+    asking = true;
+    while (again) {
+      again = false;
+      await work();
+      await new Promise((done) => setTimeout(done, pause));
+    }
+    asking = false;
+  };
+};
+
 export const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
 // Calls back whenever a collection has changed, and once the stream is open: something may have happened before.

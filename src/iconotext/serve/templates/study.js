@@ -1,6 +1,5 @@
-import { ask, counted, make } from "/static/server.js";
+import { ask, byId, counted, make, teller } from "/static/server.js";
 
-const byId = (id) => document.getElementById(id);
 const study = byId("study").dataset.study;
 const home = `/v1/studies/${study}`;
 const judge = byId("judge"), done = byId("done"), field = byId("rater");
@@ -10,10 +9,7 @@ let rater = null;
 let pair = null; // that is looked at
 let asking = false; // the server is asked
 
-const say = (words, bad = false) => {
-  byId("saved").textContent = words;
-  byId("saved").classList.toggle("bad", bad);
-};
+const say = teller(byId("saved"));
 
 const open = (opened) => {
   for (const button of buttons) button.disabled = !opened;
