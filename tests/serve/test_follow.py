@@ -111,6 +111,22 @@ def test_a_file_that_is_shorter_than_what_was_said_of_it_is_linked(server, trip)
     assert server.ask("GET", f"/documents/{document}?k=2").status == 200
 
 
+def test_a_file_that_is_gone_stays_readable_and_said_to_be_gone_after_a_correction(server, trip):
+    folder, collection, document = trip
+    (folder / "other.md").write_text("# Other\n\nA boat.\n\n![](red.png)\n\nA tram.\n")
+    stands(server, collection, "other", True)
+    server.linked(collection)
+    other = documents(server, collection)["other"]["id"]
+    judge(server, collection, other, 0, 1)
+    (folder / "other.md").unlink()
+    wait_for(lambda: documents(server, collection)["other"]["problem"])
+    judge(server, collection, document, 0, 4)
+    assert "cannot be read" in documents(server, collection)["other"]["problem"]
+    answer = server.ask("GET", f"/documents/{other}")
+    assert answer.status == 200
+    assert "cannot%20be%20read" in answer.headers["iconotext-problem"]
+
+
 def test_what_files_change_is_no_doing_of_answers(server, root, tmp_path):
     folder = root / "moved"
     folder.mkdir()

@@ -117,6 +117,15 @@ def made_jobs(data):
     return Jobs(Store(data / "s.sqlite"), Pool(0, print, None), ServeSettings(data=data), Events())
 
 
+def sent():
+    """A request that brings a file."""
+
+    async def receive():
+        return {"type": "http.request", "body": multipart({"a.md": b"A"}), "more_body": False}
+
+    return Request({"type": "http", "headers": [(b"content-type", b"multipart/form-data; boundary=xxx")]}, receive)
+
+
 def test_a_file_is_never_whole_in_memory(tmp_path):
     class Large(io.BytesIO):
         def read(self, size=-1):
@@ -138,17 +147,8 @@ def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
         time.sleep(0.05)
         at_once.pop()
 
-    async def send(jobs):
-        body = [{"type": "http.request", "body": multipart({"a.md": b"A"}), "more_body": False}]
-
-        async def receive():
-            return body.pop()
-
-        kind = [(b"content-type", b"multipart/form-data; boundary=xxx")]
-        await received(Request({"type": "http", "headers": kind}, receive), tmp_path, jobs)
-
     async def six():
-        await asyncio.gather(*(send(jobs) for _ in range(6)))
+        await asyncio.gather(*(received(sent(), tmp_path, jobs) for _ in range(6)))
 
     monkeypatch.setattr(collections, "save_files", save)
     jobs = made_jobs(tmp_path)

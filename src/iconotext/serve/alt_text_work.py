@@ -172,7 +172,7 @@ def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
             return plan_change(path, alts, ReadSettings(), read=texts.sha256, within=within, over=True)
         except (DocumentError, OutputError) as error:
             said = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
-            raise type(error)(said) from error
+            raise type(error)(said.replace(str(within.resolve()), within.name)) from error
 
     try:
         return plan(texts.alts), {}

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from iconotext.errors import IconotextError
+from iconotext.errors import DocumentError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.agreement import agreed
 from iconotext.serve.alt_text_store import AltTexts
@@ -256,7 +256,12 @@ class Jobs:
         if not _is_of_round(folder, collection.round):
             arguments = self._arguments(collection, entry)
             future = self.pool.submit(work.view, self.settings.max_seconds, *arguments)
-            digest = await asyncio.wrap_future(future)
+            try:
+                digest = await asyncio.wrap_future(future)
+            except DocumentError:
+                if entry.problem is None or not (folder / name).is_file():
+                    raise
+                return folder / name  # as it was before: that it cannot be read is said beside it
             if digest != entry.digest:  # its file is another one by now
                 self.store.link_again(entry.id)
                 self.wake()

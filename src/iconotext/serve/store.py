@@ -172,7 +172,7 @@ class Store:
             _set_habits(sql, collection, habits, habit, learned)
             for entry, (links, pictures, changed) in documents.items():
                 sql.execute(
-                    "update documents set links = ?, changed = ?, problem = null, "
+                    "update documents set links = ?, changed = ?, "
                     "round = (select round from collections where id = ?) where id = ? and collection = ?",
                     (links, json.dumps(changed), collection, entry, collection),
                 )
