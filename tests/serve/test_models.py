@@ -265,3 +265,15 @@ def test_there_are_no_models_where_none_were_named(tmp_path):
 def test_an_error_of_the_library_names_no_folder_of_this_machine(server, models, corpus):
     texts = server.ask("GET", "/v1/models").body + server.ask("GET", "/models").body
     assert str(models).encode() not in texts
+
+
+def test_a_corpus_that_is_gone_is_told(server, models, corpus):
+    away = corpus.with_name("away")
+    corpus.rename(away)
+    try:
+        for address in ("/v1/models/photographs/evaluation", "/models/photographs"):
+            answer = server.ask("GET", address)
+            assert answer.status == 409
+            assert answer.json["detail"] == f"{corpus.name}: cannot be read: No such file or directory"
+    finally:
+        away.rename(corpus)

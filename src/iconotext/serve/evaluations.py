@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.embed.folder import RECIPE, VOCABULARY, WEIGHTS
-from iconotext.errors import IconotextError
+from iconotext.errors import CorpusError, IconotextError
 from iconotext.evaluate.results import DocumentScores
 from iconotext.features.fingerprint import digest_of
 from iconotext.serve import model_work
@@ -60,13 +60,21 @@ class Evaluations:
         self._measuring: dict[Task, Measuring] = {}
 
     def task(self, model: ModelFolder) -> Task | None:
-        """A model and the corpus as they are now; None without a corpus, or where the model links nothing."""
+        """A model and the corpus as they are now; None without a corpus, or where the model links nothing.
+
+        Raises:
+            CorpusError: One of their files cannot be read.
+        """
         corpus = self._jobs.settings.corpus
         if corpus is None or model.state != "trained":
             return None
         corpus = corpus.absolute()
         files = [model.path / name for name in (RECIPE, WEIGHTS, VOCABULARY) if (model.path / name).exists()]
-        parts = [VERSION, str(model.path), str(corpus), *(_digest(each, *_stamp(each)) for each in (*files, corpus))]
+        try:
+            digests = [_digest(each, *_stamp(each)) for each in (*files, corpus)]
+        except OSError as error:
+            raise CorpusError(f"{Path(error.filename or corpus).name}: cannot be read: {error.strerror}") from error
+        parts = [VERSION, str(model.path), str(corpus), *digests]
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
         return Task(str(model.path.absolute()), str(corpus), key)
 

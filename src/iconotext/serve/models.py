@@ -13,7 +13,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import HTMLResponse, Response
 
-from iconotext.errors import IconotextError, SettingError
+from iconotext.errors import CorpusError, IconotextError, SettingError
 from iconotext.extras import require
 from iconotext.report.page import policy_of
 from iconotext.serve import model_work
@@ -71,8 +71,14 @@ def routes(jobs: Jobs) -> APIRouter:
             raise HTTPException(404, "there is no such model")
         return read_model_folder(path)
 
+    def task_of(model: ModelFolder) -> Task | None:
+        try:
+            return evaluations.task(model)
+        except CorpusError as error:
+            raise HTTPException(409, str(error)) from None
+
     def measurable(name: str) -> Task:
-        task = evaluations.task(known(name))
+        task = task_of(known(name))
         if task is None:
             raise HTTPException(409, "it is no model that was trained to link, or the server has no corpus")
         return task
@@ -138,7 +144,7 @@ def routes(jobs: Jobs) -> APIRouter:
     def model_page(name: str) -> str:
         """A model: how it was trained, and how well it links."""
         model = known(name)
-        task = evaluations.task(model)
+        task = task_of(model)
         found = evaluations.kept(task) if task else None
         rows = ranked(found["rows"]) if found else []
         others = [each.name for each in model_folders(root) if each.state == "trained" and each.name != name]
