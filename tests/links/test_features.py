@@ -1,15 +1,25 @@
+import tracemalloc
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from iconotext.links.caption import caption_features, texts_of, word_features
+from iconotext.links.caption import (
+    _TYPICAL_MEAN,
+    _TYPICAL_SPREAD,
+    _TYPICAL_WEIGHT,
+    _scale,
+    caption_features,
+    texts_of,
+    word_features,
+)
 from iconotext.links.citing import looks
 from iconotext.links.evidence import has_places
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.matcher import load_matcher
-from iconotext.links.words import WordIndex, file_words, rareness, stem, stems
+from iconotext.links.words import WordIndex, file_words, rareness, remembered, stem, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, workshop
 
@@ -18,6 +28,46 @@ def test_stems_meet_and_empty_words_go() -> None:
     assert stems("The baker bakes and baked") == {"baker", "bak"}
     assert stems("1,000 loaves in 1945") == {"1000", "loav", "1945"}
     assert stems("東京駅") == {"東京", "京駅"}
+
+
+def test_long_texts_are_not_remembered() -> None:
+    asked = []
+
+    @remembered(2, longest=3)
+    def length(text: str) -> int:
+        asked.append(text)
+        return len(text)
+
+    assert [length(text) for text in ("abc", "abcd", "abc", "abcd", "", "a", "abc")] == [3, 4, 3, 4, 0, 1, 3]
+    assert asked == ["abc", "abcd", "abcd", "", "a", "abc"]  # and of short ones only the last two
+
+
+def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behind() -> None:
+    vectors = np.eye(300, dtype=np.float32)
+
+    def read(start: int) -> None:
+        for number in range(start, start + 10):
+            text = f"{chr(number + 97) * 50_000} " + f"{number} " * 5_000
+            looks(document([text], []))
+            stems(text)
+        for size in range(2, 256, 4):
+            _scale(vectors[: size + start])
+
+    read(0)
+    tracemalloc.start()
+    read(10)
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 200_000
+
+
+def test_spread_of_cosines_pair_by_pair() -> None:
+    vectors = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+    cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
+    values = [*cosines, *[_TYPICAL_MEAN] * _TYPICAL_WEIGHT]
+    centre = sum(values) / len(values)
+    squares = sum((each - centre) ** 2 for each in cosines) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2
+    assert _scale(vectors) == pytest.approx((centre, (squares / len(values)) ** 0.5), rel=1e-5)
 
 
 def test_idf_by_hand() -> None:

@@ -52,6 +52,12 @@ def write_tar(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch):
+    """Nothing here may run on a cluster that happens to be there."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+
 @pytest.fixture(scope="module")
 def linked_stage():
     """A stage whose models are loaded once."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
 import subprocess
+import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -37,7 +39,6 @@ def engine(request, monkeypatch, tmp_path):
         assert multiprocessing.active_children() == []
         return
     pytest.importorskip("ray", reason="ray is not installed")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
     own = partial(TemporaryDirectory, prefix=f"iconotext-of-{os.getpid()}-")
     monkeypatch.setattr("iconotext.scale.on_ray.TemporaryDirectory", lambda prefix, **more: own(**more))
     yield lambda work, workers: OnRay(work, address=None, workers=workers, memory=MEMORY)
@@ -77,6 +78,36 @@ def test_what_would_befall_every_item_ends_the_run(tmp_path, engine):
 def test_workers_that_die_as_they_start_end_the_run(tmp_path, engine):
     with pytest.raises(IconotextError, match="die as they start: its process was "):
         done(engine, Trouble(tmp_path, unready=True), tries=1)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """The address of a cluster of somebody else, which has a token of its own."""
+    pytest.importorskip("ray", reason="ray is not installed")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "b" * 64)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
+        command += ["--port", str(port), "--temp-dir", folder, "--num-cpus", "1", "--include-dashboard", "false"]
+        with subprocess.Popen([*command, "--node-ip-address", "127.0.0.1"], stdout=subprocess.PIPE) as head:
+            try:
+                for line in head.stdout:
+                    if b"runtime started" in line:
+                        break
+                else:
+                    pytest.fail("the cluster did not start")
+                yield f"127.0.0.1:{port}"
+            finally:
+                head.terminate()
+                head.communicate()
+
+
+def test_one_process_works_on_clusters_of_others_and_its_own_by_turns(tmp_path, cluster):
+    for turn, address in enumerate((cluster, None, cluster), 1):  # each lets in only who has its own token
+        with closing(OnRay(Trouble(tmp_path), address=address, workers=1, memory=MEMORY)) as running:
+            assert dict(worked([2], running, tries=1)) == {2: (4, turn)}
 
 
 def test_a_cluster_that_is_not_there():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -264,17 +264,22 @@ def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
         return np.float32(0), np.float32(1)
     step = max(1, -(-len(vectors) // _SAMPLE))
     sample = vectors[::step]
-    cosines = (sample @ sample.T)[_pairs_of(len(sample))].astype(np.float64)
+    cosines = (sample @ sample.T)[_pairs(len(sample))].astype(np.float64)
     total = len(cosines) + _TYPICAL_WEIGHT
     centre = (cosines.sum() + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
     variance = (np.square(cosines - centre).sum() + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
     return np.float32(centre), np.float32(np.sqrt(variance))
 
 
-@lru_cache(maxsize=_SAMPLE)
-def _pairs_of(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The cells above the diagonal."""
-    rows, columns = np.triu_indices(n, k=1)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The cells below the diagonal of the first n rows."""
+    rows, columns = _all_pairs()
+    return rows[: n * (n - 1) // 2], columns[: n * (n - 1) // 2]
+
+
+@cache
+def _all_pairs() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    rows, columns = np.tril_indices(_SAMPLE, k=-1)  # row by row, so that those of fewer rows come first
     return rows, columns
 
 

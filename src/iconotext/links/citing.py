@@ -6,12 +6,12 @@ The patterns are English; in other languages only length, letters and marks say 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.links.layout import headings
+from iconotext.links.words import of_texts, of_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def looks(document: Document) -> dict[str, NDArray[np.float32]]:
 _READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
 
 
-@lru_cache(maxsize=1 << 12)
+@of_texts
 def _reads(text: str) -> tuple[float, ...]:
     """What a text says for itself, in the order of ``_READS``; words are counted."""
     small, length = text.lower(), len(text.split())
@@ -74,7 +74,7 @@ def _reads(text: str) -> tuple[float, ...]:
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@of_words
 def _kinds(word: str) -> frozenset[str]:
     """The names of ``_WORDS`` that a word stands for."""
     return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))

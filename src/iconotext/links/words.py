@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -38,7 +38,36 @@ aux el los las una uno y o es son en con por para del al se imagen il lo gli di 
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
-@lru_cache(maxsize=1 << 16)
+Found = TypeVar("Found")
+
+
+def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Found]], Callable[[str], Found]]:
+    """Remember what a function found of the texts that it was asked for last.
+
+    Args:
+        most: How many of them.
+        longest: Characters; of a longer text nothing is remembered, since a few could fill the memory.
+    """
+
+    def remembering(function: Callable[[str], Found]) -> Callable[[str], Found]:
+        known = lru_cache(most)(function)
+
+        @wraps(function)
+        def found(text: str) -> Found:
+            return known(text) if len(text) <= longest else function(text)
+
+        return found
+
+    return remembering
+
+
+of_words = remembered(1 << 15, longest=50)
+"""For functions of single words; some 8 MB each, with words of nine letters."""
+
+of_texts = remembered(1 << 12, longest=500)
+"""For functions of sentences and captions; some 10 MB each, with texts of twenty words."""
+
+
 def stem(word: str) -> str:
     """Strips the commonest English endings, so that 'baked', 'bakes' and 'baking' meet; numbers stay as they are."""
     word = word.lower().replace("’", "'").removesuffix("'s")
@@ -55,7 +84,7 @@ def stems(text: str) -> set[str]:
     return set(_stems(_tokens(text)))
 
 
-@lru_cache(maxsize=1 << 12)
+@of_texts
 def _tokens(text: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(text.lower()))
 
@@ -65,7 +94,7 @@ def _stems(tokens: Sequence[str]) -> dict[str, None]:
     return dict.fromkeys(word for token in tokens for word in _words(token))
 
 
-@lru_cache(maxsize=1 << 16)
+@of_words
 def _words(token: str) -> tuple[str, ...]:
     if not token.isascii() and _UNSPACED.search(token):
         return tuple(token[i : i + 2] for i in range(max(1, len(token) - 1)))
@@ -120,7 +149,7 @@ def neighbours(text: str) -> set[tuple[str, str]]:
     return set(pairwise(_tokens(text)))
 
 
-@lru_cache(maxsize=1 << 16)
+@of_words
 def rareness(word: str) -> float:
     """Inverse document frequency of a stem over the sections of fourteen textbooks; that of a new word is the largest.
 

@@ -11,7 +11,7 @@ import os
 import pickle
 import socket
 from collections.abc import Iterator
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Generic
@@ -69,6 +69,7 @@ class OnRay(Generic[Item]):
 
             if ray.is_initialized():
                 raise IconotextError("this program is connected to Ray already: call ray.shutdown() first")
+            _read_anew()
             settings |= {"address": address, "runtime_env": {"env_vars": variables}}
             try:
                 ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
@@ -125,13 +126,23 @@ class OnRay(Generic[Item]):
             self._scratch.cleanup()
 
 
-@cache
 def _private() -> dict[str, str]:
     """Variables of a cluster of our own: only those are let in who have its token, which is in no file.
 
-    Its ports are open to other machines, whatever address it is given. A process remembers the token, so there is one.
+    Its ports are open to other machines, whatever address it is given.
     """
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
+
+
+def _read_anew() -> None:
+    """Let Ray read its variables: it remembers mode and token of the first cluster that a process was connected to.
+
+    Another cluster would be sent them, too, and refuse with ``InvalidAuthToken``.
+    """
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _reach(address: str) -> None:
