@@ -12,6 +12,7 @@ import pickle
 import socket
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from importlib import import_module
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Generic
@@ -139,10 +140,9 @@ def _read_anew() -> None:
 
     Another cluster would be sent them, too, and refuse with ``InvalidAuthToken``.
     """
-    from ray._raylet import AuthenticationTokenLoader, Config
-
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
+    inner: Any = import_module("ray._raylet")  # Ray itself does so where it has made a token
+    inner.Config.initialize("")
+    inner.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _reach(address: str) -> None:
