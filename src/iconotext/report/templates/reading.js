@@ -258,18 +258,20 @@
   const slider = document.getElementById("minimum");
   const filter = () => {
     minimum = +slider.value;
+    draw(); // before anything is changed: it asks where the page stands, which would lay out what is new
     const shown = links.filter(shows);
     const [some, any] = [new Set(shown.map((l) => l.sentence)), new Set(shown.map((l) => l.image))];
     for (const [number, element] of sentences) {
-      element.classList.toggle("off", !some.has(number));
-      element.tabIndex = some.has(number) ? 0 : -1;
+      const off = !some.has(number);
+      if (element.classList.contains("off") === off) continue;
+      element.classList.toggle("off", off);
+      element.tabIndex = off ? -1 : 0;
     }
     for (const [number, element] of pictures) element.classList.toggle("off", !any.has(number));
     document.getElementById("minimum-shown").textContent = `${minimum} %`;
     slider.setAttribute("aria-valuetext", `${minimum} %`);
     document.getElementById("count").textContent = `${shown.length} of ${links.length} links`;
     look(linksOf(focused()));
-    draw();
   };
   slider?.addEventListener("input", once(filter));
 
