@@ -22,6 +22,7 @@ from tests.read.pdf_writer import Sheet, jpeg, write_pdf
 from tests.train.synthetic import write_synthetic
 
 DISTRIBUTIONS = {
+    "prometheus_client": "prometheus-client",
     "docling_core": "docling-core",
     "haystack": "haystack-ai",
     "skimage": "scikit-image",
