@@ -50,7 +50,7 @@ class OnRay(Generic[Item]):
     """
 
     def __init__(self, work: Work[Item, Any], *, address: str | None, workers: int | None, memory: int) -> None:
-        require("scale", purpose="--engine ray")
+        require("scale", purpose="the engine ray")
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         self._scratch: TemporaryDirectory[str] | None = None
         settings: dict[str, Any] = {}

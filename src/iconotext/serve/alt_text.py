@@ -209,7 +209,7 @@ def routes(jobs: Jobs) -> APIRouter:
         known = known_collection(store, entry.collection)
         if not _may_write(jobs, known):
             raise HTTPException(
-                403, "this server writes into no files: take the changed ones, or start it with --write"
+                403, "this server writes into no files: take the changed ones, or let it write when it starts"
             )
         found = _found(jobs, entry)
         accepted = _accepted(found, kept.said(entry.id))
