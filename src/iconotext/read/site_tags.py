@@ -29,14 +29,16 @@ ARGUMENT = re.compile(
 QUOTED = re.compile(r"""["'](.*?)["']""")
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
 WIKI_IMAGE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
-LABEL = r"!\[(?:[^\]\n!]|!(?!\[)){0,1000}+\]\("
+LABEL = r"!\[[^\]\n!]{0,1000}+(?:!(?!\[)[^\]\n!]{0,1000}+){0,1000}\]\("
 SPACED_IMAGE = re.compile(
     rf"({LABEL})[ \t]*+([^()<>\"\s][^()<>\"\n]{{0,400}}?{NAME_END})(?=[ \t]*+(?:\"[^\"\n]*+\"[ \t]*+)?\))",
     re.IGNORECASE,
 )
 IMAGE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
 ANCHOR = re.compile(r"#([\w:.-]+)")
-HEADING_ATTRIBUTES = re.compile(r"^(#{1,6}[ \t](?:[^\n{]|\{(?![#.-]))*+)\{(?:[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE)
+HEADING_ATTRIBUTES = re.compile(
+    r"^(#{1,6}[ \t][^\n{]*+(?:\{(?![#.-])[^\n{]*+)*)\{(?:[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE
+)
 ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
