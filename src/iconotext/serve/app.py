@@ -84,7 +84,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     if settings.library is not None:
         app.include_router(search.routes(jobs, settings.library))
     app.include_router(alt_text.routes(jobs))
-    if jobs.settings.models is not None:
+    if settings.models is not None:
         from iconotext.serve import models  # needs what training needs
 
         app.include_router(models.routes(jobs))

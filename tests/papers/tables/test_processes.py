@@ -59,9 +59,9 @@ def fail(job, send):
 
 def wait(job, send):
     key, folder = job
-    (folder / key).write_text(str(os.getpid()))
-    send({"epoch": {"epoch": 1}})
     try:
+        (folder / key).write_text(str(os.getpid()))
+        send({"epoch": {"epoch": 1}})
         time.sleep(60)
     except KeyboardInterrupt:
         (folder / f"{key}-stopped").touch()
