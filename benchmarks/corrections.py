@@ -35,7 +35,7 @@ from promise import BLIND, Learned, Source, false_share, group, value
 from iconotext.corpus.store import read_corpus
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, kind_of
-from iconotext.links.caption import Encode, texts_of
+from iconotext.links.caption import Encode, Reading, texts_of
 from iconotext.links.combine import subset_name
 from iconotext.links.evidence import Gathered, gather_evidence, gathered_places, weigh_gathered
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
@@ -178,9 +178,8 @@ def text_encoder(documents: Sequence[Document]) -> Encode:
 def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
     cited = source.cited
     document = cited.document
-    found = gather_evidence(
-        document, None, encode, evidence=BLIND, sentence_vectors=cited.sentence_vectors, matcher=learned.matcher
-    )
+    reading = Reading(encode, cited.sentence_vectors)
+    (found,) = gather_evidence([document], [None], [reading], evidence=BLIND, matcher=learned.matcher)
     gold: dict[int, tuple[int, ...]] = {}
     for sentence, image in sorted(document.links or ()):
         gold[image] = (*gold.get(image, ()), sentence)

@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 from iconotext.corpus.store import read_corpus
 from iconotext.features import load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
-from iconotext.links.caption import Encode
+from iconotext.links.caption import Encode, Reading
 from iconotext.links.combine import Coefficients
 from iconotext.links.decoys import DecoyPool
-from iconotext.links.evidence import document_places
+from iconotext.links.evidence import gather_evidence, gathered_places
 from iconotext.links.habit import PlaceEvidence, infer_habit
 from iconotext.links.link_document import link_document
 from iconotext.links.matcher import PROBE, Matcher
@@ -194,15 +194,14 @@ def link_sources(
     places: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for source in found:
         own, cited = learned[source.group], source.cited
-        place = document_places(
-            cited.document,
-            cited.similarity if "picture" in evidence else None,
-            encode,
+        (gathered,) = gather_evidence(
+            [cited.document],
+            [cited.similarity if "picture" in evidence else None],
+            [Reading(encode, cited.sentence_vectors)],
             evidence=evidence,
-            sentence_vectors=cited.sentence_vectors,
-            coefficients=own.coefficients,
             matcher=own.matcher,
         )
+        place = gathered_places(gathered, evidence=evidence, coefficients=own.coefficients)
         if place is not None:
             places.setdefault(cited.collection, []).append((cited.document.id, place))
     common = {source.cited.collection: learned[source.group].common for source in found}

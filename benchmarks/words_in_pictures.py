@@ -32,9 +32,10 @@ from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import FeatureCache
 from iconotext.features.cached import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
+from iconotext.links.caption import Reading
 from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients
-from iconotext.links.evidence import weigh_evidence
-from iconotext.links.text import text_features, text_in
+from iconotext.links.evidence import fitted_features, weigh_evidence
+from iconotext.links.text import text_in
 from iconotext.links.words import stems
 from iconotext.train.evidence_added import Added, fit_added
 from iconotext.types import Document, Evidence
@@ -100,7 +101,7 @@ def speed(documents: Sequence[Document]) -> None:
 def written(encoded: EncodedDocument, encoder: Encoder) -> list[Added]:
     """What the fit of the words needs of a document: with all other evidence, and without captions."""
     document, encode, vectors = encoded.document, encoder.text_backbone.encode, encoded.caption_vectors
-    features = text_features(document, encode, sentence_vectors=vectors)
+    features = fitted_features(document, None, Reading(encode, vectors), evidence=["text"]).get("text", {})
     found = []
     for evidence in (OTHERS, ("picture", "layout")):
         others = weigh_evidence(document, encoded.similarity, encode, evidence=evidence, sentence_vectors=vectors)

@@ -1,5 +1,5 @@
 import tracemalloc
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,18 @@ from iconotext.links.caption import (
     _TYPICAL_SPREAD,
     _TYPICAL_WEIGHT,
     _scale,
-    caption_features,
     texts_of,
-    word_features,
 )
+from iconotext.links.cells import Cells
 from iconotext.links.citing import looks
+from iconotext.links.common_words import word_features
 from iconotext.links.evidence import has_places
 from iconotext.links.image import image_features
 from iconotext.links.layout import layout_features
 from iconotext.links.matcher import load_matcher
-from iconotext.links.words import WordIndex, file_words, rareness, remembered, stem, stems
+from iconotext.links.words import file_words, rareness, remembered, stems
 from iconotext.types import Image
-from tests.links.texts import TEXTS, document, encode, workshop
+from tests.links.texts import TEXTS, document, encode, features, workshop
 
 
 def test_stems_meet_and_empty_words_go() -> None:
@@ -48,7 +48,7 @@ def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behi
     def read(start: int) -> None:
         for number in range(start, start + 10):
             text = f"{chr(number + 97) * 50_000} " + f"{number} " * 5_000
-            looks(document([text], []))
+            looks([document([text], [])])
             stems(text)
         for size in range(2, 256, 4):
             _scale(vectors[: size + start])
@@ -68,16 +68,6 @@ def test_spread_of_cosines_pair_by_pair() -> None:
     centre = sum(values) / len(values)
     squares = sum((each - centre) ** 2 for each in cosines) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2
     assert _scale(vectors) == pytest.approx((centre, (squares / len(values)) ** 0.5), rel=1e-5)
-
-
-def test_idf_by_hand() -> None:
-    index = WordIndex.of(["red house", "red car", "blue car"], ["A red car", "red"])
-    # red stands in 2 of 3: log(1 + (3 - 2 + 0.5) / (2 + 0.5)) = log 1.6
-    assert index.idf("red") == pytest.approx(np.log(1.6))
-    assert index.pairs == {("red", "car"): [1]}
-    assert index.postings == {"red": [0, 1], "car": [1, 2]}
-    both = ("red", "house"), ("red", "car"), ("blue", "car")
-    assert index.weights == pytest.approx([sum(rareness(stem(word)) for word in some) for some in both])
 
 
 def test_rare_words_are_rarer() -> None:
@@ -117,9 +107,9 @@ def test_caption_features_by_hand() -> None:
         [Image("IMG_1.jpg", caption="Red fox")],
         blocks=[0, 0, 1],
     )
-    found = caption_features(d, encode)
-    index = WordIndex.of([s.text for s in d.sentences], ["Red fox"])
-    red, fox, idf = rareness("red"), rareness("fox"), index.idf
+    found = features(d)
+    red, fox = rareness("red"), rareness("fox")
+    idf = {"red": np.log1p((3 - 2 + 0.5) / (2 + 0.5)), "fox": np.log1p((3 - 1 + 0.5) / (1 + 0.5))}.__getitem__
     expected: dict[str, Any] = {
         "count": [2, 1, 0],
         "rare": np.log1p([red + fox, red, 0]),
@@ -151,9 +141,14 @@ def test_words_of_many_images_word_by_word(seed: int) -> None:
     texts = [said(7) or None for _ in range(int(rng.integers(1, 5)))]
     ranks = np.cumsum(rng.integers(0, 2, len(sentences)))
     ranks -= ranks[0]
-    index = WordIndex.of(sentences, [text for text in texts if text])
-    found = word_features(index, ranks, texts)
+    cells = Cells(np.array([len(sentences)]), np.array([len(texts)]))
+    flat, _ = word_features(cells, ranks, sentences, texts, texts)
+    found = {name: cells.matrices(values)[0] for name, values in flat.items()}
     holds = [stems(sentence) for sentence in sentences]
+
+    def pairs(said: str) -> set[tuple[str, str]]:
+        return set(pairwise(said.lower().split()))
+
     for j, text in enumerate(texts):
         own = stems(text or "")
         total = sum(map(rareness, own)) + 1e-6
@@ -177,6 +172,7 @@ def test_words_of_many_images_word_by_word(seed: int) -> None:
                 "both": np.log1p(sum(rareness(w) * idf[w] for w in common)),
                 "near": near / total,
                 "first": np.log1p(first),
+                "pairs": np.log1p(len(pairs(sentences[i]) & pairs(text or ""))),
             }
             for name, value in expected.items():
                 assert found[name][i, j] == pytest.approx(value, rel=1e-5, abs=1e-6), name
@@ -184,7 +180,7 @@ def test_words_of_many_images_word_by_word(seed: int) -> None:
 
 def test_words_that_stand_for_a_kind_are_whole_words() -> None:
     texts = ["Figs. 3", "a configuration", "photographed maps", "shown_here", "It represents it", "underrepresented"]
-    found = looks(document(texts, [Image("mill.jpg")]))
+    found = looks([document(texts, [Image("mill.jpg")])])
     assert found["figure"].tolist() == [1, 0, 1, 0, 0, 0]
     assert found["shown"].tolist() == [0, 0, 0, 0, 0, 0]
     assert found["illustrates"].tolist() == [0, 0, 0, 0, 1, 0]
@@ -192,7 +188,7 @@ def test_words_that_stand_for_a_kind_are_whole_words() -> None:
 
 def test_how_a_sentence_reads() -> None:
     d = document(["A typical mill is shown in.", "which turns (A) the wheel", "Why?"], [Image("mill.jpg")])
-    found = {name: column.tolist() for name, column in looks(d).items()}
+    found = {name: column.tolist() for name, column in looks([d]).items()}
     assert found["shown"] == [1, 0, 0]
     assert found["example"] == [1, 0, 0]
     assert found["cut_off"] == [1, 0, 0]
@@ -225,22 +221,23 @@ def test_the_matcher_speaks_of_vectors_that_it_knows() -> None:
 
 
 def test_images_without_text_have_empty_columns_or_no_features() -> None:
-    found = caption_features(workshop(), encode)
+    found = features(workshop())
     assert all(not column[:, 1].any() for column in found.values())
-    assert caption_features(workshop(Image("IMG_1.jpg")), encode) == {}
+    assert features(workshop(Image("IMG_1.jpg"))) == {}
 
 
 def test_sentence_vectors_save_nothing_but_time() -> None:
-    given_ = caption_features(workshop(), encode, sentence_vectors=encode(TEXTS))
-    for name, column in caption_features(workshop(), encode).items():
+    given_ = features(workshop(), sentences=encode(TEXTS))
+    for name, column in features(workshop()).items():
         np.testing.assert_allclose(given_[name], column, atol=1e-5)
 
 
 def test_a_wider_encoder_changes_nothing() -> None:
     similarity = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-    for name, column in image_features(similarity).items():
-        np.testing.assert_allclose(image_features(3 * similarity + 1)[name], column, atol=1e-4)
-    assert not image_features(np.full((3, 2), 0.2, np.float32))["picture.z"].any()
+    cells = Cells(np.array([9]), np.array([4]))
+    for name, column in image_features(cells, similarity.T.ravel()).items():
+        np.testing.assert_allclose(image_features(cells, 3 * similarity.T.ravel() + 1)[name], column, atol=1e-4)
+    assert not image_features(Cells(np.array([3]), np.array([2])), np.full(6, 0.2, np.float32))["picture.z"].any()
 
 
 def features_at(d: Any) -> Any:

@@ -7,8 +7,8 @@ import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.features.backbone import TextBackbone
-from iconotext.links.caption import caption_features
 from iconotext.links.language import is_foreign, language_note, no_meaning
+from tests.links.texts import features
 
 TEXTS = (
     "Zuerst wird das Gehäuse geöffnet und der Akku entfernt, damit nichts passieren kann.",
@@ -38,14 +38,14 @@ def test_what_counts_as_foreign(document, known, foreign):
 
 
 def test_without_meaning_the_words_of_captions_still_count():
-    features = caption_features(guide(), no_meaning)
-    known = caption_features(guide(), lambda texts: np.eye(len(texts), dtype=np.float32))
+    unread = features(guide(), by=no_meaning)
+    known = features(guide(), by=lambda texts: np.eye(len(texts), dtype=np.float32))
     for name in ("caption.cos", "caption.block", "caption.match", "caption.rival", "looks.cites"):
-        assert not features.pop(name).any()
+        assert not unread.pop(name).any()
         del known[name]
-    assert features["caption.rare"].argmax() == 1  # ESP32
+    assert unread["caption.rare"].argmax() == 1  # ESP32
     for name, matrix in known.items():
-        np.testing.assert_array_equal(features[name], matrix)
+        np.testing.assert_array_equal(unread[name], matrix)
 
 
 def test_the_note_says_what_was_not_compared():

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from iconotext.links.caption import caption_features
 from iconotext.links.combine import Coefficients, load_coefficients
 from iconotext.links.evidence import weigh_evidence
-from iconotext.links.text import KEPT, text_features, text_in
+from iconotext.links.text import KEPT, text_in
 from iconotext.types import Image, TextLine
-from tests.links.texts import encode, workshop
+from tests.links.texts import encode, features, workshop
 
 
 def written(*texts: str) -> tuple[TextLine, ...]:
@@ -24,14 +23,14 @@ UNREAD = Image("unread.jpg", alt="Dinner", position=6)
 def test_words_are_compared_as_a_caption_that_says_the_same() -> None:
     assert text_in(SIGN) == "FLOOR SANDED twice a year"
     assert text_in(PHOTO) is text_in(UNREAD) is None
-    found = text_features(workshop(SIGN, PHOTO, UNREAD), encode)
-    told = caption_features(workshop(Image("", caption=text_in(SIGN), position=2), Image(""), Image("")), encode)
+    found = features(workshop(SIGN, PHOTO, UNREAD), "text")
+    told = features(workshop(Image("", caption=text_in(SIGN), position=2), Image(""), Image("")))
     assert found.keys() == KEPT
     for name, matrix in found.items():
         np.testing.assert_array_equal(told[name.replace("text.", "caption.")], matrix)
     assert found["text.own"].argmax(axis=0)[0] == 2  # "Then the floor was sanded twice."
     assert not any(matrix[:, 1:].any() for matrix in found.values())
-    assert text_features(workshop(PHOTO, UNREAD), encode) == {}
+    assert features(workshop(PHOTO, UNREAD), "text") == {}
 
 
 def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() -> None:
@@ -44,7 +43,7 @@ def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() ->
     np.testing.assert_array_equal(found.confidence[:, 1:], without.confidence[:, 1:])
     np.testing.assert_array_equal(found.score[:, 1:], without.score[:, 1:])
     weights = load_coefficients()["text"].weights
-    expected = sum(np.float32(weights[name]) * matrix for name, matrix in text_features(d, encode).items())
+    expected = sum(np.float32(weights[name]) * matrix for name, matrix in features(d, "text").items())
     differences = np.diff(found.contributions["text"], axis=0)
     np.testing.assert_allclose(differences, np.diff(expected, axis=0), atol=1e-4)
     # Against the mean of all sentences: exp of the contributions has the mean 1.
@@ -57,7 +56,7 @@ def test_words_alone_by_hand() -> None:
     # "floor", "sanded", "twice" and "year" are in the sign. Twice the log of 1 + the idf of the common ones is added.
     weights = {"text": Coefficients(0.0, {"text.own": 2.0})}
     found = weigh_evidence(workshop(SIGN, PHOTO), None, encode, evidence=["text"], coefficients=weights)
-    odds = (1 + np.expm1(text_features(workshop(SIGN), encode)["text.own"][:, 0])) ** 2
+    odds = (1 + np.expm1(features(workshop(SIGN), "text")["text.own"][:, 0])) ** 2
     odds /= odds.mean()
     # One picture in five belongs to no sentence, the others to each of the six alike.
     np.testing.assert_allclose(found.confidence[:, 0], odds * 4 / 5 / 6 / (4 / 5 + 1 / 5), rtol=1e-3)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from iconotext.links.caption import Reading
+from iconotext.links.evidence import fitted_features
 from iconotext.types import Document, Image, Sentence
 
 
@@ -44,3 +46,8 @@ def workshop(*images: Any) -> Any:
         images or (Image("a.jpg", caption="A brother helping.", position=2), Image("b.jpg", position=6)),
         blocks=BLOCKS,
     )
+
+
+def features(of: Any, kind: Any = "caption", *, by: Any = encode, sentences: Any = None) -> Any:
+    """What one kind of evidence says of one document."""
+    return fitted_features(of, None, Reading(by, sentences), evidence=[kind]).get(kind, {})

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from iconotext.links.caption import Reading
 from iconotext.links.evidence import gather_evidence, weigh_gathered
 from iconotext.links.habit import Habit
 from iconotext.links.link_windows import Known
@@ -29,7 +30,7 @@ def known():
     )
     document = Document("guide/a", sentences, images, language="en", meta={"book": "b", "other": 1})
     similarity = np.linspace(-0.1, 0.4, 15, dtype=np.float32).reshape(5, 3)
-    return Known(document, gather_evidence(document, similarity, encode), None, "a note")
+    return Known(document, gather_evidence([document], [similarity], [Reading(encode)])[0], None, "a note")
 
 
 @pytest.mark.parametrize("evidence", SUBSETS)

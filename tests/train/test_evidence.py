@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import ShapeError
+from iconotext.links.caption import Reading
 from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients
 from iconotext.links.evidence import fitted_features
 from iconotext.links.habit import common_shares
@@ -26,7 +27,7 @@ def test_every_combination_ships_with_the_features_there_are() -> None:
     d = workshop(
         Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words), Image("b.jpg", alt="Lone alt", position=3)
     )
-    features = fitted_features(d, np.zeros((6, 2), np.float32), encode)
+    features = fitted_features(d, np.zeros((6, 2), np.float32), Reading(encode))
     features["layout"] = layout_features(d, np.full((6, 2), 1 / 6, np.float32))
     for name, entry in shipped.items():
         assert set(entry.weights) == {feature for kind in name.split("+") for feature in features[kind]}

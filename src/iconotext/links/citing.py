@@ -6,6 +6,7 @@ The patterns are English; in other languages only length, letters and marks say 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,18 +41,19 @@ _WORD = re.compile(r"\w+")
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
-def looks(document: Document) -> dict[str, NDArray[np.float32]]:
-    """Features of how each of S sentences reads, whatever the image.
+def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
+    """Features of how each sentence reads, whatever the image.
 
     Returns:
-        Name to (S,) float32: whether a pattern of this module is in the sentence; ``letters`` whether a part is called
-        by a letter; ``length`` log(1 + words); ``short`` fewer than six words; ``lower`` it begins with a small letter;
-        ``mark`` with a mark; ``heading`` it is a heading.
+        Name to (sentences,) float32, of all documents: whether a pattern of this module is in the sentence;
+        ``letters`` whether a part is called by a letter; ``length`` log(1 + words); ``short`` fewer than six words;
+        ``lower`` it begins with a small letter; ``mark`` with a mark; ``heading`` it is a heading.
     """
-    rows = np.array([_reads(sentence.text) for sentence in document.sentences], np.float32).reshape(-1, len(_READS))
+    texts = (sentence.text for document in documents for sentence in document.sentences)
+    rows = np.frombuffer(b"".join(map(_reads, texts)), np.float32).reshape(-1, len(_READS))
     return dict(zip(_READS, np.ascontiguousarray(rows.T), strict=True)) | {
         "length": np.log1p(rows[:, _READS.index("length")].astype(np.float64)).astype(np.float32),
-        "heading": headings(document).astype(np.float32),
+        "heading": headings(documents).astype(np.float32),
     }
 
 
@@ -59,11 +61,11 @@ _READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
 
 
 @of_texts
-def _reads(text: str) -> tuple[float, ...]:
-    """What a text says for itself, in the order of ``_READS``; words are counted."""
+def _reads(text: str) -> bytes:
+    """What a text says for itself, in the order of ``_READS``, as float32; words are counted."""
     small, length = text.lower(), len(text.split())
     kinds = frozenset[str]().union(*map(_kinds, _WORD.findall(small)))
-    return (
+    says = (
         *(pattern.search(small) is not None for pattern in _COMPILED.values()),
         *(name in kinds for name in _OF_WORDS),
         _LETTERS.search(text) is not None,
@@ -72,6 +74,7 @@ def _reads(text: str) -> tuple[float, ...]:
         text[:1].islower(),
         text[:1] in tuple("(,;.:["),
     )
+    return np.array(says, np.float32).tobytes()
 
 
 @of_words

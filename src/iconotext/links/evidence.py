@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.links.caption import Encode, caption_features, texts_of
+from iconotext.links.caption import Encode, Reading, caption_features, texts_of
+from iconotext.links.cells import Cells
 from iconotext.links.combine import Coefficients, Combination, combine
 from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, judged_evidence, place_evidence
 from iconotext.links.image import image_features
 from iconotext.links.layout import Places, layout_features, places
 from iconotext.links.reference import reference_evidence
-from iconotext.links.text import text_features
+from iconotext.links.text import text_features, text_in
 from iconotext.types import EVIDENCE, Document, Evidence
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def weigh_evidence(
     coefficients: Mapping[str, Coefficients] | None = None,
     matcher: Matcher | None = None,
     habit: Habit | None = None,
-    written: Written | None = None,
 ) -> Combination:
     """Everything known about which sentence belongs to which image.
 
@@ -48,20 +48,17 @@ def weigh_evidence(
         coefficients: Fitted weights, those of the package by default.
         matcher: Of captions with sentences, that of the package by default.
         habit: Where the author puts images; from this document alone by default.
-        written: What ``what_is_written`` gave for the document and these kinds, where the caller has it; saves time.
 
     Raises:
         SettingError: A kind has an unknown name.
         ShapeError: A matrix does not fit the document.
     """
-    found = gather_evidence(
-        document,
-        image_similarity,
-        encode,
+    (found,) = gather_evidence(
+        [document],
+        [image_similarity],
+        [Reading(encode, sentence_vectors)],
         evidence=evidence,
-        sentence_vectors=sentence_vectors,
         matcher=matcher,
-        written=written,
     )
     return weigh_gathered(found, evidence=evidence, coefficients=coefficients, habit=habit)
 
@@ -119,41 +116,17 @@ def weigh_gathered(
     )
 
 
-def document_places(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    encode: Encode,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
-    coefficients: Mapping[str, Coefficients] | None = None,
-    matcher: Matcher | None = None,
-    written: Written | None = None,
-) -> PlaceEvidence | None:
-    """Where the images of a document stand by all evidence but the layout; arguments as in ``weigh_evidence``.
-
-    Returns:
-        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
-    """
-    found = gather_evidence(
-        document,
-        image_similarity,
-        encode,
-        evidence=evidence,
-        sentence_vectors=sentence_vectors,
-        matcher=matcher,
-        written=written,
-    )
-    return gathered_places(found, evidence=evidence, coefficients=coefficients)
-
-
 def gathered_places(
     found: Gathered,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> PlaceEvidence | None:
-    """``document_places`` of what was gathered; kinds may be fewer."""
+    """Where the images of a document stand by all evidence but the layout; kinds may be fewer.
+
+    Returns:
+        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
+    """
     if not has_places(found.document):
         return None
     features = {kind: columns for kind, columns in found.features.items() if kind in evidence}
@@ -176,22 +149,19 @@ class Written(NamedTuple):
 
 
 def what_is_written(
-    document: Document,
-    encode: Encode,
+    documents: Sequence[Document],
+    readings: Sequence[Reading],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
     matcher: Matcher | None = None,
-) -> Written:
-    """What captions and references say; arguments as in ``weigh_evidence``."""
-    good = sound_images(document)
-    captions: dict[str, FloatMatrix] = {}
-    if "caption" in evidence:
-        captions = caption_features(
-            only_images(document, good), encode, sentence_vectors=sentence_vectors, matcher=matcher
-        )
+) -> list[Written]:
+    """What captions and references say in each of some documents; arguments as in ``gather_evidence``."""
+    good = [sound_images(document) for document in documents]
+    sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
+    captions = _captions(sound, readings, matcher) if "caption" in evidence else [{} for _ in documents]
     # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
-    return Written(good, captions, reference_evidence(document) if "reference" in evidence else None)
+    reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
+    return list(map(Written, good, captions, reference))
 
 
 def sound_images(document: Document) -> tuple[int, ...]:
@@ -207,73 +177,129 @@ def only_images(document: Document, numbers: Sequence[int]) -> Document:
 
 
 def gather_evidence(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    encode: Encode,
+    documents: Sequence[Document],
+    similarities: Sequence[FloatMatrix | None],
+    readings: Sequence[Reading],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
     matcher: Matcher | None = None,
-    written: Written | None = None,
-) -> Gathered:
-    """What is known of a document but for its layout; arguments and errors as in ``weigh_evidence``."""
-    shape = (len(document.sentences), len(document.images))
+    written: Sequence[Written | None] | None = None,
+) -> list[Gathered]:
+    """What is known of documents but for their layout; of each the same, whatever the others are.
+
+    Args:
+        documents: Images with a ``problem`` take no part.
+        similarities: Of each (S, V) cosines of an encoder; None where there is no picture evidence.
+        readings: Of each how its texts become vectors.
+        evidence: The kinds to use. Kinds that a document does not have are left out.
+        matcher: Of captions with sentences, that of the package by default.
+        written: What ``what_is_written`` gave for the documents and these kinds, where the caller has it; saves time.
+
+    Raises:
+        SettingError, ShapeError: As for ``weigh_evidence``.
+    """
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
-    if image_similarity is not None and image_similarity.shape != shape:
-        raise ShapeError(f"image_similarity is {image_similarity.shape}, the document {shape} (sentences, images)")
-    if sentence_vectors is not None and len(sentence_vectors) != shape[0]:
-        raise ShapeError(f"sentence_vectors is {sentence_vectors.shape}, the document has {shape[0]} sentences")
-    known = written
-    if known is None or known.images != sound_images(document):  # a picture turned out to be broken
-        known = what_is_written(document, encode, evidence=evidence, sentence_vectors=sentence_vectors, matcher=matcher)
-    good = np.array(known.images, dtype=np.int64)
-    similarity = None
-    if image_similarity is not None and "picture" in evidence:
-        similarity = np.asarray(image_similarity, dtype=np.float32)[:, good]
-    sound = only_images(document, known.images)
-    features = _fitted(sound, similarity, known.captions, encode, evidence, sentence_vectors)
-    reference = None if known.reference is None else known.reference[:, good]
-    return Gathered(sound, features, reference, similarity, good, shape[1])
+    for document, similarity, reading in zip(documents, similarities, readings, strict=True):
+        _check(document, similarity, reading)
+    known = list(written or [None] * len(documents))
+    images = list(map(sound_images, documents))
+    new = [n for n, said in enumerate(known) if said is None or said.images != images[n]]  # one turned out to be broken
+    for n, said in zip(
+        new,
+        what_is_written([documents[n] for n in new], [readings[n] for n in new], evidence=evidence, matcher=matcher),
+        strict=True,
+    ):
+        known[n] = said
+    said = [each for each in known if each is not None]
+    numbers = [np.array(each.images, dtype=np.int64) for each in said]
+    sound = [only_images(document, each.images) for document, each in zip(documents, said, strict=True)]
+    seen = [
+        None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, good]
+        for matrix, good in zip(similarities, numbers, strict=True)
+    ]
+    features = _fitted(sound, seen, [each.captions for each in said], readings, evidence)
+    reference = [None if s.reference is None else s.reference[:, good] for s, good in zip(said, numbers, strict=True)]
+    images_of = [len(document.images) for document in documents]
+    return list(map(Gathered, sound, features, reference, seen, numbers, images_of))
+
+
+def _check(document: Document, similarity: FloatMatrix | None, reading: Reading) -> None:
+    """Raises where a matrix does not fit a document."""
+    shape = (len(document.sentences), len(document.images))
+    if similarity is not None and similarity.shape != shape:
+        raise ShapeError(f"image_similarity is {similarity.shape}, the document {shape} (sentences, images)")
+    if reading.sentences is not None and len(reading.sentences) != shape[0]:
+        raise ShapeError(f"sentence_vectors is {reading.sentences.shape}, the document has {shape[0]} sentences")
 
 
 def fitted_features(
     document: Document,
     image_similarity: FloatMatrix | None,
-    encode: Encode,
+    reading: Reading,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
     matcher: Matcher | None = None,
 ) -> dict[Evidence, dict[str, FloatMatrix]]:
-    """The features of the fitted kinds but the layout; arguments as in ``weigh_evidence``, every image takes part.
-
-    The matcher is that of the package by default.
+    """The features of the fitted kinds but the layout; arguments as in ``gather_evidence``, every image takes part.
 
     Returns:
         Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
     """
-    captions: dict[str, FloatMatrix] = {}
-    if "caption" in evidence:
-        captions = caption_features(document, encode, sentence_vectors=sentence_vectors, matcher=matcher)
-    return _fitted(document, image_similarity, captions, encode, evidence, sentence_vectors)
+    captions = _captions([document], [reading], matcher) if "caption" in evidence else [{}]
+    (found,) = _fitted([document], [image_similarity], captions, [reading], evidence)
+    return found
+
+
+def _captions(
+    documents: Sequence[Document], readings: Sequence[Reading], matcher: Matcher | None
+) -> list[dict[str, FloatMatrix]]:
+    return _of_those(
+        [any(map(texts_of, document.images)) for document in documents],
+        documents,
+        lambda some, cells, numbers: caption_features(some, cells, [readings[n] for n in numbers], matcher=matcher),
+    )
 
 
 def _fitted(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    captions: dict[str, FloatMatrix],
-    encode: Encode,
+    documents: Sequence[Document],
+    similarities: Sequence[FloatMatrix | None],
+    captions: Sequence[dict[str, FloatMatrix]],
+    readings: Sequence[Reading],
     evidence: Collection[Evidence],
-    sentence_vectors: FloatMatrix | None,
-) -> dict[Evidence, dict[str, FloatMatrix]]:
-    features: dict[Evidence, dict[str, FloatMatrix]] = {}
-    if "picture" in evidence and image_similarity is not None:
-        features["picture"] = image_features(image_similarity)
-    features["caption"] = captions
+) -> list[dict[Evidence, dict[str, FloatMatrix]]]:
+    every: dict[Evidence, Sequence[dict[str, FloatMatrix]]] = {}
+    if "picture" in evidence:
+        every["picture"] = _of_those(
+            [similarity is not None for similarity in similarities],
+            documents,
+            lambda _, cells, numbers: image_features(cells, cells.joined([similarities[n] for n in numbers])),
+        )
+    every["caption"] = captions
     if "text" in evidence:
-        features["text"] = text_features(document, encode, sentence_vectors=sentence_vectors)
-    return {kind: columns for kind, columns in features.items() if columns}
+        every["text"] = _of_those(
+            [any(map(text_in, document.images)) for document in documents],
+            documents,
+            lambda some, cells, numbers: text_features(some, cells, [readings[n] for n in numbers]),
+        )
+    return [{kind: found[n] for kind, found in every.items() if found[n]} for n in range(len(documents))]
+
+
+def _of_those(
+    chosen: Sequence[bool],
+    documents: Sequence[Document],
+    features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
+) -> list[dict[str, FloatMatrix]]:
+    """Of each document name to (S, V): the features of those that are chosen and have cells, nothing of the others."""
+    every: list[dict[str, FloatMatrix]] = [{} for _ in documents]
+    numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
+    if numbers:
+        some = [documents[n] for n in numbers]
+        cells = Cells.of(some)
+        for name, values in features(some, cells, numbers).items():
+            for n, matrix in zip(numbers, cells.matrices(values), strict=True):
+                every[n][name] = matrix
+    return every
 
 
 def has_places(document: Document) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from iconotext.links.words import of_texts
+
 
 class Label(NamedTuple):
     """A numbered label.
@@ -91,6 +93,7 @@ _BEFORE_LABEL = " *_([#>\t\u00a0"
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 
+@of_texts
 def own_labels(text: str) -> tuple[Label, ...]:
     """The labels with which a caption begins; empty where it has none."""
     start = _START.match(text.lstrip(_BEFORE_LABEL))
@@ -109,6 +112,7 @@ def unlabelled(text: str) -> str:
     return start.string[end:].lstrip(" :.|—–：-*_)]")
 
 
+@of_texts
 def is_caption(text: str) -> bool:
     """Whether a text begins as captions do: a label with a colon, a point or a dash after it."""
     start = _START.match(text.lstrip(" *_(["))
@@ -118,10 +122,13 @@ def is_caption(text: str) -> bool:
     return _COLON.match(start.string, end) is not None
 
 
-def cited_labels(text: str) -> Iterator[Label]:
+@of_texts
+def cited_labels(text: str) -> tuple[Label, ...]:
     """The labels that a sentence cites, in their order; ranges and lists spelled out, figures of others left out."""
-    if not _NUMERAL.search(text):
-        return
+    return tuple(_cited(text)) if _NUMERAL.search(text) else ()
+
+
+def _cited(text: str) -> Iterator[Label]:
     at = 0
     while (start := _START.search(text, at)) is not None:
         labels, at = _numbers(text, start)

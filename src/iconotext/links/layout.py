@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ def places(document: Document) -> Places:
     """Where the sentences and images stand; the document must have a layout and a sentence."""
     n = len(document.sentences)
     blocks = np.array([s.block for s in document.sentences], dtype=np.int64)
-    rank = block_ranks(document)
+    rank = block_ranks([document])
     position = np.array([i.position for i in document.images], dtype=np.int64)
     above = np.where(position > 0, rank[np.clip(position - 1, 0, n - 1)], -1)
     below = np.where(position < n, rank[np.clip(position, 0, n - 1)], rank[-1] + 1)
@@ -111,7 +112,7 @@ def layout_features(document: Document, habit: FloatMatrix, place: Places | None
         is one.
     """
     place = place or places(document)
-    titles = headings(document)
+    titles = headings([document])
     section = np.cumsum(titles)
     here = np.where(place.position > 0, section[place.position - 1], 0)
     columns = {
@@ -123,28 +124,39 @@ def layout_features(document: Document, habit: FloatMatrix, place: Places | None
     return {name: np.ascontiguousarray(column, dtype=np.float32) for name, column in columns.items()}
 
 
-def block_ranks(document: Document) -> NDArray[np.int64]:
-    """(S,) number of each sentence's block, counted from 0 without gaps; each sentence its own without a layout."""
-    blocks = np.array([i if s.block is None else s.block for i, s in enumerate(document.sentences)], dtype=np.int64)
-    return np.cumsum(np.diff(blocks, prepend=blocks[:1]) != 0)
+def block_ranks(documents: Sequence[Document]) -> NDArray[np.int64]:
+    """Of each sentence the number of its block, counted from 0 without gaps in each of some documents.
+
+    Without a layout each is its own.
+    """
+    found: list[int] = []
+    for document in documents:
+        rank, before = -1, None
+        for number, sentence in enumerate(document.sentences):
+            block = number if sentence.block is None else sentence.block
+            if block != before or not number:
+                rank += 1
+            found.append(rank)
+            before = block
+    return np.array(found, np.int64)
 
 
-def headings(document: Document) -> NDArray[np.bool_]:
-    """(S,) whether a sentence is a heading, or reads like one where the source does not say what its blocks are.
+def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
+    """Of each sentence whether it is a heading, or reads like one where the source does not say what its blocks are.
 
     That is: a short text alone in its block, with no mark at its end.
     """
-    sentences = document.sentences
-    blocks = [None, *(sentence.block for sentence in sentences), None]
-    return np.array(
-        [
+    found: list[bool] = []
+    for document in documents:
+        blocks = [None, *(sentence.block for sentence in document.sentences), None]
+        last = len(document.sentences) - 1
+        found += [
             sentence.heading
             if sentence.kind != "paragraph"
-            else not _ENDS.search(sentence.text)
-            and (i == 0 or blocks[i] != sentence.block)
-            and (i == len(sentences) - 1 or blocks[i + 2] != sentence.block)
+            else (i == 0 or blocks[i] != sentence.block)
+            and (i == last or blocks[i + 2] != sentence.block)
+            and not _ENDS.search(sentence.text)
             and len(sentence.text.split()) <= _HEADING_WORDS
-            for i, sentence in enumerate(sentences)
-        ],
-        dtype=np.bool_,
-    )
+            for i, sentence in enumerate(document.sentences)
+        ]
+    return np.array(found, np.bool_)

@@ -11,7 +11,7 @@ import numpy as np
 from iconotext.errors import SettingError
 from iconotext.links.caption import Encode
 from iconotext.links.combine import Coefficients, Combination
-from iconotext.links.evidence import Written, weigh_evidence
+from iconotext.links.evidence import weigh_evidence
 from iconotext.links.habit import Habit
 from iconotext.links.matcher import Matcher
 from iconotext.links.select import Selection, in_order, selection
@@ -42,7 +42,6 @@ def link_document(
     coefficients: Mapping[str, Coefficients] | None = None,
     matcher: Matcher | None = None,
     habit: Habit | None = None,
-    written: Written | None = None,
 ) -> LinkedDocument:
     """Links the images of a document to its sentences.
 
@@ -59,7 +58,6 @@ def link_document(
         coefficients: Weights of the evidence, those of the package by default.
         matcher: Of captions with sentences, that of the package by default.
         habit: Where the author puts images; from this document alone by default.
-        written: See ``weigh_evidence``.
 
     Returns:
         The document with its links, and the (S, V) scores they were chosen from.
@@ -77,7 +75,6 @@ def link_document(
         coefficients=coefficients,
         matcher=matcher,
         habit=habit,
-        written=written,
     )
     return choose_links(document, found, select=select, k=k, min_confidence=min_confidence, model=model)
 

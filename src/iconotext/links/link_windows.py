@@ -62,7 +62,7 @@ def link_windows(
     """
     reader = line_reader() if "text" in settings.evidence else None
     for window in see_images(documents, encoder):
-        known = [each if isinstance(each, Failure) else _known(*each, encoder, settings, reader) for each in window]
+        known = _known(window, encoder, settings, reader)
         yield from link_known(known, encoder, settings, habits, relation_model=relation_model)
 
 
@@ -76,8 +76,7 @@ def know_windows(
     """All that is known of documents before they are linked; arguments as in ``link_windows``."""
     reader = line_reader() if "text" in settings.evidence else None
     for window in see_images(documents, encoder):
-        for each in window:
-            yield each if isinstance(each, Failure) else _known(*each, encoder, settings, reader)
+        yield from _known(window, encoder, settings, reader)
 
 
 def link_known(
@@ -106,24 +105,34 @@ def link_known(
 
 
 def _known(
-    told: Told, seen: EncodedDocument | None, encoder: Encoder, settings: LinkSettings, reader: LineReader | None
-) -> Known | Failure:
+    window: Sequence[tuple[Told, EncodedDocument | None] | Failure],
+    encoder: Encoder,
+    settings: LinkSettings,
+    reader: LineReader | None,
+) -> list[Known | Failure]:
     from iconotext.features.ocr import with_lines
 
-    document = seen.document if seen else told.document
-    document = with_lines(document, reader) if reader else document
+    good = [each for each in window if not isinstance(each, Failure)]
+    documents = [seen.document if seen else told.document for told, seen in good]
+    documents = [with_lines(document, reader) for document in documents] if reader else documents
     try:
         gathered = gather_evidence(
-            document,
-            seen.similarity if seen else None,
-            told.caption_encode(encoder),
+            documents,
+            [seen.similarity if seen else None for _, seen in good],
+            [told.reading(encoder) for told, _ in good],
             evidence=settings.evidence,
-            sentence_vectors=told.caption_vectors(encoder),
-            written=told.written,
+            written=[told.written for told, _ in good],
         )
     except IconotextError as error:
-        return failure_of(document, error)
-    return Known(document, gathered, seen, told.note(encoder, settings.evidence))
+        if len(good) > 1:  # of one of them, and the others do not suffer
+            return [one for each in window for one in _known([each], encoder, settings, reader)]
+        failed = failure_of(documents[0], error)
+        return [each if isinstance(each, Failure) else failed for each in window]
+    found = iter(
+        Known(document, evidence, seen, told.note(encoder, settings.evidence))
+        for document, evidence, (told, seen) in zip(documents, gathered, good, strict=True)
+    )
+    return [each if isinstance(each, Failure) else next(found) for each in window]
 
 
 def _linked(

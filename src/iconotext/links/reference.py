@@ -47,11 +47,12 @@ def reference_evidence(document: Document) -> FloatMatrix:
 
     for i, sentence in enumerate(document.sentences):
         explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
-        if not is_caption(sentence.text):
-            for label in cited_labels(sentence.text):
+        if (cited := cited_labels(sentence.text)) and not is_caption(sentence.text):
+            for label in cited:
                 explicit.extend(_images_labelled(document, labels, label, i, place))
-        evidence[i, explicit] = EXPLICIT
-        if not explicit and place is not None and sentence.kind != "caption" and (found := pointer(sentence.text)):
+        if explicit:
+            evidence[i, explicit] = EXPLICIT
+        elif place is not None and sentence.kind != "caption" and (found := pointer(sentence.text)):
             evidence[i, _pointed(place, i, found)] = VAGUE if found.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _captioned(document, i)] = 0.0

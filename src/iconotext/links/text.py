@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from iconotext.links.caption import Encode, compared
+from iconotext.links.caption import Reading, compared
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
+    from iconotext.links.cells import Cells
     from iconotext.types import FloatMatrix
 
 
@@ -20,22 +22,17 @@ def text_in(image: Image) -> str | None:
     return " ".join(line.text for line in image.lines or ()) or None
 
 
-def text_features(
-    document: Document, encode: Encode, *, sentence_vectors: FloatMatrix | None = None
-) -> dict[str, FloatMatrix]:
+def text_features(documents: Sequence[Document], cells: Cells, readings: Sequence[Reading]) -> dict[str, FloatMatrix]:
     """Features that compare the words in every image with every sentence.
 
     Args:
-        document: With S sentences and V images, their ``lines`` read.
-        encode: As for ``compared``.
-        sentence_vectors: Likewise.
+        documents: Each with sentences, and with an image in which there are words, its ``lines`` read.
+        cells: Theirs.
+        readings: Of each document.
 
     Returns:
-        Those of ``compared`` that are ``KEPT``; 0 in the column of an image without words. An empty
-        dict where no image has any.
+        Those of ``compared`` that are ``KEPT``; 0 where an image has no words.
     """
-    words = [text_in(image) for image in document.images]
-    if not document.sentences or not any(words):
-        return {}
-    found = compared(document, words, encode, name="text", sentence_vectors=sentence_vectors)
-    return {name: matrix for name, matrix in found.items() if name in KEPT}
+    words = [text_in(image) for document in documents for image in document.images]
+    found = compared(documents, cells, words, readings, name="text")
+    return {name: values for name, values in found.items() if name in KEPT}

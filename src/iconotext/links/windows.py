@@ -19,8 +19,15 @@ from typing import TYPE_CHECKING, TypeVar
 from iconotext.errors import IconotextError
 from iconotext.features.cached import knowing
 from iconotext.features.cores import in_threads
-from iconotext.links.caption import compared_text
-from iconotext.links.evidence import Written, document_places, only_images, sound_images, what_is_written
+from iconotext.links.caption import Reading, compared_text
+from iconotext.links.evidence import (
+    Written,
+    gather_evidence,
+    gathered_places,
+    only_images,
+    sound_images,
+    what_is_written,
+)
 from iconotext.links.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.links.language import is_foreign, language_note, no_meaning
 from iconotext.links.matcher import PROBE
@@ -65,15 +72,12 @@ class Told:
     written: Written | None = None
     places: PlaceEvidence | None = None
 
-    def caption_vectors(self, encoder: Encoder) -> FloatMatrix | None:
-        """The vectors, where captions are compared with them."""
-        foreign = is_foreign(self.document, encoder.text_backbone.language)
-        return self.vectors if encoder.reader is encoder.text_backbone and not foreign else None
-
-    def caption_encode(self, encoder: Encoder) -> Encode:
-        """What captions are encoded with."""
+    def reading(self, encoder: Encoder) -> Reading:
+        """How its texts are compared with captions."""
         text = encoder.text_backbone
-        return no_meaning if is_foreign(self.document, text.language) else self.encode or text.encode
+        if is_foreign(self.document, text.language):
+            return Reading(no_meaning)
+        return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
         """What a user should know of the document's language."""
@@ -129,17 +133,21 @@ def taught(
 ) -> Iterator[Told | Failure]:
     """The documents with what captions and references say, which teaches habits; ready to be put aside."""
     teachers = [kind for kind in evidence if kind in ("caption", "reference")]
-    for told in documents:
-        if isinstance(told, Failure):
-            yield told
-            continue
-        encode, vectors = told.caption_encode(encoder), told.caption_vectors(encoder)
-        written = what_is_written(told.document, encode, evidence=evidence, sentence_vectors=vectors)
-        places = None
-        if teachers and told.document.has_layout:
-            places = document_places(told.document, None, encode, evidence=teachers, written=written)
-        small = sum(matrix.size for matrix in written.captions.values()) <= KEPT
-        yield replace(told, encode=None, written=written if small else None, places=places)
+    for window in _windows(documents):
+        good = [told for told in window if isinstance(told, Told)]
+        readings = [told.reading(encoder) for told in good]
+        some = [told.document for told in good]
+        written = what_is_written(some, readings, evidence=evidence)
+        gathered = gather_evidence(some, [None] * len(some), readings, evidence=teachers, written=written)
+        known = iter(zip(written, gathered, strict=True))
+        for told in window:
+            if isinstance(told, Failure):
+                yield told
+                continue
+            said, found = next(known)
+            places = gathered_places(found, evidence=teachers) if teachers else None
+            small = sum(matrix.size for matrix in said.captions.values()) <= KEPT
+            yield replace(told, encode=None, written=said if small else None, places=places)
 
 
 def habits_of(

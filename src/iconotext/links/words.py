@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # A number with its separators, or a run of letters; scripts without spaces are cut into pairs below.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -81,17 +74,17 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> set[str]:
     """Stems of the words of a text that say something, and its numbers; pairs of signs where a script has no spaces."""
-    return set(_stems(_tokens(text)))
+    return set(stems_in_order(text))
 
 
-@of_texts
-def _tokens(text: str) -> tuple[str, ...]:
+def stems_in_order(text: str) -> dict[str, None]:
+    """The same in the order of the text, each once."""
+    return dict.fromkeys(word for token in tokens_of(text) for word in _words(token))
+
+
+def tokens_of(text: str) -> tuple[str, ...]:
+    """Words and numbers of a text in its order, in small letters."""
     return tuple(_TOKEN.findall(text.lower()))
-
-
-def _stems(tokens: Sequence[str]) -> dict[str, None]:
-    """Each stem once, in the order of the text."""
-    return dict.fromkeys(word for token in tokens for word in _words(token))
 
 
 @of_words
@@ -99,54 +92,6 @@ def _words(token: str) -> tuple[str, ...]:
     if not token.isascii() and _UNSPACED.search(token):
         return tuple(token[i : i + 2] for i in range(max(1, len(token) - 1)))
     return (stem(token),) if token not in _EMPTY and (len(token) > 1 or token.isdigit()) else ()
-
-
-@dataclass(frozen=True, slots=True)
-class WordIndex:
-    """Which sentences of a document hold the words of some texts.
-
-    Attributes:
-        postings: Stem of a word of the texts to the indices of the sentences that hold it, ascending.
-        pairs: Two neighbouring words of the texts, in small letters, likewise.
-        weights: (S,) float32 sum of the rareness of the words of each sentence.
-    """
-
-    postings: dict[str, list[int]]
-    pairs: dict[tuple[str, str], list[int]]
-    weights: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, sentences: Sequence[str], texts: Iterable[str]) -> WordIndex:
-        """Builds the index over the sentences of one document."""
-        tokens = [_tokens(text) for text in texts]
-        words = {word for some in tokens for word in _stems(some)}
-        wanted = {pair for some in tokens for pair in pairwise(some)}
-        postings: dict[str, list[int]] = {}
-        pairs: dict[tuple[str, str], list[int]] = {}
-        weights = np.zeros(len(sentences), np.float32)
-        for i, sentence in enumerate(sentences):
-            some = _tokens(sentence)
-            own = _stems(some)
-            weights[i] = sum(map(rareness, own))
-            for word in words & own.keys():
-                postings.setdefault(word, []).append(i)
-            for pair in wanted.intersection(pairwise(some)):
-                pairs.setdefault(pair, []).append(i)
-        return cls(postings, pairs, weights)
-
-    @property
-    def size(self) -> int:
-        """Number of sentences."""
-        return len(self.weights)
-
-    def idf(self, word: str) -> float:
-        """Inverse document frequency of a word of the texts, as in BM25, over this document's sentences; above 0."""
-        return _idf(self.size, len(self.postings.get(word, ())))
-
-
-def neighbours(text: str) -> set[tuple[str, str]]:
-    """Pairs of neighbouring words, in small letters."""
-    return set(pairwise(_tokens(text)))
 
 
 @of_words

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import ShapeError
+from iconotext.links.caption import Reading
 from iconotext.links.combine import FITTED, Coefficients, combine, subset_name
 from iconotext.links.evidence import fitted_features, has_places, images_with_text, places_by_evidence
 from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, infer_habit
@@ -51,9 +52,7 @@ def example(cited: Cited, encode: Encode, *, weight: float = 1.0, matcher: Match
     positive = np.zeros((len(document.sentences), len(document.images)), dtype=np.bool_)
     for i, j in document.links or ():
         positive[i, j] = True
-    features = fitted_features(
-        document, cited.similarity, encode, sentence_vectors=cited.sentence_vectors, matcher=matcher
-    )
+    features = fitted_features(document, cited.similarity, Reading(encode, cited.sentence_vectors), matcher=matcher)
     return Example(document, features, positive, images_with_text(document), cited.collection, weight)
 
 

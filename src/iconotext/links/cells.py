@@ -1,0 +1,128 @@
+"""The cells of a window of documents: each is a sentence and an image of one document, and all lie in one array.
+
+What is found of a document must not depend on the others of its window. So sums go through ``numpy.bincount``, which
+adds the numbers of a document one after the other whatever stands around them, and what is left is done cell by cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import Document, FloatMatrix
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Where the cells of documents lie: document by document, image by image, then sentence by sentence.
+
+    Attributes:
+        sentences: (D,) number of sentences of each document, one at least.
+        images: (D,) of its images, one at least.
+    """
+
+    sentences: Ints
+    images: Ints
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Cells:
+        """Those of documents with sentences and images."""
+        return cls(np.array([len(d.sentences) for d in documents]), np.array([len(d.images) for d in documents]))
+
+    @cached_property
+    def first_sentence(self) -> Ints:
+        """(D,) number of each document's first sentence among those of the window."""
+        return np.cumsum(self.sentences) - self.sentences
+
+    @cached_property
+    def first_image(self) -> Ints:
+        """(D,) likewise of its first image."""
+        return np.cumsum(self.images) - self.images
+
+    @cached_property
+    def of_sentence(self) -> Ints:
+        """(sentences,) the document of each sentence."""
+        return np.repeat(np.arange(len(self.sentences)), self.sentences)
+
+    @cached_property
+    def of_image(self) -> Ints:
+        """(images,) the document of each image."""
+        return np.repeat(np.arange(len(self.images)), self.images)
+
+    @cached_property
+    def begin(self) -> Ints:
+        """(images,) the first cell of each image."""
+        lengths = self.sentences[self.of_image]
+        return np.cumsum(lengths) - lengths
+
+    @cached_property
+    def image(self) -> Ints:
+        """(cells,) the image of each cell, among those of the window."""
+        return np.repeat(np.arange(len(self.of_image)), self.sentences[self.of_image])
+
+    @cached_property
+    def sentence(self) -> Ints:
+        """(cells,) its sentence, among those of the window."""
+        return self.first_sentence[self.of_image][self.image] + np.arange(len(self.image)) - self.begin[self.image]
+
+    @cached_property
+    def _by_sentence(self) -> tuple[Ints, Ints]:
+        """(cells,) the cells sentence by sentence, and (sentences,) where each sentence begins among these."""
+        lengths = self.images[self.of_sentence]
+        return np.argsort(self.sentence, kind="stable"), np.cumsum(lengths) - lengths
+
+    def at(self, sentence: Ints, image: Ints) -> Ints:
+        """The cells of sentences and images of the same documents."""
+        return np.asarray(self.begin[image] + sentence - self.first_sentence[self.of_image[image]])
+
+    def image_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """(images,) sums over the sentences."""
+        return np.bincount(self.image, values, len(self.of_image))
+
+    def image_means(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """(images,) means over the sentences."""
+        return self.image_sums(values) / self.sentences[self.of_image]
+
+    def image_tops(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(images,) the largest over the sentences."""
+        return np.maximum.reduceat(values, self.begin)
+
+    def sentence_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """(sentences,) sums over the images."""
+        return np.bincount(self.sentence, values, len(self.of_sentence))
+
+    def sentence_tops(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(sentences,) the largest over the images."""
+        order, begin = self._by_sentence
+        return np.maximum.reduceat(values[order], begin)
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, tuple[int, int]]]:
+        """Of each document its cells, and its images and sentences."""
+        sizes = self.sentences * self.images
+        ends = np.cumsum(sizes).tolist()
+        shapes = zip(self.images.tolist(), self.sentences.tolist(), strict=True)
+        return [(slice(end - v * s, end), (v, s)) for end, (v, s) in zip(ends, shapes, strict=True)]
+
+    def matrices(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Of each document the values of its cells, (S, V); no copies."""
+        return [values[part].reshape(shape).T for part, shape in self._parts]
+
+    def joined(self, matrices: Sequence[FloatMatrix | None], dtype: type = np.float32) -> NDArray[Any]:
+        """(cells,) what ``matrices`` takes apart; 0 in the cells of a document that has none."""
+        if len(matrices) == 1 and matrices[0] is not None:
+            return np.ascontiguousarray(matrices[0].T.ravel(), dtype)
+        values = np.zeros(len(self.image), dtype)
+        for (part, _), matrix in zip(self._parts, matrices, strict=True):
+            if matrix is not None:
+                values[part] = matrix.T.ravel()
+        return values
