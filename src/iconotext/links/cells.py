@@ -86,7 +86,7 @@ class Cells:
 
     def image_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """(images,) sums over the sentences."""
-        return np.bincount(self.image, values, len(self.of_image))
+        return np.asarray(np.bincount(self.image, values, len(self.of_image)), np.float64)
 
     def image_means(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """(images,) means over the sentences."""
@@ -98,7 +98,7 @@ class Cells:
 
     def sentence_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """(sentences,) sums over the images."""
-        return np.bincount(self.sentence, values, len(self.of_sentence))
+        return np.asarray(np.bincount(self.sentence, values, len(self.of_sentence)), np.float64)
 
     def sentence_tops(self, values: NDArray[Any]) -> NDArray[Any]:
         """(sentences,) the largest over the images."""
@@ -121,7 +121,7 @@ class Cells:
         """(cells,) what ``matrices`` takes apart; 0 in the cells of a document that has none."""
         if len(matrices) == 1 and matrices[0] is not None:
             return np.ascontiguousarray(matrices[0].T.ravel(), dtype)
-        values = np.zeros(len(self.image), dtype)
+        values: NDArray[Any] = np.zeros(len(self.image), dtype)
         for (part, _), matrix in zip(self._parts, matrices, strict=True):
             if matrix is not None:
                 values[part] = matrix.T.ravel()

@@ -69,7 +69,7 @@ def _features(
     at = cells.at(held.sentence, held.image)
 
     def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(at, np.repeat(values, holders), size)
+        return np.asarray(np.bincount(at, np.repeat(values, holders), size), np.float64)
 
     common = summed(word)
     rarest = np.zeros(size)

@@ -202,24 +202,23 @@ def gather_evidence(
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
-    known = list(written or [None] * len(documents))
-    images = list(map(sound_images, documents))
-    new = [n for n, said in enumerate(known) if said is None or said.images != images[n]]  # one turned out to be broken
-    for n, said in zip(
-        new,
-        what_is_written([documents[n] for n in new], [readings[n] for n in new], evidence=evidence, matcher=matcher),
-        strict=True,
-    ):
-        known[n] = said
-    said = [each for each in known if each is not None]
-    numbers = [np.array(each.images, dtype=np.int64) for each in said]
-    sound = [only_images(document, each.images) for document, each in zip(documents, said, strict=True)]
+    said = list(written or [None] * len(documents))
+    # A picture may have turned out to be broken since.
+    new = [n for n, d in enumerate(documents) if (known := said[n]) is None or known.images != sound_images(d)]
+    some, their = [documents[n] for n in new], [readings[n] for n in new]
+    for n, found in zip(new, what_is_written(some, their, evidence=evidence, matcher=matcher), strict=True):
+        said[n] = found
+    all_said = [each for each in said if each is not None]
+    numbers = [np.array(each.images, dtype=np.int64) for each in all_said]
+    sound = [only_images(document, each.images) for document, each in zip(documents, all_said, strict=True)]
     seen = [
         None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, good]
         for matrix, good in zip(similarities, numbers, strict=True)
     ]
-    features = _fitted(sound, seen, [each.captions for each in said], readings, evidence)
-    reference = [None if s.reference is None else s.reference[:, good] for s, good in zip(said, numbers, strict=True)]
+    features = _fitted(sound, seen, [each.captions for each in all_said], readings, evidence)
+    reference = [
+        None if s.reference is None else s.reference[:, good] for s, good in zip(all_said, numbers, strict=True)
+    ]
     images_of = [len(document.images) for document in documents]
     return list(map(Gathered, sound, features, reference, seen, numbers, images_of))
 

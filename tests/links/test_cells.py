@@ -1,0 +1,72 @@
+"""Evidence of a window of documents: where the cells lie, and that no document depends on the others."""
+
+import numpy as np
+import pytest
+
+from iconotext.links.caption import Reading
+from iconotext.links.cells import Cells
+from iconotext.links.evidence import gather_evidence
+from iconotext.types import Document, Image, Sentence, TextLine
+from tests.links.texts import encode
+
+WORDS = "red fox mill turbine of The 3 river 東京駅 shown Figure 2 above photo".split()
+
+
+def test_cells_by_hand() -> None:
+    # the first document has two sentences and one image, the second one sentence and two images
+    cells = Cells(np.array([2, 1]), np.array([1, 2]))
+    assert cells.image.tolist() == [0, 0, 1, 2]
+    assert cells.sentence.tolist() == [0, 1, 2, 2]
+    values = np.array([1.0, 2.0, 4.0, 8.0])
+    assert cells.image_sums(values).tolist() == [3, 4, 8]
+    assert cells.image_means(values).tolist() == [1.5, 4, 8]
+    assert cells.image_tops(values).tolist() == [2, 4, 8]
+    assert cells.sentence_sums(values).tolist() == [1, 2, 12]
+    assert cells.sentence_tops(values).tolist() == [1, 2, 8]
+    assert [matrix.tolist() for matrix in cells.matrices(values)] == [[[1], [2]], [[4, 8]]]
+    assert cells.joined([None, np.array([[4.0, 8.0]])]).tolist() == [0, 0, 4, 8]
+    assert cells.joined(cells.matrices(values)).tolist() == values.tolist()
+    assert cells.at(np.array([1, 2]), np.array([0, 2])).tolist() == [1, 3]
+
+
+def made(rng: np.random.Generator) -> Document:
+    def said(most: int) -> str:
+        return " ".join(rng.choice(WORDS, rng.integers(most)))
+
+    size = int(rng.integers(7))
+    blocks = np.cumsum(rng.integers(0, 2, size)).tolist() if rng.integers(3) else [None] * size
+    images = tuple(
+        Image(
+            "a.png",
+            caption=said(5) or None,
+            alt=said(4) or None,
+            position=int(rng.integers(size + 1)),
+            lines=(TextLine(said(3) or "red", 0.9, (0, 0, 1, 1)),) if rng.integers(2) else None,
+            problem="broken" if rng.integers(5) == 0 else None,
+        )
+        for _ in range(rng.integers(5))
+    )
+    return Document("d", tuple(Sentence(said(9) or "Red.", block) for block in blocks), images)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_document_does_not_depend_on_the_others_of_its_window(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents = [made(rng) for _ in range(9)]
+    cosines = [
+        None if rng.integers(4) == 0 else rng.normal(size=(len(d.sentences), len(d.images))).astype(np.float32)
+        for d in documents
+    ]
+    readings = [
+        Reading(encode, encode([sentence.text for sentence in d.sentences]) if rng.integers(2) else None)
+        for d in documents
+    ]
+    together = gather_evidence(documents, cosines, readings)
+    for found, document, similarity, reading in zip(together, documents, cosines, readings, strict=True):
+        (alone,) = gather_evidence([document], [similarity], [reading])
+        assert found.features.keys() == alone.features.keys()
+        for kind, columns in found.features.items():
+            assert columns.keys() == alone.features[kind].keys()
+            for name, matrix in columns.items():
+                assert matrix.shape == (len(document.sentences), len(alone.numbers))
+                np.testing.assert_array_equal(matrix, alone.features[kind][name], err_msg=name)
