@@ -52,12 +52,13 @@ def main() -> None:
     tell("shards", shards=shards, seconds=time.monotonic() - begun, gigabytes=sum(map(size_with_tar, paths)) / 1e9)
     engines = given.engines.split(",")
     digests: dict[str, dict[str, str]] = {}
+    took: dict[str, float] = {}
     for engine in engines:
         output = given.folder / engine
         shutil.rmtree(output, ignore_errors=True)
         begun = time.monotonic()
         said = finished(given, start(given, [given.folder / "in"], output, engine))
-        seconds = time.monotonic() - begun
+        seconds = took[engine] = time.monotonic() - begun
         digests[engine] = contents(output)
         out = sum(path.stat().st_size for path in output.glob("*.parquet"))
         tell(
@@ -74,26 +75,29 @@ def main() -> None:
     wanted = {name: digest for name, digest in digests[engines[0]].items() if Path(name).stem in names}
     for number, engine in enumerate(engines):
         kills = given.kills // len(engines) + (number < given.kills % len(engines))
-        tell(f"{engine}, killed", **killed(given, some, engine, kills, wanted))
+        tell(
+            f"{engine}, killed", **killed(given, some, engine, kills, wanted, 3 * given.workers * took[engine] / shards)
+        )
 
 
 def killed(
-    given: argparse.Namespace, shards: list[Path], engine: str, kills: int, wanted: dict[str, str]
+    given: argparse.Namespace, shards: list[Path], engine: str, kills: int, wanted: dict[str, str], longest: float
 ) -> dict[str, Any]:
-    """Kill until it has been done so often; begun anew whenever all is done before."""
+    """Kill until it has been done so often, after some seconds each time; begun anew whenever all is done before."""
     output = given.folder / f"{engine}-killed"
     shutil.rmtree(output, ignore_errors=True)
     chance, done = random.Random(0), {"worker": 0, "program": 0}
-    runs, begun, wrong = 0, time.monotonic(), 0
+    runs, begun, wrong, resumed = 0, time.monotonic(), 0, 0
     process = None
     while sum(done.values()) < kills:
         if process is None or process.poll() is not None:
             if process is not None and process.returncode == 0:  # all is done: look, and again from nothing
                 wrong += compared(output, wanted)
                 shutil.rmtree(output)
+            resumed += any(output.glob("*.parquet"))
             process, runs = start(given, shards, output, engine), runs + 1
             wait_for_workers(process, engine)
-        time.sleep(chance.uniform(0, 6))
+        time.sleep(chance.uniform(0, longest))
         found = workers(process.pid, engine)
         if process.poll() is not None:
             continue
@@ -111,6 +115,7 @@ def killed(
     return {
         "killed": done,
         "runs": runs + 1,
+        "runs_that_went_on_from_finished_shards": resumed,
         "files_that_differ": wrong,
         "seconds": time.monotonic() - begun,
         **{key: said[key] for key in ("documents", "lost")},

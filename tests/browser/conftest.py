@@ -11,7 +11,7 @@ import pytest
 from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
 from tests.browser.visit import Visit
-from tests.serve.conftest import Running
+from tests.serve.conftest import Running, article, desk, writer  # noqa: F401  # fixtures
 
 
 class Pages:

@@ -18,9 +18,8 @@ pytestmark = pytest.mark.browser
 def running(tmp_path_factory):
     folder = tmp_path_factory.mktemp("research")
     models, corpus = write_models(folder / "models"), write_corpus(folder / "corpus")
-    made = Running(folder / "data", "--models", str(models), "--corpus", str(corpus))
-    yield made, models
-    made.close()
+    with Running(folder / "data", "--models", str(models), "--corpus", str(corpus)) as made:
+        yield made, models
 
 
 def drawn(page):

@@ -7,7 +7,6 @@ import zipfile
 import pytest
 
 from tests.browser.visit import accessible_in_every_look
-from tests.serve.conftest import Running
 from tests.serve.test_alt_text import TEXT, write_article
 
 pytestmark = pytest.mark.browser
@@ -15,31 +14,14 @@ pytestmark = pytest.mark.browser
 DRAFT = "A red tram at a stop beside the river"
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("root")
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory, root):
-    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
-    yield made
-    made.close()
-
-
-def opened(running, path):
-    made = running.ask("POST", "/v1/collections/path", {"path": path}).json
-    return made["id"], running.linked(made["id"])["documents"]
-
-
 def card(page, number):
     return page.locator(f".picture-card:has(h3:text-is('Picture {number}'))")
 
 
-def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, running, root):
-    path = write_article(root / "one")
-    _, (document,) = opened(running, "one")
-    came = visit(running)
+def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, writer, desk):
+    path = write_article(desk / "one")
+    (document,) = writer.open("one")["documents"]
+    came = visit(writer)
     page = came.page
     came.go(f"/documents/{document['id']}")
     page.click("text=Alternative texts")
@@ -75,9 +57,9 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, r
     came.accessible()
 
 
-def test_what_was_dropped_is_taken_as_a_zip(visit, running, tmp_path):
+def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
     write_article(tmp_path / "trip")
-    came = visit(running)
+    came = visit(writer)
     page = came.page
     page.set_input_files("#folder", str(tmp_path / "trip"))
     page.locator(".card:has(h2:text-is('trip')) >> text=Alternative texts").click()
@@ -91,19 +73,20 @@ def test_what_was_dropped_is_taken_as_a_zip(visit, running, tmp_path):
         assert packed.read("trip/article.md").decode() == TEXT.replace("![](", f"![{DRAFT}](")
 
 
-def test_what_somebody_types_stays_while_the_page_follows(visit, running, root):
-    write_article(root / "two", "a.md")
-    write_article(root / "two", "b.md", TEXT.replace("river", "lake"))
-    collection, documents = opened(running, "two")
-    came = visit(running)
+def test_what_somebody_types_stays_while_the_page_follows(visit, writer, desk):
+    write_article(desk / "two", "a.md")
+    write_article(desk / "two", "b.md", TEXT.replace("river", "lake"))
+    made = writer.open("two")
+    collection, documents = made["id"], made["documents"]
+    came = visit(writer)
     page = came.page
     came.go(f"/collections/{collection}/alt-text?document={documents[1]['id']}")
     page.wait_for_selector(".picture-card:focus")
     page.keyboard.press("e")
     page.keyboard.type("Half a te")
-    found = running.ask("GET", f"/v1/documents/{documents[1]['id']}/alt-text").json
+    found = writer.ask("GET", f"/v1/documents/{documents[1]['id']}/alt-text").json
     said = {"key": found["pictures"][1]["key"], "text": "Another person's"}
-    assert running.ask("POST", f"/v1/documents/{documents[1]['id']}/alt-text", said).status == 201
+    assert writer.ask("POST", f"/v1/documents/{documents[1]['id']}/alt-text", said).status == 201
     page.wait_for_selector(".picture-card.said >> text=Picture 2")
     page.keyboard.type("xt")  # where the cursor was
     assert card(page, 1).locator("textarea").input_value() == DRAFT.replace("river", "lake") + "Half a text"
@@ -114,9 +97,9 @@ def test_what_somebody_types_stays_while_the_page_follows(visit, running, root):
     came.accessible()
 
 
-def test_pages_fit_a_phone_and_are_read_aloud(visit, running, root):
-    write_article(root / "three")
-    collection, _ = opened(running, "three")
+def test_pages_fit_a_phone_and_are_read_aloud(visit, writer, desk):
+    write_article(desk / "three")
+    collection = writer.open("three")["id"]
     accessible_in_every_look(
-        visit, running, f"/collections/{collection}/alt-text", lambda page: page.wait_for_selector(".picture-card img")
+        visit, writer, f"/collections/{collection}/alt-text", lambda page: page.wait_for_selector(".picture-card img")
     )

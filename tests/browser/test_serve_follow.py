@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.serve.conftest import Running, wait_for
+from tests.serve.conftest import wait_for
 from tests.serve.test_alt_text import write_article
 
 pytestmark = pytest.mark.browser
@@ -20,27 +20,10 @@ TOP = """(words) => [...document.querySelectorAll("#text [id^=s]")]
     .find((one) => one.textContent.includes(words)).getBoundingClientRect().top"""
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("root")
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory, root):
-    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
-    yield made
-    made.close()
-
-
-def opened(running, path):
-    made = running.ask("POST", "/v1/collections/path", {"path": path}).json
-    return made["id"], running.linked(made["id"])["documents"][0]["id"]
-
-
-def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, running, root):
-    path = write_article(root / "walk", text=LONG)
-    _, document = opened(running, "walk")
-    came = visit(running)
+def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, writer, desk):
+    path = write_article(desk / "walk", text=LONG)
+    document = writer.open("walk")["documents"][0]["id"]
+    came = visit(writer)
     page = came.page
     came.go(f"/documents/{document}")
     page.wait_for_selector("html.js")
@@ -60,33 +43,34 @@ def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, running, r
     came.accessible()
 
 
-def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sentence(visit, running, root):
-    path = write_article(root / "judged", text=LONG)
-    collection, document = opened(running, "judged")
-    came = visit(running)
+def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sentence(visit, writer, desk):
+    path = write_article(desk / "judged", text=LONG)
+    made = writer.open("judged")
+    collection, document = made["id"], made["documents"][0]["id"]
+    came = visit(writer)
     page = came.page
     came.go(f"/collections/{collection}/review")
     page.fill("#reviewer", "Ada")
     page.keyboard.press("Enter")
     page.wait_for_selector(".marked")
     path.write_text(LONG.replace("# A long walk", "# A long walk\n\nSomething is new."))
-    wait_for(lambda: "Something is new." in running.ask("GET", f"/v1/documents/{document}").body.decode())
-    running.linked(collection)
+    wait_for(lambda: "Something is new." in writer.ask("GET", f"/v1/documents/{document}").body.decode())
+    writer.linked(collection)
     page.click("#text >> text=Paragraph 3 tells")
     page.wait_for_selector("text=Not saved: its document has changed since it was shown")
     page.wait_for_selector("#text >> text=Something is new.")
     page.click("#text >> text=Paragraph 3 tells")
     page.wait_for_selector("text=1 of 1 picture judged")
     came.wrong.clear()  # the browser says that the first was refused
-    links = running.ask("GET", f"/v1/collections/{collection}/review").json["pictures"][0]["verdicts"]["Ada"]
-    sentences = running.ask("GET", f"/v1/documents/{document}").json["sentences"]
+    links = writer.ask("GET", f"/v1/collections/{collection}/review").json["pictures"][0]["verdicts"]["Ada"]
+    sentences = writer.ask("GET", f"/v1/documents/{document}").json["sentences"]
     assert [sentences[n]["text"] for n in links] == ["Paragraph 3 tells of the walk."]
 
 
-def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, running, root):
-    path = write_article(root / "gone", text=LONG)
-    _, document = opened(running, "gone")
-    came = visit(running)
+def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, writer, desk):
+    path = write_article(desk / "gone", text=LONG)
+    document = writer.open("gone")["documents"][0]["id"]
+    came = visit(writer)
     page = came.page
     came.go(f"/documents/{document}")
     page.wait_for_selector("html.js")
@@ -98,26 +82,27 @@ def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, running, root):
     page.wait_for_selector("text=Paragraph 30 says")
 
 
-def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(visit, running, root):
-    path = write_article(root / "close", text=LONG)
-    _, document = opened(running, "close")
-    came = visit(running)
+def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(visit, writer, desk):
+    path = write_article(desk / "close", text=LONG)
+    document = writer.open("close")["documents"][0]["id"]
+    came = visit(writer)
     page = came.page
     came.go(f"/documents/{document}")
     page.click("[data-open='0']")
     page.wait_for_selector("dialog[open]")
     path.write_text(LONG + "\n\nThe end is new.\n")
-    wait_for(lambda: "The end is new." in str(running.ask("GET", f"/v1/documents/{document}").body))
+    wait_for(lambda: "The end is new." in str(writer.ask("GET", f"/v1/documents/{document}").body))
     page.wait_for_timeout(1500)
     assert page.locator("dialog[open]").count() == 1
     page.keyboard.press("Escape")
     page.wait_for_selector("text=The end is new.")
 
 
-def test_written_texts_and_new_documents_are_followed_by_every_page(visit, running, root):
-    path = write_article(root / "pages")
-    collection, document = opened(running, "pages")
-    came = visit(running)
+def test_written_texts_and_new_documents_are_followed_by_every_page(visit, writer, desk):
+    path = write_article(desk / "pages")
+    made = writer.open("pages")
+    collection, document = made["id"], made["documents"][0]["id"]
+    came = visit(writer)
     page = came.page
     came.go(f"/collections/{collection}/alt-text?document={document}")
     page.wait_for_selector(".picture-card:focus >> text=Picture 1")
@@ -128,5 +113,5 @@ def test_written_texts_and_new_documents_are_followed_by_every_page(visit, runni
     assert page.locator("textarea").input_value().endswith(" and more")
     came.go("/")
     page.wait_for_selector(".card")
-    (root / "pages" / "second.md").write_text("# The second one\n\nA boat.\n")
+    (desk / "pages" / "second.md").write_text("# The second one\n\nA boat.\n")
     page.wait_for_selector(".lines a >> text=The second one")

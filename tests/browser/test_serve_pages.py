@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 from tests.browser.visit import accessible_in_every_look
-from tests.serve.conftest import Running, article  # noqa: F401  # a fixture
+from tests.serve.conftest import Running
 
 pytestmark = pytest.mark.browser
 
@@ -25,14 +25,13 @@ A red boat.</script><script>alert(3)</script> <svg onload="alert(4)">
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory, article):  # noqa: F811  # the fixture
+def running(tmp_path_factory, article):
     root = tmp_path_factory.mktemp("root")
     for name, data in article.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_bytes(data)
-    made = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root))
-    yield made, root
-    made.close()
+    with Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root)) as made:
+        yield made, root
 
 
 def test_drop_a_folder_and_read_it(visit, running):
@@ -85,8 +84,7 @@ def test_open_a_path_and_be_told_of_a_wrong_one(visit, running):
 
 def test_review_undo_export_evaluate(visit, running, tmp_path):
     server, _ = running
-    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    server.linked(made["id"])
+    made = server.open("trip")
     came = visit(running[0])
     page = came.page
     page.goto(f"{came.home}/collections/{made['id']}/review")
@@ -117,8 +115,7 @@ def test_review_undo_export_evaluate(visit, running, tmp_path):
 
 def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
     server, _ = running
-    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    server.linked(made["id"])
+    made = server.open("trip")
     came = visit(running[0])
     came.page.goto(f"{came.home}/collections/{made['id']}/review")
     came.page.fill("#reviewer", "Bob")
@@ -134,8 +131,8 @@ def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
 
 def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
     server, _ = running
-    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
+    made = server.open("trip")
+    document = made["documents"][0]["id"]
     came = visit(running[0])
     page = came.page
     page.goto(f"{came.home}/documents/{document}")
@@ -161,8 +158,7 @@ def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
 
 def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running):
     server, _ = running
-    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    server.linked(made["id"])
+    made = server.open("trip")
     came = visit(running[0])
     page = came.page
     page.goto(f"{came.home}/collections/{made['id']}/review")
@@ -216,8 +212,7 @@ def test_a_hostile_document_runs_nothing(visit, running):
 
 def test_every_page_is_accessible(visit, running):
     server, _ = running
-    made = server.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    linked = server.linked(made["id"])
+    made = server.open("trip")
 
     def begin(page):
         page.fill("#reviewer", "Ada")
@@ -225,6 +220,6 @@ def test_every_page_is_accessible(visit, running):
         page.wait_for_selector("#judge:not([hidden])")
 
     accessible_in_every_look(visit, server, "/", lambda page: page.wait_for_selector(".card"))
-    view = f"/documents/{linked['documents'][0]['id']}"
+    view = f"/documents/{made['documents'][0]['id']}"
     accessible_in_every_look(visit, server, view, lambda page: page.wait_for_selector("html.js"))
     accessible_in_every_look(visit, server, f"/collections/{made['id']}/review", begin)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 from tests.browser.visit import accessible_in_every_look
-from tests.serve.conftest import Running, article, png  # noqa: F401  # a fixture
+from tests.serve.conftest import Running, png
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ A zeppelin.</script><script>alert(3)</script> <svg onload="alert(4)">
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory, article):  # noqa: F811  # the fixture
+def running(tmp_path_factory, article):
     home = tmp_path_factory.mktemp("library")
     for name, data in {
         **article,
@@ -39,10 +39,9 @@ def running(tmp_path_factory, article):  # noqa: F811  # the fixture
         (home / "photos" / f"photo-{number}.png").write_bytes(png((8 * number, 200 - 5 * number, 90), home))
     done = CliRunner().invoke(app, ["library", "add", str(home / "lib"), str(home / "docs"), str(home / "photos")])
     assert done.exit_code == 0, done.output
-    made = Running(home / "data", "--library", str(home / "lib"), "--root", str(home / "docs"))
-    made.linked(made.ask("POST", "/v1/collections/path", {"path": "trip"}).json["id"])
-    yield made, home
-    made.close()
+    with Running(home / "data", "--library", str(home / "lib"), "--root", str(home / "docs")) as made:
+        made.open("trip")
+        yield made, home
 
 
 def found(page):

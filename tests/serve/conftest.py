@@ -97,6 +97,10 @@ class Running:
     def send(self, files: dict[str, bytes], path: str = "/v1/collections") -> Answer:
         return self.ask("POST", path, multipart(files), {"Content-Type": "multipart/form-data; boundary=xxx"})
 
+    def open(self, path: str) -> Any:
+        """What the server says of a document or a folder below its root, once all is done."""
+        return self.linked(self.ask("POST", "/v1/collections/path", {"path": path}).json["id"])
+
     def linked(self, collection: str, state: str = "done", seconds: float = 90) -> Any:
         """What the server says of a collection once all is done."""
         return wait_for(lambda: self._in_state(collection, state), seconds)
@@ -104,6 +108,12 @@ class Running:
     def _in_state(self, collection: str, state: str) -> Any:
         found = self.ask("GET", f"/v1/collections/{collection}").json
         return found if found["state"] == state else None
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -179,6 +189,18 @@ def root(tmp_path_factory: pytest.TempPathFactory, article: dict[str, bytes]) ->
 def server(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[Running]:
     """A server that all tests share."""
     options = ("--root", str(root), "--max-upload", "4000000", "--max-files", "50")
-    running = Running(tmp_path_factory.mktemp("serve") / "data", *options)
-    yield running
-    running.close()
+    with Running(tmp_path_factory.mktemp("serve") / "data", *options) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the tests of a module write documents."""
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory, desk: Path) -> Iterator[Running]:
+    """A server that may write there."""
+    with Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(desk), "--write") as running:
+        yield running

@@ -54,32 +54,20 @@ def write_article(folder: Path, name: str = "article.md", text: str = TEXT) -> P
     return folder / name
 
 
-def dropped(server: Running, folder: Path) -> tuple[str, int]:
+def dropped(writer: Running, folder: Path) -> tuple[str, int]:
     files = {f"trip/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
-    made = server.send(files).json
-    return made["id"], server.linked(made["id"])["documents"][0]["id"]
+    made = writer.send(files).json
+    return made["id"], writer.linked(made["id"])["documents"][0]["id"]
 
 
-def described(server: Running, document: int) -> Any:
-    answer = server.ask("GET", f"/v1/documents/{document}/alt-text")
+def described(writer: Running, document: int) -> Any:
+    answer = writer.ask("GET", f"/v1/documents/{document}/alt-text")
     assert answer.status == 200, answer.body
     return answer.json
 
 
-def say(server: Running, document: int, key: str, text: str | None) -> int:
-    return server.ask("POST", f"/v1/documents/{document}/alt-text", {"key": key, "text": text}).status
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("root")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, root):
-    running = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root), "--write")
-    yield running
-    running.close()
+def say(writer: Running, document: int, key: str, text: str | None) -> int:
+    return writer.ask("POST", f"/v1/documents/{document}/alt-text", {"key": key, "text": text}).status
 
 
 @pytest.fixture
@@ -88,9 +76,9 @@ def folder(tmp_path):
     return tmp_path / "trip"
 
 
-def test_it_finds_what_the_command_finds_and_drafts_the_same(server, folder):
-    _, document = dropped(server, folder)
-    found = described(server, document)
+def test_it_finds_what_the_command_finds_and_drafts_the_same(writer, folder):
+    _, document = dropped(writer, folder)
+    found = described(writer, document)
     tram, boat, bridge = found["pictures"]
     assert [tram["missing"], boat["missing"], bridge["missing"]] == [True, False, False]
     assert [[each["rule"] for each in one["findings"]] for one in found["pictures"]] == [["empty"], ["file-name"], []]
@@ -106,124 +94,124 @@ def test_it_finds_what_the_command_finds_and_drafts_the_same(server, folder):
     assert any("boats" in quote["text"] for quote in boat["sentences"])
 
 
-def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(server, folder):
-    collection, document = dropped(server, folder)
+def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(writer, folder):
+    collection, document = dropped(writer, folder)
     home = f"/v1/collections/{collection}/alt-text"
-    assert server.ask("GET", f"{home}/files").status == 409
-    tram, boat, bridge = described(server, document)["pictures"]
-    assert say(server, document, tram["key"], "  A red\ttram ") == 201
-    assert say(server, document, boat["key"], "Boats in [snow]") == 201
-    assert say(server, document, bridge["key"], None) == 201
-    (row,) = server.ask("GET", home).json["documents"]
+    assert writer.ask("GET", f"{home}/files").status == 409
+    tram, boat, bridge = described(writer, document)["pictures"]
+    assert say(writer, document, tram["key"], "  A red\ttram ") == 201
+    assert say(writer, document, boat["key"], "Boats in [snow]") == 201
+    assert say(writer, document, bridge["key"], None) == 201
+    (row,) = writer.ask("GET", home).json["documents"]
     assert (row["wanted"], row["said"], row["accepted"]) == (2, 2, 2)
-    answer = server.ask("GET", f"{home}/files")
+    answer = writer.ask("GET", f"{home}/files")
     assert answer.headers["content-type"] == "application/zip"
     with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
         assert packed.namelist() == ["trip/article.md"]
         changed = packed.read("trip/article.md").decode()
     assert changed == TEXT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
-    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
-    assert (server.data / "dropped" / collection / "trip" / "article.md").read_text() == TEXT
-    wait_for(lambda: not list((server.data / "exports").iterdir()))
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
+    assert (writer.data / "dropped" / collection / "trip" / "article.md").read_text() == TEXT
+    wait_for(lambda: not list((writer.data / "exports").iterdir()))
 
 
-def test_the_last_word_counts_and_is_taken_back(server, folder):
-    collection, document = dropped(server, folder)
+def test_the_last_word_counts_and_is_taken_back(writer, folder):
+    collection, document = dropped(writer, folder)
     home = f"/v1/collections/{collection}/alt-text"
-    tram, boat, _ = described(server, document)["pictures"]
+    tram, boat, _ = described(writer, document)["pictures"]
     for key, text in ((tram["key"], "One"), (boat["key"], None), (tram["key"], "Two")):
-        assert say(server, document, key, text) == 201
-    seen = [(one["said"], one["text"]) for one in described(server, document)["pictures"]]
+        assert say(writer, document, key, text) == 201
+    seen = [(one["said"], one["text"]) for one in described(writer, document)["pictures"]]
     assert seen == [("text", "Two"), ("as it is", None), ("nothing", None)]
-    assert server.ask("POST", f"{home}/undo").json == {"document": document, "key": tram["key"]}
-    assert described(server, document)["pictures"][0]["text"] == "One"
-    assert server.ask("POST", f"{home}/undo").json["key"] == boat["key"]
-    assert server.ask("POST", f"{home}/undo").json["key"] == tram["key"]
-    assert server.ask("POST", f"{home}/undo").json == {"document": None, "key": None}
+    assert writer.ask("POST", f"{home}/undo").json == {"document": document, "key": tram["key"]}
+    assert described(writer, document)["pictures"][0]["text"] == "One"
+    assert writer.ask("POST", f"{home}/undo").json["key"] == boat["key"]
+    assert writer.ask("POST", f"{home}/undo").json["key"] == tram["key"]
+    assert writer.ask("POST", f"{home}/undo").json == {"document": None, "key": None}
 
 
-def test_what_is_wrong_is_refused(server, folder):
-    _, document = dropped(server, folder)
-    key = described(server, document)["pictures"][0]["key"]
-    assert say(server, document, key, " \n ") == 422
-    assert say(server, document, key, "x" * 2001) == 422
-    assert say(server, document, "no-such-picture", "x") == 404
-    assert say(server, document + 999, key, "x") == 404
-    assert server.ask("GET", "/v1/collections/nothing/alt-text").status == 404
-    assert server.ask("GET", "/collections/nothing/alt-text").status == 404
+def test_what_is_wrong_is_refused(writer, folder):
+    _, document = dropped(writer, folder)
+    key = described(writer, document)["pictures"][0]["key"]
+    assert say(writer, document, key, " \n ") == 422
+    assert say(writer, document, key, "x" * 2001) == 422
+    assert say(writer, document, "no-such-picture", "x") == 404
+    assert say(writer, document + 999, key, "x") == 404
+    assert writer.ask("GET", "/v1/collections/nothing/alt-text").status == 404
+    assert writer.ask("GET", "/collections/nothing/alt-text").status == 404
 
 
-def test_texts_are_written_below_the_root_in_one_step(server, root):
-    path = write_article(root / "written", text=TEXT.replace("\n", "\r\n"))
-    made = server.ask("POST", "/v1/collections/path", {"path": "written"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    tram, boat, _ = described(server, document)["pictures"]
-    say(server, document, boat["key"], "Boats in snow")
-    say(server, document, tram["key"], "A tram")
-    answer = server.ask("POST", f"/v1/documents/{document}/alt-text/write")
+def test_texts_are_written_below_the_root_in_one_step(writer, desk):
+    path = write_article(desk / "written", text=TEXT.replace("\n", "\r\n"))
+    made = writer.open("written")
+    document = made["documents"][0]["id"]
+    tram, boat, _ = described(writer, document)["pictures"]
+    say(writer, document, boat["key"], "Boats in snow")
+    say(writer, document, tram["key"], "A tram")
+    answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
     assert answer.json == {"written": 2, "problems": []}
     expected = TEXT.replace("![](", "![A tram](").replace("IMG_0042", "Boats in snow").replace("\n", "\r\n")
     assert path.read_bytes() == expected.encode()
     assert sorted(each.name for each in path.parent.iterdir()) == ["article.md", "boat.png", "bridge.png", "tram.png"]
-    wait_for(lambda: described(server, document)["pictures"][0]["alt"] == "A tram")
-    after = described(server, document)
+    wait_for(lambda: described(writer, document)["pictures"][0]["alt"] == "A tram")
+    after = described(writer, document)
     assert [one["said"] for one in after["pictures"]] == ["written", "written", "nothing"]
     assert [one["findings"] for one in after["pictures"]] == [[], [], []]
-    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 409
-    assert server.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 409
+    assert writer.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
 
 
-def test_what_was_said_before_a_text_that_is_in_the_file_is_not_taken_back(server, root):
-    write_article(root / "twice")
-    made = server.ask("POST", "/v1/collections/path", {"path": "twice"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    tram = described(server, document)["pictures"][0]
+def test_what_was_said_before_a_text_that_is_in_the_file_is_not_taken_back(writer, desk):
+    write_article(desk / "twice")
+    made = writer.open("twice")
+    document = made["documents"][0]["id"]
+    tram = described(writer, document)["pictures"][0]
     for text in ("A bus", "A tram"):
-        say(server, document, tram["key"], text)
-    assert server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200
-    assert server.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
+        say(writer, document, tram["key"], text)
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200
+    assert writer.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
 
 
-def test_a_text_that_the_author_wrote_or_whose_picture_is_gone_waits_no_more(server, root):
-    path = write_article(root / "author")
-    made = server.ask("POST", "/v1/collections/path", {"path": "author"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    tram, boat, _ = described(server, document)["pictures"]
-    say(server, document, tram["key"], "A tram")
-    say(server, document, boat["key"], "Boats in snow")
+def test_a_text_that_the_author_wrote_or_whose_picture_is_gone_waits_no_more(writer, desk):
+    path = write_article(desk / "author")
+    made = writer.open("author")
+    document = made["documents"][0]["id"]
+    tram, boat, _ = described(writer, document)["pictures"]
+    say(writer, document, tram["key"], "A tram")
+    say(writer, document, boat["key"], "Boats in snow")
     path.write_text(TEXT.replace("![](", "![A tram](").replace("![IMG_0042](boat.png)", ""))
-    wait_for(lambda: len(described(server, document)["pictures"]) == 2)
-    assert described(server, document)["accepted"] == 0
-    (counted,) = server.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["documents"]
+    wait_for(lambda: len(described(writer, document)["pictures"]) == 2)
+    assert described(writer, document)["accepted"] == 0
+    (counted,) = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["documents"]
     assert counted["accepted"] == 0
 
 
-def test_nothing_is_written_into_a_file_that_changed_since(server, root):
-    path = write_article(root / "changed")
-    made = server.ask("POST", "/v1/collections/path", {"path": "changed"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    tram = described(server, document)["pictures"][0]
-    say(server, document, tram["key"], "A tram")
+def test_nothing_is_written_into_a_file_that_changed_since(writer, desk):
+    path = write_article(desk / "changed")
+    made = writer.open("changed")
+    document = made["documents"][0]["id"]
+    tram = described(writer, document)["pictures"][0]
+    say(writer, document, tram["key"], "A tram")
     changed = TEXT.replace("all winter", "all year")
     path.write_text(changed)
-    answer = server.ask("POST", f"/v1/documents/{document}/alt-text/write")
+    answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
     assert answer.status == 409
     assert "has changed since it was read" in answer.json["detail"]
-    assert str(root) not in answer.json["detail"]
+    assert str(desk) not in answer.json["detail"]
     assert path.read_text() == changed
-    server.linked(made["id"])  # as it is now; the text that was accepted is still there
-    wait_for(lambda: server.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200)
+    writer.linked(made["id"])  # as it is now; the text that was accepted is still there
+    wait_for(lambda: writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200)
     assert path.read_text() == changed.replace("![](", "![A tram](")
 
 
-def test_what_cannot_be_written_is_told_and_the_rest_is(server, root):
-    path = write_article(root / "part", text=TEXT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
-    made = server.ask("POST", "/v1/collections/path", {"path": "part"}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    tram, boat, _ = described(server, document)["pictures"]
-    say(server, document, tram["key"], "A tram")
-    say(server, document, boat["key"], "Boats in snow")
-    done = server.ask("POST", f"/v1/documents/{document}/alt-text/write").json
+def test_what_cannot_be_written_is_told_and_the_rest_is(writer, desk):
+    path = write_article(desk / "part", text=TEXT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
+    made = writer.open("part")
+    document = made["documents"][0]["id"]
+    tram, boat, _ = described(writer, document)["pictures"]
+    say(writer, document, tram["key"], "A tram")
+    say(writer, document, boat["key"], "Boats in snow")
+    done = writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json
     assert done["written"] == 1
     assert len(done["problems"]) == 1
     assert done["problems"][0].startswith("Picture 2: 1 picture (boat.png) cannot be given an alternative text")
@@ -234,8 +222,8 @@ def test_what_cannot_be_written_is_told_and_the_rest_is(server, root):
 def test_without_the_option_nothing_below_the_root_is_written(tmp_path):
     path = write_article(tmp_path / "root")
     running = Running(tmp_path / "data", "--root", str(tmp_path / "root"))
-    made = running.ask("POST", "/v1/collections/path", {"path": "article.md"}).json
-    document = running.linked(made["id"])["documents"][0]["id"]
+    made = running.open("article.md")
+    document = made["documents"][0]["id"]
     say(running, document, described(running, document)["pictures"][0]["key"], "A tram")
     assert running.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["writes"] is False
     assert running.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
@@ -245,17 +233,17 @@ def test_without_the_option_nothing_below_the_root_is_written(tmp_path):
     running.close()
 
 
-def test_formats_that_are_not_checked_say_so(server):
-    made = server.send({"a.txt": b"x", "a.rst": b"A\n=\n\nA sentence.\n\n.. image:: a.png\n"})
-    found = server.linked(made.json["id"])
+def test_formats_that_are_not_checked_say_so(writer):
+    made = writer.send({"a.txt": b"x", "a.rst": b"A\n=\n\nA sentence.\n\n.. image:: a.png\n"})
+    found = writer.linked(made.json["id"])
     for document in found["documents"]:
         if document["state"] == "done":
-            told = described(server, document["id"])
+            told = described(writer, document["id"])
             assert "Markdown, HTML, DOCX and EPUB only" in told["unchecked"]
-            assert say(server, document["id"], "any", "x") == 409
+            assert say(writer, document["id"], "any", "x") == 409
 
 
-def test_a_menu_of_a_web_page_is_told_apart_from_its_text(server, tmp_path):
+def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
     drawn(tmp_path, "a.png", "red")
     page = (
         "<!doctype html><html lang=en><head><title>T</title></head><body><nav><a href=/><img src=logo.png></a></nav>"
@@ -263,14 +251,14 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(server, tmp_path):
         "<p>The boats lie in the harbour all winter, and nobody looks after them at all.</p><p><img src=a.png></p>"
         "<p>In spring they are painted again, and then they go to sea.</p></main></body></html>"
     )
-    made = server.send({"x/a.html": page.encode(), "x/a.png": (tmp_path / "a.png").read_bytes()}).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    found = described(server, document)
+    made = writer.send({"x/a.html": page.encode(), "x/a.png": (tmp_path / "a.png").read_bytes()}).json
+    document = writer.linked(made["id"])["documents"][0]["id"]
+    found = described(writer, document)
     assert [each["source"] for each in found["elsewhere"]] == ["logo.png"]
     (one,) = found["pictures"]
     assert one["findings"][0]["rule"] == "missing"
-    say(server, document, one["key"], 'A "red" boat')
-    answer = server.ask("GET", f"/v1/collections/{made['id']}/alt-text/files")
+    say(writer, document, one["key"], 'A "red" boat')
+    answer = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text/files")
     with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
         assert packed.read("x/a.html").decode() == page.replace(
             "<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png'

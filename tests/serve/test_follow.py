@@ -14,126 +14,114 @@ from tests.serve.conftest import TEXT, Running, png, wait_for
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("root")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, root):
-    running = Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(root))
-    yield running
-    running.close()
-
-
 @pytest.fixture
-def trip(request, root, server, article):
+def trip(request, desk, writer, article):
     """A folder with an article, opened: its path, the collection, and the number of the document."""
-    folder = root / request.node.name
+    folder = desk / request.node.name
     folder.mkdir()
     for name, data in article.items():
         (folder / name.removeprefix("trip/")).write_bytes(data)
-    made = server.ask("POST", "/v1/collections/path", {"path": folder.name}).json["id"]
-    return folder, made, server.linked(made)["documents"][0]["id"]
+    made = writer.open(folder.name)
+    return folder, made["id"], made["documents"][0]["id"]
 
 
-def documents(server, collection):
-    return {each["name"]: each for each in server.ask("GET", f"/v1/collections/{collection}").json["documents"]}
+def documents(writer, collection):
+    return {each["name"]: each for each in writer.ask("GET", f"/v1/collections/{collection}").json["documents"]}
 
 
-def stands(server, collection, name, there):
-    wait_for(lambda: (name in documents(server, collection)) == there)
+def stands(writer, collection, name, there):
+    wait_for(lambda: (name in documents(writer, collection)) == there)
 
 
-def texts(server, document):
-    return [each["text"] for each in server.ask("GET", f"/v1/documents/{document}").json["sentences"]]
+def texts(writer, document):
+    return [each["text"] for each in writer.ask("GET", f"/v1/documents/{document}").json["sentences"]]
 
 
-def judge(server, collection, document, picture, sentence):
+def judge(writer, collection, document, picture, sentence):
     said = {"document": document, "picture": picture, "sentences": [sentence], "reviewer": "Ada"}
-    assert server.ask("POST", f"/v1/collections/{collection}/verdicts", said).status == 201
-    wait_for(lambda: server.ask("GET", f"/v1/collections/{collection}/review").json["current"])
+    assert writer.ask("POST", f"/v1/collections/{collection}/verdicts", said).status == 201
+    wait_for(lambda: writer.ask("GET", f"/v1/collections/{collection}/review").json["current"])
 
 
-def judged(server, collection):
-    return server.ask("GET", f"/v1/collections/{collection}").json["judged"]
+def judged(writer, collection):
+    return writer.ask("GET", f"/v1/collections/{collection}").json["judged"]
 
 
-def test_a_text_that_changes_is_linked_again(server, trip):
+def test_a_text_that_changes_is_linked_again(writer, trip):
     folder, collection, document = trip
     (folder / "article.md").write_text(TEXT.replace("Nothing else happened", "Much else happened"))
-    wait_for(lambda: "Much else happened that day." in texts(server, document))
-    found = server.linked(collection)["documents"][0]
+    wait_for(lambda: "Much else happened that day." in texts(writer, document))
+    found = writer.linked(collection)["documents"][0]
     assert (found["id"], found["problem"], found["pictures"]) == (document, None, 2)
 
 
-def test_a_picture_that_changes_goes_or_comes_is_seen(server, trip, tmp_path):
+def test_a_picture_that_changes_goes_or_comes_is_seen(writer, trip, tmp_path):
     folder, _, document = trip
     address = f"/v1/documents/{document}/pictures/0"
-    before = server.ask("GET", address).body
+    before = writer.ask("GET", address).body
     (folder / "red.png").write_bytes(png((20, 20, 200), tmp_path))
-    wait_for(lambda: server.ask("GET", address).body != before)
+    wait_for(lambda: writer.ask("GET", address).body != before)
     (folder / "green.png").rename(folder / "elsewhere.png")
-    wait_for(lambda: server.ask("GET", f"/v1/documents/{document}").json["images"][1]["problem"])
+    wait_for(lambda: writer.ask("GET", f"/v1/documents/{document}").json["images"][1]["problem"])
     (folder / "elsewhere.png").rename(folder / "green.png")
-    wait_for(lambda: not server.ask("GET", f"/v1/documents/{document}").json["images"][1].get("problem"))
+    wait_for(lambda: not writer.ask("GET", f"/v1/documents/{document}").json["images"][1].get("problem"))
 
 
-def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(server, trip):
+def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(writer, trip):
     folder, collection, document = trip
-    judge(server, collection, document, 0, 4)
+    judge(writer, collection, document, 0, 4)
     path = folder / "article.md"
     path.write_text(TEXT[:40])
-    wait_for(lambda: judged(server, collection) == 0)
-    linked = server.ask("GET", f"/v1/documents/{document}").json
+    wait_for(lambda: judged(writer, collection) == 0)
+    linked = writer.ask("GET", f"/v1/documents/{document}").json
     assert len(linked["sentences"]) < 4  # a sentence that was named is not there: nothing is linked with it
     path.write_text(TEXT)
-    wait_for(lambda: judged(server, collection) == 1)
+    wait_for(lambda: judged(writer, collection) == 1)
     path.unlink()
-    wait_for(lambda: documents(server, collection)["article"]["problem"])
-    assert "cannot be read" in documents(server, collection)["article"]["problem"]
-    assert server.ask("GET", f"/documents/{document}").status == 200
-    assert judged(server, collection) == 1
+    wait_for(lambda: documents(writer, collection)["article"]["problem"])
+    assert "cannot be read" in documents(writer, collection)["article"]["problem"]
+    assert writer.ask("GET", f"/documents/{document}").status == 200
+    assert judged(writer, collection) == 1
     path.write_text(TEXT)
-    wait_for(lambda: documents(server, collection)["article"]["problem"] is None)
-    links = server.ask("GET", f"/v1/documents/{document}").json["links"]
+    wait_for(lambda: documents(writer, collection)["article"]["problem"] is None)
+    links = writer.ask("GET", f"/v1/documents/{document}").json["links"]
     assert [link["sentence"] for link in links if link["image"] == 0] == [4]
 
 
-def test_a_file_that_is_shorter_than_what_was_said_of_it_is_linked(server, trip):
+def test_a_file_that_is_shorter_than_what_was_said_of_it_is_linked(writer, trip):
     folder, collection, document = trip
-    judge(server, collection, document, 1, 4)
+    judge(writer, collection, document, 1, 4)
     short = "# Boats\n\nA boat.\n\n![](red.png)\n\n![](green.png)\n"
     (folder / "article.md").write_text(short)
-    wait_for(lambda: texts(server, document) == ["Boats", "A boat."])
-    wait_for(lambda: server.ask("GET", f"/v1/collections/{collection}/review").json["current"])
-    assert documents(server, collection)["article"]["problem"] is None
-    assert server.ask("GET", f"/documents/{document}?k=2").status == 200
+    wait_for(lambda: texts(writer, document) == ["Boats", "A boat."])
+    wait_for(lambda: writer.ask("GET", f"/v1/collections/{collection}/review").json["current"])
+    assert documents(writer, collection)["article"]["problem"] is None
+    assert writer.ask("GET", f"/documents/{document}?k=2").status == 200
 
 
-def test_a_file_that_is_gone_stays_readable_and_said_to_be_gone_after_a_correction(server, trip):
+def test_a_file_that_is_gone_stays_readable_and_said_to_be_gone_after_a_correction(writer, trip):
     folder, collection, document = trip
     (folder / "other.md").write_text("# Other\n\nA boat.\n\n![](red.png)\n\nA tram.\n")
-    stands(server, collection, "other", True)
-    server.linked(collection)
-    other = documents(server, collection)["other"]["id"]
-    judge(server, collection, other, 0, 1)
+    stands(writer, collection, "other", True)
+    writer.linked(collection)
+    other = documents(writer, collection)["other"]["id"]
+    judge(writer, collection, other, 0, 1)
     (folder / "other.md").unlink()
-    wait_for(lambda: documents(server, collection)["other"]["problem"])
-    judge(server, collection, document, 0, 4)
-    assert "cannot be read" in documents(server, collection)["other"]["problem"]
-    answer = server.ask("GET", f"/documents/{other}")
+    wait_for(lambda: documents(writer, collection)["other"]["problem"])
+    judge(writer, collection, document, 0, 4)
+    assert "cannot be read" in documents(writer, collection)["other"]["problem"]
+    answer = writer.ask("GET", f"/documents/{other}")
     assert answer.status == 200
     assert "cannot%20be%20read" in answer.headers["iconotext-problem"]
 
 
-def test_what_files_change_is_no_doing_of_answers(server, root, tmp_path):
-    folder = root / "moved"
+def test_what_files_change_is_no_doing_of_answers(writer, desk, tmp_path):
+    folder = desk / "moved"
     folder.mkdir()
     (folder / "one.png").write_bytes(png((200, 20, 20), tmp_path))
     (folder / "a.md").write_text("# A\n\nStep 0 takes some time.\n\n![](one.png)\n\nStep 1 takes some time.\n")
-    made = server.ask("POST", "/v1/collections/path", {"path": "moved"}).json["id"]
-    (first,) = server.linked(made)["documents"]
+    opened = writer.open("moved")
+    made, (first,) = opened["id"], opened["documents"]
     seen = set()
     for name in ("above", "below"):  # a second document, by whose captions pictures stand there
         lines = []
@@ -142,59 +130,59 @@ def test_what_files_change_is_no_doing_of_answers(server, root, tmp_path):
             picture, said = f"![Figure {n}: the gate]({name}{n}.png)", f"See figure {n}."
             lines += [picture, said, "Nothing."] if name == "above" else ["Nothing.", said, picture]
         (folder / f"{name}.md").write_text("\n\n".join(["# B", *lines]) + "\n")
-        stands(server, made, name, True)
-        wait_for(lambda: server.ask("GET", f"/v1/collections/{made}/review").json["current"])
-        server.linked(made)
-        found = server.ask("GET", f"/v1/collections/{made}/review").json
+        stands(writer, made, name, True)
+        wait_for(lambda: writer.ask("GET", f"/v1/collections/{made}/review").json["current"])
+        writer.linked(made)
+        found = writer.ask("GET", f"/v1/collections/{made}/review").json
         seen |= {one["best"] for one in found["pictures"] if one["document"] == first["id"]}
         assert found["changed"] == []
         (folder / f"{name}.md").unlink()
-        stands(server, made, name, False)
+        stands(writer, made, name, False)
     assert len(seen) == 2  # it moved
 
 
-def test_what_is_said_of_another_version_is_refused(server, trip):
+def test_what_is_said_of_another_version_is_refused(writer, trip):
     folder, collection, document = trip
-    digest = server.ask("GET", f"/v1/documents/{document}/review").json["digest"]
+    digest = writer.ask("GET", f"/v1/documents/{document}/review").json["digest"]
     said = {"document": document, "picture": 0, "sentences": [1], "reviewer": "Ada", "digest": digest}
     verdicts = f"/v1/collections/{collection}/verdicts"
-    assert server.ask("POST", verdicts, said).status == 201
+    assert writer.ask("POST", verdicts, said).status == 201
     (folder / "article.md").write_text(TEXT.replace("# Boats and trams", "# Boats\n\nAnd trams."))
-    wait_for(lambda: "And trams." in texts(server, document))
-    server.linked(collection)
-    assert server.ask("POST", verdicts, said).status == 409
-    new = server.ask("GET", f"/v1/documents/{document}/review").json["digest"]
-    assert server.ask("POST", verdicts, said | {"digest": new}).status == 201
+    wait_for(lambda: "And trams." in texts(writer, document))
+    writer.linked(collection)
+    assert writer.ask("POST", verdicts, said).status == 409
+    new = writer.ask("GET", f"/v1/documents/{document}/review").json["digest"]
+    assert writer.ask("POST", verdicts, said | {"digest": new}).status == 201
 
 
-def test_documents_of_a_folder_come_and_go(server, trip, article):
+def test_documents_of_a_folder_come_and_go(writer, trip, article):
     folder, collection, document = trip
     (folder / "later").mkdir()
     (folder / "later" / "article.md").write_text("# Later\n\nA boat.\n")
-    wait_for(lambda: len(documents(server, collection)) == 2)
-    server.linked(collection)
-    (new,) = [each["id"] for each in documents(server, collection).values() if each["id"] != document]
-    assert texts(server, new) == ["Later", "A boat."]
-    judge(server, collection, document, 0, 1)
+    wait_for(lambda: len(documents(writer, collection)) == 2)
+    writer.linked(collection)
+    (new,) = [each["id"] for each in documents(writer, collection).values() if each["id"] != document]
+    assert texts(writer, new) == ["Later", "A boat."]
+    judge(writer, collection, document, 0, 1)
     shutil.rmtree(folder / "later")
-    wait_for(lambda: len(documents(server, collection)) == 1, 30)
+    wait_for(lambda: len(documents(writer, collection)) == 1, 30)
     (folder / "other.md").write_text("# Other\n\nA boat.\n")
-    wait_for(lambda: len(documents(server, collection)) == 2)
+    wait_for(lambda: len(documents(writer, collection)) == 2)
     (folder / "article.md").unlink()  # of this one something was said
-    wait_for(lambda: any(each["problem"] for each in documents(server, collection).values()))
+    wait_for(lambda: any(each["problem"] for each in documents(writer, collection).values()))
     (folder / "third.md").write_text("# Third\n\nA boat.\n")
-    wait_for(lambda: len(documents(server, collection)) == 3)
+    wait_for(lambda: len(documents(writer, collection)) == 3)
     (folder / "article.md").write_bytes(article["trip/article.md"])
-    wait_for(lambda: not any(each["problem"] for each in documents(server, collection).values()))
-    assert judged(server, collection) == 1
+    wait_for(lambda: not any(each["problem"] for each in documents(writer, collection).values()))
+    assert judged(writer, collection) == 1
 
 
-def test_an_empty_folder_is_filled(server, root):
-    (root / "empty").mkdir()
-    made = server.ask("POST", "/v1/collections/path", {"path": "empty"}).json["id"]
-    server.linked(made, "failed")
-    (root / "empty" / "a.md").write_text("# A\n\nA boat.\n")
-    assert server.linked(made)["documents"][0]["title"] == "A"
+def test_an_empty_folder_is_filled(writer, desk):
+    (desk / "empty").mkdir()
+    made = writer.ask("POST", "/v1/collections/path", {"path": "empty"}).json["id"]
+    writer.linked(made, "failed")
+    (desk / "empty" / "a.md").write_text("# A\n\nA boat.\n")
+    assert writer.linked(made)["documents"][0]["title"] == "A"
 
 
 def test_what_changed_while_the_server_was_away_is_noticed(tmp_path, article):
@@ -202,8 +190,7 @@ def test_what_changed_while_the_server_was_away_is_noticed(tmp_path, article):
     folder.mkdir()
     (folder / "a.md").write_text("# A\n\nA boat.\n")
     first = Running(tmp_path / "data", "--root", str(folder))
-    made = first.ask("POST", "/v1/collections/path", {"path": "a.md"}).json["id"]
-    document = first.linked(made)["documents"][0]["id"]
+    document = first.open("a.md")["documents"][0]["id"]
     first.close()
     (folder / "a.md").write_text("# A\n\nA tram.\n")
     second = Running(tmp_path / "data", "--root", str(folder))
@@ -211,21 +198,21 @@ def test_what_changed_while_the_server_was_away_is_noticed(tmp_path, article):
     second.close()
 
 
-def test_the_page_of_a_followed_file_may_load_one_script_more_and_no_other(server, trip, article):
+def test_the_page_of_a_followed_file_may_load_one_script_more_and_no_other(writer, trip, article):
     _, _, document = trip
-    page = server.ask("GET", f"/documents/{document}")
-    home = f"http://127.0.0.1:{server.port}"
+    page = writer.ask("GET", f"/documents/{document}")
+    home = f"http://127.0.0.1:{writer.port}"
     policy = page.headers["content-security-policy"]
     assert re.search(rf"script-src {home}/static/follow.js 'sha256-[^']+'; ", policy)
     assert f"connect-src {home}/v1/events {home}/documents/{document};" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert re.findall(rb'<script[^>]*src="([^"]*)"', page.body) == [b"/static/follow.js"]
-    same = server.ask("GET", f"/documents/{document}", headers={"If-None-Match": page.headers["etag"]})
+    same = writer.ask("GET", f"/documents/{document}", headers={"If-None-Match": page.headers["etag"]})
     assert (same.status, same.body) == (304, b"")
-    made = server.send(article).json["id"]
-    dropped = server.linked(made)["documents"][0]["id"]
-    page = server.ask("GET", f"/documents/{dropped}")
+    made = writer.send(article).json["id"]
+    dropped = writer.linked(made)["documents"][0]["id"]
+    page = writer.ask("GET", f"/documents/{dropped}")
     assert b"follow.js" not in page.body
     assert "connect-src" not in page.headers["content-security-policy"]
 

@@ -38,9 +38,9 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, models, corpus):
-    running = Running(tmp_path_factory.mktemp("serve") / "data", "--models", str(models), "--corpus", str(corpus))
-    yield running
-    running.close()
+    options = ("--models", str(models), "--corpus", str(corpus))
+    with Running(tmp_path_factory.mktemp("serve") / "data", *options) as running:
+        yield running
 
 
 def measured(server: Running, name: str):

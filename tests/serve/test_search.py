@@ -47,9 +47,8 @@ def library(tmp_path_factory, article) -> Path:
 @pytest.fixture(scope="module")
 def searching(tmp_path_factory, library) -> Iterator[Running]:
     options = ("--library", str(library), "--root", str(library.parent / "docs"))
-    running = Running(tmp_path_factory.mktemp("serve") / "data", *options)
-    yield running
-    running.close()
+    with Running(tmp_path_factory.mktemp("serve") / "data", *options) as running:
+        yield running
 
 
 def search(server: Running, **asked: Any) -> Any:
@@ -96,8 +95,8 @@ def test_the_document_of_a_result_is_read_here_once_it_is_open(searching):
     (field,) = re.findall(r'class="document" dir="auto" href="([^"]+)"', page(searching, "sentence=red+boat&top=1"))
     assert field == "/?path=trip%2Farticle.md"
     assert 'value="trip/article.md" autofocus' in searching.ask("GET", field).body.decode()
-    made = searching.ask("POST", "/v1/collections/path", {"path": "trip"}).json
-    (document,) = searching.linked(made["id"])["documents"]
+    made = searching.open("trip")
+    (document,) = made["documents"]
     view = search(searching, sentence=QUESTION)["results"][0]["reading_view"]
     assert view == f"/documents/{document['id']}#p0"
     assert b'id="p0"' in searching.ask("GET", view.partition("#")[0]).body

@@ -84,9 +84,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, files: list[Path]):
-    server = Running(tmp_path_factory.mktemp("serve") / "data", "--study", str(files[0].parent))
-    yield server
-    server.close()
+    with Running(tmp_path_factory.mktemp("serve") / "data", "--study", str(files[0].parent)) as server:
+        yield server
 
 
 @pytest.fixture
