@@ -14,16 +14,17 @@ from iconotext.extras import require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
 from iconotext.read.spool import Spool, given_document, given_or_failure
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
     from iconotext.links.calibration import Calibration
+    from iconotext.links.decoys import DecoyPool
     from iconotext.links.habit import Habit, Judged
     from iconotext.links.link_windows import Known
-    from iconotext.links.promise import Promises
+    from iconotext.links.promise import Candidate, Promises
     from iconotext.links.windows import Told
 
 __all__ = ["LinkSettings", "Linker"]
@@ -280,15 +281,21 @@ class Linker:
         with Spool(map(given_or_failure, documents)) as spool:
             return self._promises(spool)
 
+    def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
+        """What promises are made of, image by image: of documents that are walked twice, with decoys of this pool."""
+        from iconotext.links.promised_collection import candidates
+
+        return candidates(documents, pool, self._best_of_all, self.settings.evidence)
+
     def _promises(self, spool: Spool[Document | Failure]) -> Promises:
         from iconotext.links.promised_collection import collection_promises
 
-        return collection_promises(
-            spool,
-            lambda documents, evidence: self._bare(evidence=evidence).link_all(documents),
-            self.settings,
-            self.calibration,
-        )
+        return collection_promises(spool, self._best_of_all, self.settings, self.calibration)
+
+    def _best_of_all(
+        self, documents: Iterable[Document | Failure], evidence: tuple[Evidence, ...]
+    ) -> Iterator[LinkedDocument | Failure]:
+        return self._bare(evidence=evidence).link_all(documents)
 
     def _bare(self, **chosen: object) -> Linker:
         """The best link of each image without promises, and nothing but the links themselves."""

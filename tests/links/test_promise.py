@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from iconotext.links.calibration import Figure
-from iconotext.links.promise import Candidate, benjamini_hochberg, competition, conformal_p_values, make_promises
+from iconotext.links.promise import (
+    Candidate,
+    benjamini_hochberg,
+    competition,
+    conformal_p_values,
+    make_promises,
+    rule_of,
+)
 from iconotext.types import Document, Link, LinkedDocument
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)
@@ -203,3 +210,40 @@ def test_the_order_of_images_does_not_matter():
         digests.add(make_promises(tested, table, 0.3).digest)
     assert len(digests) == 1
     assert make_promises(tested, table, 0.4).digest not in digests
+
+
+def test_images_in_batches_are_promised_as_all_at_once():
+    # The oracle tests every claim with all images in memory.
+    rng = random.Random(2)
+    table = {KIND: {"one": [[figure(rng.random(), rng.random() < 0.9)] for _ in range(80)]}, "few": {"one": []}}
+    for number in (0, 3, 150):
+        tested = [
+            each._replace(
+                document=f"d{n}",
+                kind=rng.choice([KIND, KIND, KIND, "few", "fr"]),
+                own=rng.randrange(40),
+                decoy=rng.choice([None, rng.randrange(12), rng.randrange(12)]),
+                sentence=rng.random(),
+                paragraph=rng.choice([None, 0.5 + rng.random() / 2]),
+            )
+            for n, each in enumerate(run_of(number))
+        ]
+        cuts = sorted(rng.sample(range(number + 1), min(number, 3)))
+        batches = [tested[i:j] for i, j in zip([0, *cuts], [*cuts, number], strict=True)]
+        rule = rule_of(batches, table, 0.3, "paragraph")
+        pairs = [each for each in tested if each.decoy is not None]
+        scores = np.array([(each.own, each.decoy) for each in pairs], np.float64).reshape(-1, 2).T
+        good = competition(*scores, 0.3)
+        wanted = {"document": {each.document for each, passed in zip(pairs, good, strict=True) if passed}}
+        for claim in ("paragraph", "sentence"):
+            known = [each for each in tested if each.kind == KIND and getattr(each, claim) is not None]
+            p = conformal_p_values(np.array([getattr(each, claim) for each in known]), table[KIND], claim)
+            good = benjamini_hochberg(p, 0.3)
+            wanted[claim] = {each.document for each, passed in zip(known, good, strict=True) if passed}
+        assert {each.claim: each.kept for each in rule.made} == {claim: len(some) for claim, some in wanted.items()}
+        found = {claim: set() for claim in wanted}
+        for batch in batches:
+            for claim, images in rule.promises(batch, table).passed.items():
+                found[claim] |= set(images)
+        assert found == wanted
+        assert number < 150 or all(wanted.values())

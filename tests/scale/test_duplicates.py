@@ -83,7 +83,7 @@ def test_what_looks_like_an_earlier_picture_is_found_and_left_out(tmp_path):
     only = {"shard": "001", "document": "d2", "image": 0, "of_shard": "000", "of_row": 1}
     assert pq.read_table(table).to_pylist() == [only]
     before = contents(hashes)
-    assert find_duplicates([str(shards)], str(hashes), engine=ONE)["made"] == 0
+    assert find_duplicates([str(shards)], str(hashes), settings=ShardSettings(to="jsonl"), engine=ONE)["made"] == 0
     assert contents(hashes) == before
 
     output = tmp_path / "out"

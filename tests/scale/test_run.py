@@ -119,8 +119,8 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
         link(tmp_path / "nothing", output)
     with pytest.raises(CorpusError, match="not a folder; name the one that has the pictures"):
         link(shards, output, images=tmp_path / "nothing")
-    with pytest.raises(SettingError, match="max_false"):
-        link_shards([str(shards)], str(output), linking=LinkSettings(max_false=0.1))
+    with pytest.raises(SettingError, match="explain"):
+        link_shards([str(shards)], str(output), linking=LinkSettings(explain=True))
     with pytest.raises(SettingError, match="address names a cluster of Ray"):
         link_shards([str(shards)], str(output), engine=EngineSettings(address="10.0.0.1:6379"))
     write_jsonl(tmp_path / "two/000.jsonl", [])

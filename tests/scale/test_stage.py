@@ -124,6 +124,15 @@ def test_samples_of_a_webdataset(run, tmp_path):
     assert (first["id"], len(first["sentences"]), second["id"], len(second["images"])) == ("00/a", 2, "00/b", 2)
 
 
+def test_two_samples_of_one_id_are_a_broken_row(run, tmp_path):
+    said = json.dumps({"id": "same", "sentences": ["A tram."]}).encode()
+    members = {"a.jpg": png(0), "a.json": said, "b.jpg": png(1), "b.json": said, "a.txt": b"Once more."}
+    manifest = run(write_tar(tmp_path / "in/a.tar", members))
+    assert manifest.documents == {"read": 3, "broken row": 1, "written": 2}
+    assert manifest.examples == ["sample 2, b, field id: 'same' is also the id of sample 1, a"]
+    assert [each["id"] for each in results(tmp_path / "out")] == ["same", "a"]
+
+
 def test_hostile_members_of_a_tar_are_refused(run, tmp_path):
     path = tmp_path / "in/a.tar"
     path.parent.mkdir()

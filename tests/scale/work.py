@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.errors import OutputError
+from iconotext.scale.engine import answer
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,29 @@ class Trouble:
             raise RuntimeError("a fault")
         time.sleep(0.01)
         return number * number, begun
+
+
+class Here:
+    """The engine of this very process, which need not start another."""
+
+    def __init__(self, work, *, workers, memory):
+        self._work, self._memory, self._given = work, memory, []
+        self._ready = False
+
+    def room(self):
+        return 1
+
+    def give(self, item):
+        self._given.append(item)
+
+    def answers(self):
+        if not self._ready:
+            self._work.prepare()
+            self._ready = True
+        while self._given:
+            item = self._given.pop()
+            yield item, *answer(self._work, item, self._memory)
+
+    def close(self):
+        if folder := self._work.__dict__.get("_folder"):
+            folder.cleanup()

@@ -25,7 +25,9 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, readable
+from iconotext.report.promised import promise_lines
 from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.types import Promise
 
 SHOWN = 10
 """Reasons, and shards that were lost or damaged, that are named on the terminal; ``--json`` names all."""
@@ -55,7 +57,7 @@ def link(
     output: Annotated[str, option("--output", "-o", help="Folder of the results, here or in a store.")],
     settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
     work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
-    linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise", "explain"))] = LinkSettings(),
+    linking: Annotated[LinkSettings, replace(LINKING, without=("explain",))] = LinkSettings(),
     model: Annotated[
         str,
         typer.Option(help="Name or folder of a model, or a dual encoder such as CLIP.", autocompletion=complete.models),
@@ -75,6 +77,7 @@ def link(
 
     - `iconotext scale link shards/ --output linked/`
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
+    - `iconotext scale link mmc4/ -o linked/ --max-false 0.1 --promise document`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --engine ray --address 10.0.0.1:6379`
     """
@@ -145,6 +148,8 @@ def _show(output: str, done: dict[str, Any]) -> None:
         say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:
         say(counted(done["links"], "link"))
+    for line in promise_lines(Promise(**each) for each in done.get("promises", ())):
+        say(line)
     reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
     for reason, number in reasons[:SHOWN]:
         say(f"  {number:,} × {readable(reason)}")

@@ -115,12 +115,22 @@ def read_records(path: Path) -> Iterator[Record]:
         CorpusError: The file is missing, or so damaged that nothing after a place can be read.
     """
     format_ = FORMATS[format_of(path)]
-    seen: dict[str, str] = {}
+    records = (record for part in format_.parts(path) for record in part())
+    if format_.has_ids:
+        yield from with_repeated_ids(records)
+        return
     ids = UniqueIds()
-    for record in (record for part in format_.parts(path) for record in part()):
-        if record.row is not None and not format_.has_ids:
+    for record in records:
+        if record.row is not None:
             record.row.id = ids.take(record.row.id)
-        elif record.row is not None:
+        yield record
+
+
+def with_repeated_ids(records: Iterable[Record]) -> Iterator[Record]:
+    """The records, with a problem where one has the id of an earlier one."""
+    seen: dict[str, str] = {}
+    for record in records:
+        if record.row is not None:
             first = seen.setdefault(record.row.id, record.place)
             if first != record.place:
                 problem = repeated_id(record.place, record.row.id, first)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,7 @@ class _Decoy(NamedTuple):
     rank: int  # the negated digest: of a heap the smallest entry is thrown out
     document: str
     number: int
+    order: int  # where it came among all: two are never compared further
     words: frozenset[str]
     image: Image
 
@@ -37,15 +39,37 @@ class DecoyPool:
     def __init__(self, size: int = POOL) -> None:
         self._size = size
         self._heap: list[_Decoy] = []
+        self._seen = 0
 
-    def add(self, document: Document) -> None:
-        """Let the images of a document take part; no other one may have its id."""
+    def add(self, document: Document, keep: Callable[[Image], Image] = lambda image: image) -> None:
+        """Let the images of a document take part; no other one may have its id.
+
+        Args:
+            document: The document.
+            keep: What becomes of an image that is kept, if only for a while.
+        """
         for number, image in enumerate(document.images):
             if image.problem is None:
-                rank = -_digest(document.id, number)
-                heapq.heappush(self._heap, _Decoy(rank, document.id, number, _words(image), image))
-                if len(self._heap) > self._size:
-                    heapq.heappop(self._heap)
+                self.add_image(document.id, number, image, keep)
+
+    def add_image(
+        self, document: str, number: int, image: Image, keep: Callable[[Image], Image] = lambda image: image
+    ) -> None:
+        """Let one image of a document take part; arguments as in ``add``."""
+        self._seen += 1
+        rank = -digest_of(document, number)
+        full = len(self._heap) == self._size
+        if full and (rank, document, number, self._seen) < self._heap[0][:4]:
+            return
+        if full:
+            heapq.heappop(self._heap)
+        kept = keep(image)
+        heapq.heappush(self._heap, _Decoy(rank, document, number, self._seen, _words(kept), kept))
+
+    def __iter__(self) -> Iterator[tuple[str, int, Image]]:
+        """Document, number and image of all that are kept, the smallest digest first."""
+        for decoy in sorted(self._heap, reverse=True):
+            yield decoy.document, decoy.number, decoy.image
 
     def with_decoys(self, document: Document) -> tuple[Document, dict[int, int]]:
         """The document with a decoy behind its own images for each that can have one; layout must not be looked at.
@@ -62,7 +86,7 @@ class DecoyPool:
             fitting = [n for n, decoy in enumerate(left) if decoy.words == words and _looks(decoy.image) not in seen]
             if image.problem is not None or not fitting:
                 continue
-            rng = np.random.default_rng(_digest(document.id, number))
+            rng = np.random.default_rng(digest_of(document.id, number))
             drawn = left.pop(fitting[rng.integers(len(fitting))]).image
             seen.add(_looks(drawn))
             pairs[number] = len(images)
@@ -80,6 +104,7 @@ def _looks(image: Image) -> tuple[object, ...]:
     return image.caption, image.alt, image.source
 
 
-def _digest(document: str, number: int) -> int:
+def digest_of(document: str, number: int) -> int:
+    """What says whether an image is drawn: 64 bits that depend on its place alone."""
     text = f"{document}\0{number}".encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())

@@ -18,7 +18,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.links.calibration import Calibration, Figure
+
+
+AT_ONCE = 1_000_000
+"""Scores that are looked at together."""
 
 
 class Candidate(NamedTuple):
@@ -82,6 +87,30 @@ class Promises:
         return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What an image of a run needs to pass.
+
+    Attributes:
+        made: What is promised: one for each claim, without images.
+        bars: Of ``document`` the smallest score of an image that wins, of the other claims the largest p value.
+        required: See ``Promises``.
+    """
+
+    made: tuple[Promise, ...]
+    bars: Mapping[Claim, float]
+    required: Required
+
+    def promises(self, tested: Sequence[Candidate], calibration: Calibration) -> Promises:
+        """The promises with those images, of some of the run, that passed."""
+        passed = {"document": _winners(tested) >= self.bars["document"]}
+        usable = _usable(calibration, self.made[0].max_false)
+        for claim in ("paragraph", "sentence"):
+            passed[claim] = _p_values(tested, usable, claim) <= self.bars[claim]
+        chosen = {claim: [each for each, good in zip(tested, passed[claim], strict=True) if good] for claim in CLAIMS}
+        return Promises(self.made, {claim: _by_document(some) for claim, some in chosen.items()}, self.required)
+
+
 def make_promises(
     tested: Sequence[Candidate], calibration: Calibration, max_false: float, required: Required = "sentence"
 ) -> Promises:
@@ -93,14 +122,52 @@ def make_promises(
         max_false: Share, above 0 and below 1.
         required: See ``Promises``.
     """
-    found = {
-        claim: _document_promise(tested, max_false)
-        if claim == "document"
-        else _conformal_promise(tested, calibration, max_false, claim)
-        for claim in CLAIMS
-    }
-    made = tuple(replace(promise, decides=claim == required) for claim, (promise, _) in found.items())
-    return Promises(made, {claim: _by_document(passed) for claim, (_, passed) in found.items()}, required)
+    return rule_of([tested], calibration, max_false, required).promises(tested, calibration)
+
+
+def rule_of(
+    batches: Iterable[Sequence[Candidate]], calibration: Calibration, max_false: float, required: Required = "sentence"
+) -> Rule:
+    """The rule for a run whose images come in batches; arguments as in ``make_promises``.
+
+    Memory does not grow with their number: there are no more p values than calibration figures, and of images with a
+    decoy the higher score lies in a temporary file.
+    """
+    usable = _usable(calibration, max_false)
+    p_values: dict[Claim, Counter[float]] = {"paragraph": Counter(), "sentence": Counter()}
+    untested = {claim: Counter[str]() for claim in p_values}
+    kinds = {claim: set[str]() for claim in p_values}
+    images = 0
+    with TemporaryFile(prefix="iconotext-") as won, TemporaryFile(prefix="iconotext-") as lost:
+        for tested in batches:
+            images += len(tested)
+            own, decoy = _rivals(tested)
+            won.write(own[own > decoy].tobytes())
+            lost.write(decoy[own <= decoy].tobytes())
+            for claim, counted in p_values.items():
+                found = _p_values(tested, usable, claim)
+                values, numbers = np.unique(found[~np.isnan(found)], return_counts=True)
+                counted.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+                for each, p in zip(tested, found, strict=True):
+                    if np.isnan(p):
+                        untested[claim][each.kind] += 1
+                    else:
+                        kinds[claim].add(each.kind)
+        document, bar = _document_promise(_sorted(won), _sorted(lost), images, max_false)
+    made: dict[Claim, Promise] = {"document": document}
+    bars: dict[Claim, float] = {"document": bar}
+    for claim, counted in p_values.items():
+        values = np.array(sorted(counted))
+        numbers = np.array([counted[value] for value in values.tolist()], np.int64)
+        bars[claim] = largest_p_value(values, numbers, max_false)
+        unknown, refused = untested[claim], None
+        if unknown:
+            common = min(unknown, key=lambda kind: (-unknown[kind], kind))
+            refused = f"not enough calibration data of this kind ({common})"
+        documents = [each for kind in kinds[claim] for some in usable[kind].values() for each in some]
+        kept, figures = int(numbers[values <= bars[claim]].sum()), sum(map(len, documents))
+        made[claim] = Promise(claim, max_false, counted.total(), kept, figures, unknown.total(), refused)
+    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, required)
 
 
 def competition(own: NDArray[np.float64], decoy: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
@@ -114,14 +181,26 @@ def competition(own: NDArray[np.float64], decoy: NDArray[np.float64], max_false:
         decoy: (n,) those of their decoys.
         max_false: Share of them that may be foreign.
     """
-    won, score = own > decoy, np.maximum(own, decoy)
-    order = np.argsort(-score, kind="stable")
-    last = np.flatnonzero(np.diff(score[order], append=-np.inf))  # of each score, where its last winner stands
-    lost, taken = np.cumsum(~won[order])[last], np.cumsum(won[order])[last]
-    good = last[1 + lost <= max_false * np.maximum(1, taken) + 1e-12]
-    passed = np.zeros(len(own), np.bool_)
-    passed[order[: good.max(initial=-1) + 1]] = True
-    return passed & won
+    won = own > decoy
+    passed: NDArray[np.bool_] = won & (own >= smallest_score(np.sort(own[won]), np.sort(decoy[~won]), max_false))
+    return passed
+
+
+def smallest_score(won: NDArray[np.float64], lost: NDArray[np.float64], max_false: float) -> float:
+    """The threshold of ``competition``, infinite where nobody passes.
+
+    Args:
+        won: (n,) scores of images that won, ascending.
+        lost: (m,) those of decoys that won, ascending.
+        max_false: Share of the images that may be foreign.
+    """
+    for begin in range(0, len(won), AT_ONCE):
+        scores = won[begin : begin + AT_ONCE]
+        above = 1 + len(lost) - np.searchsorted(lost, scores)
+        good = np.flatnonzero(above <= max_false * (len(won) - np.searchsorted(won, scores)) + 1e-12)
+        if len(good):
+            return float(scores[good[0]])
+    return math.inf
 
 
 def conformal_p_values(
@@ -154,10 +233,20 @@ def conformal_p_values(
 
 def benjamini_hochberg(p_values: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
     """Which hypotheses are rejected: the k smallest p values, k the largest with p_(k) <= max_false k / n."""
-    ordered = np.sort(p_values)
-    low = np.flatnonzero(ordered <= max_false * np.arange(1, len(ordered) + 1) / max(1, len(ordered)) + 1e-12)
-    rejected: NDArray[np.bool_] = p_values <= (ordered[low[-1]] if len(low) else -1.0)
+    rejected: NDArray[np.bool_] = p_values <= largest_p_value(*np.unique(p_values, return_counts=True), max_false)
     return rejected
+
+
+def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max_false: float) -> float:
+    """The threshold of ``benjamini_hochberg``, below 0 where nothing is rejected.
+
+    Args:
+        values: (n,) different p values, ascending.
+        numbers: (n,) how many hypotheses have each.
+        max_false: Share of the rejected that may be true.
+    """
+    low = np.flatnonzero(values <= max_false * np.cumsum(numbers) / max(1, numbers.sum()) + 1e-12)
+    return float(values[low[-1]]) if len(low) else -1.0
 
 
 def _by_document(passed: Iterable[Candidate]) -> dict[str, frozenset[int]]:
@@ -167,43 +256,61 @@ def _by_document(passed: Iterable[Candidate]) -> dict[str, frozenset[int]]:
     return {name: frozenset(numbers) for name, numbers in images.items()}
 
 
-def _document_promise(tested: Sequence[Candidate], max_false: float) -> tuple[Promise, list[Candidate]]:
-    rivals = [(each, each.decoy) for each in tested if each.decoy is not None]
-    needed = math.ceil(1 / max_false - 1e-9)
+def _rivals(tested: Sequence[Candidate]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n,) the scores of the images that have a decoy, and those of their decoys."""
+    pairs = [(each.own, each.decoy) for each in tested if each.decoy is not None]
+    own, decoy = np.array(pairs, np.float64).reshape(-1, 2).T
+    return own, decoy
+
+
+def _winners(tested: Sequence[Candidate]) -> NDArray[np.float64]:
+    """(n,) the score of each image that wins against its decoy; not a number for the others."""
+    return np.array([e.own if e.decoy is not None and e.own > e.decoy else math.nan for e in tested], np.float64)
+
+
+def _sorted(file: IO[bytes]) -> NDArray[np.float64]:
+    """The scores of a file, sorted in it."""
+    file.flush()
+    if not file.tell():
+        return np.empty(0)
+    scores = np.memmap(file, np.float64, "r+")
+    scores.sort()
+    return scores
+
+
+def _document_promise(
+    won: NDArray[np.float64], lost: NDArray[np.float64], images: int, max_false: float
+) -> tuple[Promise, float]:
+    needed, rivals = math.ceil(1 / max_false - 1e-9), len(won) + len(lost)
     refused = None
     if not rivals:
         refused = "no decoys: link several documents with pictures together, by picture or caption"
-    elif len(rivals) < needed:
+    elif rivals < needed:
         refused = f"too few pictures: at least {needed} are needed, each with a decoy"
     if refused:
-        return Promise("document", max_false, 0, 0, 0, len(tested), refused), []
-    own = np.array([each.own for each, _ in rivals])
-    won = competition(own, np.array([decoy for _, decoy in rivals]), max_false)
-    passed = [each for (each, _), good in zip(rivals, won, strict=True) if good]
-    untested = len(tested) - len(rivals)
-    why = "no decoy with words of the same kind" if untested else None
-    return Promise("document", max_false, len(rivals), len(passed), len(rivals), untested, why), passed
+        return Promise("document", max_false, 0, 0, 0, images, refused), math.inf
+    bar = smallest_score(won, lost, max_false)
+    kept = len(won) - int(np.searchsorted(won, bar))
+    why = "no decoy with words of the same kind" if images > rivals else None
+    return Promise("document", max_false, rivals, kept, rivals, images - rivals, why), bar
 
 
-def _conformal_promise(
-    tested: Sequence[Candidate], calibration: Calibration, max_false: float, claim: Claim
-) -> tuple[Promise, list[Candidate]]:
+def _usable(calibration: Calibration, max_false: float) -> Calibration:
+    """What is enough to promise something from."""
     needed = math.ceil(1 / max_false - 1e-9) - 1  # with fewer documents no p value is small enough
-    usable = {
+    return {
         kind: classes for kind, classes in calibration.items() if classes and min(map(len, classes.values())) >= needed
     }
-    scored = [(each, each.paragraph if claim == "paragraph" else each.sentence) for each in tested]
-    known = [(each, score) for each, score in scored if score is not None and each.kind in usable]
-    unknown = Counter(each.kind for each, score in scored if score is None or each.kind not in usable)
-    refused = None
-    if unknown:
-        refused = f"not enough calibration data of this kind ({min(unknown, key=lambda kind: (-unknown[kind], kind))})"
-    kinds = sorted({each.kind for each, _ in known})
-    p_values = np.ones(len(known))
-    for kind in kinds:
-        rows = [n for n, (each, _) in enumerate(known) if each.kind == kind]
-        p_values[rows] = conformal_p_values(np.array([known[n][1] for n in rows]), usable[kind], claim)
-    good = benjamini_hochberg(p_values, max_false)
-    passed = [each for (each, _), right in zip(known, good, strict=True) if right]
-    figures = sum(len(document) for kind in kinds for documents in usable[kind].values() for document in documents)
-    return Promise(claim, max_false, len(known), len(passed), figures, unknown.total(), refused), passed
+
+
+def _p_values(tested: Sequence[Candidate], usable: Calibration, claim: Claim) -> NDArray[np.float64]:
+    """(n,) p values; not a number for images that cannot be tested."""
+    scores = [each.paragraph if claim == "paragraph" else each.sentence for each in tested]
+    rows: dict[str, list[int]] = {}
+    for n, (each, score) in enumerate(zip(tested, scores, strict=True)):
+        if score is not None and each.kind in usable:
+            rows.setdefault(each.kind, []).append(n)
+    found = np.full(len(tested), np.nan)
+    for kind, some in rows.items():
+        found[some] = conformal_p_values(np.array([scores[n] for n in some], np.float64), usable[kind], claim)
+    return found

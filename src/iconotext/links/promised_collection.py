@@ -43,21 +43,33 @@ def collection_promises(
                 raise SettingError(f"two documents have the id {document.id!r}: promises need ids that differ")
             ids.add(document.id)
             pool.add(document)
-    rivals = _rivals(documents, pool, link_all, settings.evidence)
-    tested = [
-        Candidate(
-            linked.document.id,
-            link.image,
-            kind_of(linked.document, link.image, settings.evidence),
-            link.confidence,
-            link.paragraph,
-            *rivals.get((linked.document.id, link.image), ()),
-        )
-        for linked in link_all(documents, settings.evidence)
-        if isinstance(linked, LinkedDocument)
-        for link in linked.links
-    ]
+    tested = list(candidates(documents, pool, link_all, settings.evidence))
     return make_promises(tested, calibration, settings.max_false, settings.promise)
+
+
+def candidates(
+    documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
+) -> Iterator[Candidate]:
+    """What is tested of documents whose ids differ, image by image.
+
+    Args:
+        documents: Walked twice; what cannot be linked is passed over.
+        pool: What decoys are drawn from.
+        link_all: What links them.
+        evidence: What they are linked by.
+    """
+    rivals = _rivals(documents, pool, link_all, evidence)
+    for linked in link_all(documents, evidence):
+        if isinstance(linked, LinkedDocument):
+            for link in linked.links:
+                yield Candidate(
+                    linked.document.id,
+                    link.image,
+                    kind_of(linked.document, link.image, evidence),
+                    link.confidence,
+                    link.paragraph,
+                    *rivals.get((linked.document.id, link.image), ()),
+                )
 
 
 def _rivals(

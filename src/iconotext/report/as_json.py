@@ -34,7 +34,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         "links": [_link(link) for link in linked.links],
         "similarity": [[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
     }
-    return found | ({"promises": list(map(_promise, linked.promises))} if linked.promises else {})
+    return found | ({"promises": list(map(promise_object, linked.promises))} if linked.promises else {})
 
 
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
@@ -108,7 +108,8 @@ def _link(link: Link) -> dict[str, Any]:
     return found
 
 
-def _promise(promise: Promise) -> dict[str, Any]:
+def promise_object(promise: Promise) -> dict[str, Any]:
+    """A promise as ``json_object`` has it."""
     said = asdict(promise)
     return said | {"pictures": sorted(said.pop("images"))}
 

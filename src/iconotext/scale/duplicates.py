@@ -47,7 +47,7 @@ class Hashes(Stage):
         """Nothing but what every stage needs."""
         _ = self._found
 
-    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -88,6 +88,7 @@ def find_duplicates(
     """
     require("parquet", purpose="a table of Parquet")
     settings = settings or ShardSettings()
+    settings = ShardSettings(**settings.model_dump(include={"images", "sample", "allow_outside"}))
     setup = {"iconotext": __version__, "hash": "DCT, 64 bits", "shards": settings.model_dump(mode="json")}
     manifests, done = run_shards(
         addresses,

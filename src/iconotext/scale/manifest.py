@@ -104,15 +104,20 @@ def write_manifest(output: str, shard: Shard, manifest: Manifest) -> None:
     write(manifest_address(output, shard), f"{manifest.model_dump_json(indent=1)}\n".encode())
 
 
-def begin(output: str, setup: dict[str, Any]) -> str:
+def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     """Make sure that all shards of a folder are of one setup, which is noted there; its digest.
+
+    Args:
+        output: The folder.
+        setup: What holds for all of its shards.
+        anew: Whether another setup takes the place of the one there; shards that were made by that are made again.
 
     Raises:
         OutputError: The folder has shards of another setup, or files of somebody else.
     """
     address = joined(output, SETUP)
     data = read_bytes(address)
-    said = json.dumps(setup, sort_keys=True, indent=1)
+    said = _said(setup)
     if data is None:
         others = entries(output) if is_remote(output) or Path(output).is_dir() else []
         if others:
@@ -126,12 +131,23 @@ def begin(output: str, setup: dict[str, Any]) -> str:
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
         different = list(differences(there, json.loads(said)))
-        if different:
+        if different and anew:
+            write(address, f"{said}\n".encode())
+        elif different:
             raise OutputError(
                 f"{output}: its shards were made otherwise, and no folder mixes both: {'; '.join(different)}. Name "
                 "another folder, or ask for what was asked before"
             )
-    return hashlib.sha256(said.encode()).hexdigest()
+    return digest_of_setup(setup)
+
+
+def digest_of_setup(setup: dict[str, Any]) -> str:
+    """The digest of a setup."""
+    return hashlib.sha256(_said(setup).encode()).hexdigest()
+
+
+def _said(setup: dict[str, Any]) -> str:
+    return json.dumps(setup, sort_keys=True, indent=1)
 
 
 def sees(output: str, setup: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,21 @@ from iconotext.features.cores import in_threads, usable_cores
 from iconotext.features.fingerprint import content_name
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
+from iconotext.plain_text import json_text
 from iconotext.scale.engine import Engine, Lost, worked
-from iconotext.scale.manifest import Manifest, added_up, begin, is_done, sha256_of
+from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, sha256_of
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.processes import Processes
+from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
-from iconotext.scale.store import is_remote
+from iconotext.scale.store import is_remote, joined, read_bytes, write
 
 LOCK = ".iconotext.lock"
+
+PROMISES = "_promises.json"
+"""In the output folder: what is promised of all its links, and whether all shards are there that can be."""
 
 AT_ONCE = 32
 """Manifests of a store that are asked for at the same time."""
@@ -50,7 +57,7 @@ def link_shards(
         addresses: Shards, and folders of them: paths, or URIs of a store.
         output: Folder of the results; it may be of a store.
         model: As for ``Linker.load``.
-        linking: How documents are linked; promises are not made of shards.
+        linking: How documents are linked. With ``max_false`` the promise is of the documents of all shards together.
         settings: What becomes of documents.
         engine: Who does the work.
         watch: Shows progress, by shards.
@@ -58,7 +65,7 @@ def link_shards(
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
         why it could not be read to its end); ``made``, how many shards were made now; ``lost``, by shard why it was
-        not made.
+        not made; with ``max_false`` also ``promises``.
 
     Raises:
         CorpusError: There are no shards.
@@ -67,16 +74,20 @@ def link_shards(
         FeatureError: The model cannot be loaded.
     """
     linking, settings, engine = linking or LinkSettings(), settings or ShardSettings(), engine or EngineSettings()
-    if linking.max_false is not None or linking.explain:
-        raise SettingError("max_false and explain are not for shards: link such documents by themselves")
-    if settings.to == "parquet" or settings.without is not None:
+    if linking.explain:
+        raise SettingError("explain is not for shards: link such documents by themselves")
+    promised = linking.max_false is not None
+    if settings.to == "parquet" or settings.without is not None or promised:
         require("parquet", purpose="a table of Parquet")
     if settings.without is not None and not settings.without.is_file():
         raise CorpusError(f"{settings.without}: no such table of duplicates")
+    setup = setup_of(model, linking, settings)
+    if promised:
+        return _link_promised(addresses, output, setup, Stage(output, "", model, linking, settings), engine, watch)
     manifests, done = run_shards(
         addresses,
         output,
-        setup_of(model, linking, settings),
+        setup,
         lambda setup: Stage(output, setup, model, linking, settings),
         engine=engine,
         watch=watch,
@@ -94,6 +105,7 @@ def run_shards(
     engine: EngineSettings,
     watch: Watch,
     label: str,
+    anew: bool = False,
 ) -> tuple[list[Manifest], dict[str, Any]]:
     """Make a result of each shard that has none.
 
@@ -105,30 +117,77 @@ def run_shards(
         engine: Who does the work.
         watch: Shows progress.
         label: What is done.
+        anew: See ``begin``.
 
     Returns:
         The manifests of all shards that are done, by name; and ``made`` and ``lost``.
     """
+    shards = _found(addresses, engine)
+    with _alone(output):
+        return _made(shards, stage_of(begin(output, setup, anew=anew)), engine, watch, label)
+
+
+def _found(addresses: Sequence[str], engine: EngineSettings) -> list[Shard]:
     if engine.address is not None and engine.engine != "ray":
         raise SettingError("address names a cluster of Ray: choose that as the engine")
-    shards = find_shards(addresses)
-    with _alone(output):
-        stage = stage_of(begin(output, setup))
-        if stage.settings.images is not None and not stage.settings.images.is_dir():
-            raise CorpusError(f"{stage.settings.images}: not a folder; name the one that has the pictures")
-        known = list(_known(stage, shards))
-        missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
-        manifests = [manifest for manifest in known if manifest is not None]
-        lost: dict[str, str] = {}
-        with _workers(stage, engine, len(missing)) as workers:
-            results = worked(missing, workers, tries=engine.tries)
-            for shard, result in watch(results, total=len(missing), label=label):
-                if isinstance(result, Lost):
-                    lost[shard.name] = result.reason
-                else:
-                    manifests.append(result)
+    return find_shards(addresses)
+
+
+def _made(
+    shards: Sequence[Shard], stage: Stage, engine: EngineSettings, watch: Watch, label: str
+) -> tuple[list[Manifest], dict[str, Any]]:
+    if stage.settings.images is not None and not stage.settings.images.is_dir():
+        raise CorpusError(f"{stage.settings.images}: not a folder; name the one that has the pictures")
+    known = list(_known(stage, shards))
+    missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
+    manifests = [manifest for manifest in known if manifest is not None]
+    lost: dict[str, str] = {}
+    with _workers(stage, engine, len(missing)) as workers:
+        results = worked(missing, workers, tries=engine.tries)
+        for shard, result in watch(results, total=len(missing), label=label):
+            if isinstance(result, Lost):
+                lost[shard.name] = result.reason
+            else:
+                manifests.append(result)
     made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
     return sorted(manifests, key=lambda each: each.shard), made
+
+
+def _link_promised(
+    addresses: Sequence[str], output: str, setup: dict[str, Any], asked: Stage, engine: EngineSettings, watch: Watch
+) -> dict[str, Any]:
+    """Link shards with a promise over all of them: what decoys are drawn from, candidates, and what passes."""
+    inner = joined(output, INNER)
+    pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
+    run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
+    shards = _found(addresses, engine)
+    as_table = asked.settings.model_copy(update={"to": "parquet"})
+    all_of_them = asked.settings.model_copy(update={"unlinked": "keep"})
+
+    def candidates(digest: str) -> Stage:
+        return Candidates(folder, digest, asked.model, asked.linking, all_of_them, pool=pool)
+
+    with _alone(output):
+        begun = begin(output, setup)
+        drawn, first = run(pools, setup, lambda each: Pool(pools, each, settings=as_table), label="Drawing decoys")
+        whole = {**setup, "pool": merge_pools(pools, drawn, pool)}
+        linked, second = run(folder, whole, candidates, label="Linking shards")
+        rule = rule_of_all(folder, linked, asked.linking)
+        digest, made = digest_of_setup({"run": begun, "rule": repr(rule)}), (folder, digest_of_setup(whole))
+        stage = Promised(output, digest, asked.model, asked.linking, asked.settings, made=made, rule=rule)
+        there = {each.shard for each in linked}
+        said = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
+        _note(joined(output, PROMISES), {"whole": False, **said})
+        kept, last = _made([each for each in shards if each.name in there], stage, engine, watch, "Keeping links")
+        _note(joined(output, PROMISES), {"whole": not last["lost"], **said})
+    lost = {**first["lost"], **second["lost"], **last["lost"]}
+    return added_up(kept) | {"made": last["made"], "lost": dict(sorted(lost.items()))} | said
+
+
+def _note(address: str, said: dict[str, Any]) -> None:
+    text = f"{json_text(said)}\n".encode()
+    if read_bytes(address) != text:
+        write(address, text)
 
 
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:
@@ -141,11 +200,12 @@ def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractCon
 def setup_of(model: str, linking: LinkSettings, settings: ShardSettings) -> dict[str, Any]:
     """All that shapes a result but its shard: version, models with their weights, and settings."""
     encoder = Linker.load(model, linking).encoder
+    promises = {"max_false", "promise"} if linking.max_false is None else set()
     return {
         "iconotext": __version__,
         "model": {"name": encoder.name, "fingerprint": encoder.fingerprint, "captions": encoder.text_backbone.name},
         "relations": content_name(linking.relations),
-        "linking": linking.model_dump(mode="json", exclude={"cache", "max_false", "promise", "explain"}),
+        "linking": linking.model_dump(mode="json", exclude={"cache", "explain", *promises}),
         "shards": settings.model_dump(mode="json"),
         "without": None if settings.without is None else sha256_of(settings.without),
     }

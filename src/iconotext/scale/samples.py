@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from iconotext.corpus.row import Problem, Record, parse_row
+from iconotext.corpus.store import with_repeated_ids
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
 from iconotext.scale.tar import Tar, is_picture
@@ -18,8 +19,12 @@ def sample_records(tar: Tar) -> Iterator[Record]:
     ``.json`` may be a row of our corpora, in which ``images`` may be left out; else the sentences are those of the
     ``.txt``. Without ``images`` they are the pictures of the sample, in the order of the archive.
     """
-    for key, parts in tar.samples():
-        place = f"sample {key}"
+    yield from with_repeated_ids(_records(tar))
+
+
+def _records(tar: Tar) -> Iterator[Record]:
+    for number, (key, parts) in enumerate(tar.samples(), 1):
+        place = f"sample {number}, {key}"
         try:
             yield parse_row(_values(tar, key, parts), place)
         except (ValueError, CorpusError) as error:

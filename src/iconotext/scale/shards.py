@@ -45,10 +45,14 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
         if known is not None:
             found.append((known, _stem(split_address(address)[1])))
             continue
-        inside = [each for each in entries(address) if each.address.endswith(SUFFIXES)]
+        start = len(joined(address, ""))
+        inside = [
+            each
+            for each in entries(address)
+            if each.address.endswith(SUFFIXES) and not _is_ours(each.address[start:].replace("\\", "/"))
+        ]
         if not inside:
             raise CorpusError(f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}")
-        start = len(joined(address, ""))
         found += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
     texts = {_key(file) for file, _ in found if not file.address.endswith(".tar")}
     shards: dict[str, Shard] = {}
@@ -68,6 +72,11 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
 def result_address(output: str, name: str, to: To) -> str:
     """Where the result of a shard goes."""
     return joined(output, f"{name}.{to}")
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file of a folder is what programs note beside their tables, and no shard."""
+    return any(part.startswith("_") for part in name.split("/"))
 
 
 def _key(file: Entry) -> str:

@@ -79,12 +79,18 @@ class Stage:
             CorpusError: There is no such folder of pictures.
             OutputError: This machine does not see the folder of the results.
         """
-        if not sees(self.output, self.setup):
+        folder, setup = self.begun
+        if not sees(folder, setup):
             raise OutputError(
-                f"{self.output}: is not there on {gethostname()}; on several machines, shards and results must be in a "
+                f"{folder}: is not there on {gethostname()}; on several machines, shards and results must be in a "
                 "store, or in folders that all have at the same paths"
             )
         self.load()
+
+    @property
+    def begun(self) -> tuple[str, str]:
+        """The folder that every machine must see, and the digest of its setup."""
+        return self.output, self.setup
 
     def load(self) -> None:
         """See ``prepare``."""
@@ -107,7 +113,7 @@ class Stage:
             inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
             with target(address) as path:
-                self.make(self._documents(shard, paths, counts), counts, path)
+                self.make(shard.name, self._documents(shard, paths, counts), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""
         manifest = Manifest(
             shard=shard.name,
@@ -121,10 +127,14 @@ class Stage:
         write_manifest(self.output, shard, manifest)
         return manifest
 
-    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
-        """Write the result of some documents."""
-        with closing(self.linker.link_all(documents)) as results:  # type: ignore[type-var]  # a generator
-            linked = counts.linked(results, drop=self.settings.unlinked == "drop")
+    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+        """Write the result of the documents of a shard."""
+        self.write(self.linker.link_all(documents), counts, path)
+
+    def write(self, results: Iterator[LinkedDocument | Failure], counts: Counts, path: Path) -> None:
+        """Write linked documents."""
+        with closing(results) as each:  # type: ignore[type-var]  # a generator
+            linked = counts.linked(each, drop=self.settings.unlinked == "drop")
             if self.settings.to == "jsonl":
                 write_text(path, json_lines(linked), force=True)
             else:

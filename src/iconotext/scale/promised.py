@@ -1,0 +1,324 @@
+"""Promises over shards: three stages, each a shard's own work, and between them what all shards say together.
+
+``Pool`` keeps those pictures of a shard that decoys may be drawn from; ``Candidates`` links each picture to its best
+sentence, beside its decoy and without, and keeps what is tested of it as a table beside the links; ``Promised`` leaves
+those links that pass the rule of all tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from itertools import count, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from iconotext.features.cores import in_threads
+from iconotext.links.calibration import load_calibration
+from iconotext.links.decoys import POOL, DecoyPool, digest_of
+from iconotext.links.promise import Candidate, Promises, Rule, rule_of
+from iconotext.links.settings import LinkSettings
+from iconotext.plain_text import json_text
+from iconotext.read.spool import Spool
+from iconotext.report.as_json import promise_object
+from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
+from iconotext.scale.manifest import Manifest, is_done, sha256_of, write_manifest
+from iconotext.scale.shards import Shard, result_address
+from iconotext.scale.stage import Counts, Stage
+from iconotext.scale.store import at_hand, joined, target
+from iconotext.types import Document, Image, TextLine
+from iconotext.write import open_atomic, write_text
+
+INNER = "_promises"
+"""Folder beside the results: what they are made from."""
+
+FETCHED = 8
+"""Tables that are fetched at the same time."""
+
+
+class Pool(Stage):
+    """Writes the pictures of a shard that decoys may be drawn from: those with the smallest digests."""
+
+    def load(self) -> None:
+        """Nothing but what every stage needs."""
+        _ = self._found
+
+    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+        """See ``Stage``."""
+        with TemporaryDirectory(prefix="iconotext-") as folder:
+            pool, keep = DecoyPool(), partial(_on_disk, Path(folder), count())
+            for document in documents:
+                counts.documents["written"] += 1
+                pool.add(document, keep)
+            write_pool(path, pool)
+
+
+@dataclass
+class Candidates(Stage):
+    """Links the documents of a shard without a promise, and writes beside the links what is tested.
+
+    Attributes:
+        pool: Address of the table that decoys are drawn from.
+    """
+
+    pool: str = ""
+
+    def load(self) -> None:
+        """See ``Stage``."""
+        super().load()
+        _ = self._pool
+
+    @cached_property
+    def _pool(self) -> DecoyPool:
+        self._folder = TemporaryDirectory(prefix="iconotext-")  # as long as this lives
+        with at_hand(self.pool) as (path,):
+            return read_pool(path, Path(self._folder.name))
+
+    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+        """See ``Stage``."""
+        with Spool(documents) as spool:
+            with target(_beside(self.output, name)) as beside:
+                write_candidates(beside, self.linker.candidates(spool, self._pool))
+            self.write(self.linker.plain.link_all(spool), counts, path)
+
+
+@dataclass
+class Promised(Stage):
+    """Leaves the links that pass.
+
+    Attributes:
+        made: The folder of ``Candidates``, and the digest of its setup.
+        rule: That of all shards.
+    """
+
+    made: tuple[str, str] = ("", "")
+    rule: Rule | None = None
+
+    @property
+    def begun(self) -> tuple[str, str]:
+        """See ``Stage``."""
+        return self.made
+
+    def load(self) -> None:
+        """Nothing: no document is read again."""
+
+    def run(self, shard: Shard) -> Manifest:
+        """See ``Stage``."""
+        folder, setup = self.made
+        linked = is_done(folder, shard, setup)
+        if linked is None or self.rule is None:
+            raise FileNotFoundError(f"{result_address(folder, shard.name, self.settings.to)}: is not there any more")
+        promises = self.rule.promises(read_candidates(folder, linked), load_calibration())
+        counts = Counts()
+        with (
+            at_hand(joined(folder, linked.output)) as (source,),
+            target(result_address(self.output, shard.name, self.settings.to)) as path,
+        ):
+            keep = _keep_rows if self.settings.to == "parquet" else _keep_lines
+            keep(source, path, promises, counts, drop=self.settings.unlinked == "drop")
+            size, made = path.stat().st_size, sha256_of(path) or ""
+        documents = {**linked.documents, **counts.documents}
+        documents["written"] = linked.documents.get("written", 0) - counts.documents["without a link"]
+        manifest = linked.model_copy(
+            update={
+                "setup": self.setup,
+                "size": size,
+                "sha256": made,
+                "documents": {name: number for name, number in sorted(documents.items()) if number},
+                "links": counts.links,
+            }
+        )
+        write_manifest(self.output, shard, manifest)
+        return manifest
+
+
+def _on_disk(folder: Path, numbers: Iterator[int], image: Image) -> Image:
+    """An image whose bytes lie in a file: photographs are too large to hold hundreds of them."""
+    if not isinstance(image.file, bytes):
+        return image
+    file = folder / str(next(numbers))
+    file.write_bytes(image.file)
+    return replace(image, file=file)
+
+
+def _schema_of_pool() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("digest", pa.uint64()),
+            ("document", pa.string()),
+            ("number", pa.int32()),
+            ("image", pa.string()),
+            ("picture", pa.binary()),
+        ]
+    )
+
+
+def write_pool(path: Path, pool: Iterable[tuple[str, int, Image]]) -> str:
+    """Write the images that decoys are drawn from, each with all of it that is compared; a digest of them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema, digest = _schema_of_pool(), hashlib.sha256()
+    with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema) as writer:
+        for document, number, image in pool:  # each in a group of its own: only one is in memory
+            said = {"source": image.source, "alt": image.alt, "caption": image.caption}
+            lines = None if image.lines is None else [asdict(line) for line in image.lines]
+            text = json.dumps({**said, "lines": lines})
+            picture = image.file.read_bytes() if isinstance(image.file, Path) else image.file
+            row = (digest_of(document, number), document, number, text, picture)
+            digest.update(repr((*row[:4], hashlib.sha256(picture or b"").digest())).encode())
+            writer.write_table(pa.table([[value] for value in row], schema=schema))
+    return digest.hexdigest()
+
+
+def read_pool(path: Path, folder: Path, rows: Iterable[int] | None = None) -> DecoyPool:
+    """The images of such a table, their pictures as files in a folder.
+
+    Args:
+        path: The table.
+        folder: Where pictures are put.
+        rows: Which; all by default.
+    """
+    pool = DecoyPool()
+    for document, number, image in _images(path, folder, rows):
+        pool.add_image(document, number, image)
+    return pool
+
+
+def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iterator[tuple[str, int, Image]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as table:
+        for n in range(table.num_row_groups) if rows is None else rows:
+            (row,) = table.read_row_group(n).to_pylist()
+            said = json.loads(row["image"])
+            if said["lines"] is not None:
+                said["lines"] = tuple(TextLine(**{**line, "box": tuple(line["box"])}) for line in said["lines"])
+            file = None
+            if row["picture"] is not None:
+                file = folder / f"{path.stem}-{n}"
+                file.write_bytes(row["picture"])
+            yield row["document"], row["number"], Image(file=file, **said)
+
+
+def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str:
+    """Write the table of all shards out of theirs: the smallest digests of all are among the smallest of each.
+
+    Returns:
+        A digest of it.
+    """
+    import pyarrow.parquet as pq
+
+    def digests() -> Iterator[tuple[int, int, int]]:
+        for n, each in enumerate(manifests):
+            with at_hand(joined(output, each.output)) as (path,):
+                found = pq.read_table(path, columns=["digest"])["digest"].to_pylist()
+            yield from ((digest, n, row) for row, digest in enumerate(found))
+
+    chosen: dict[int, list[int]] = {}
+    for _, n, row in heapq.nsmallest(POOL, digests()):
+        chosen.setdefault(n, []).append(row)
+
+    def images(scratch: Path) -> Iterator[tuple[str, int, Image]]:
+        for n in sorted(chosen):
+            with at_hand(joined(output, manifests[n].output)) as (path,), TemporaryDirectory(dir=scratch) as folder:
+                yield from _images(path, Path(folder), sorted(chosen[n]))
+
+    with TemporaryDirectory(prefix="iconotext-") as scratch, target(address) as path:
+        return write_pool(path, images(Path(scratch)))
+
+
+def _beside(output: str, name: str) -> str:
+    return joined(joined(output, "_candidates"), f"{name}.parquet")
+
+
+def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
+    """Write what is tested of the images of a shard."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {str: pa.string(), int: pa.int32(), float: pa.float64()}
+    kinds = [str, int, str, float, float, float, float]
+    schema = pa.schema([(name, types[kind]) for name, kind in zip(Candidate._fields, kinds, strict=True)])
+    with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        rest = iter(candidates)
+        while rows := list(islice(rest, ROWS_AT_ONCE)):
+            writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+
+
+def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
+    """What ``write_candidates`` wrote of a shard."""
+    import pyarrow.parquet as pq
+
+    with at_hand(_beside(output, manifest.shard)) as (path,):
+        columns = pq.read_table(path).to_pydict()
+    return [Candidate(*row) for row in zip(*columns.values(), strict=True)]
+
+
+def rule_of_all(output: str, manifests: Sequence[Manifest], settings: LinkSettings) -> Rule:
+    """The rule of all shards that are linked."""
+    if settings.max_false is None:
+        raise ValueError("max_false is not set")
+    read = partial(read_candidates, output)
+    with closing(in_threads(read, manifests, threads=FETCHED, ahead=FETCHED)) as batches:
+        return rule_of(batches, load_calibration(), settings.max_false, settings.promise)
+
+
+def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *, drop: bool) -> None:
+    def lines() -> Iterator[str]:
+        with source.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                said = json.loads(line)
+                passed = {claim: images.get(said["id"], frozenset()) for claim, images in promises.passed.items()}
+                if promises.required != "none":
+                    said["links"] = [each for each in said["links"] if each["image"] in passed[promises.required]]
+                if drop and not said["links"]:
+                    counts.documents["without a link"] += 1
+                    continue
+                counts.links += len(said["links"])
+                said["promises"] = [promise_object(replace(each, images=passed[each.claim])) for each in promises.made]
+                yield json_text(said) + "\n"
+
+    write_text(path, lines(), force=True)
+
+
+def _keep_rows(source: Path, path: Path, promises: Promises, counts: Counts, *, drop: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(COLUMNS)
+    of_links = names[names.index("sentence") :]
+    linked: set[str] = set()
+    with pq.ParquetFile(source) as table:
+        kept = None if promises.required == "none" else promises.passed[promises.required]
+        for batch in table.iter_batches(ROWS_AT_ONCE, columns=["document", "image", "sentence"]):
+            for document, image, sentence in zip(*batch.to_pydict().values(), strict=True):
+                if sentence is not None and (kept is None or image in kept.get(document, ())):
+                    linked.add(document)
+                    counts.links += 1
+        everybody: set[str] = set()
+        with (
+            open_atomic(path, force=True) as file,
+            pq.ParquetWriter(file, table.schema_arrow, compression="zstd") as writer,
+        ):
+            for batch in table.iter_batches(ROWS_AT_ONCE):
+                documents, images = batch["document"].to_pylist(), batch["image"].to_pylist()
+                everybody.update(documents)
+                if kept is not None:
+                    passed = [i in kept.get(d, ()) for d, i in zip(documents, images, strict=True)]
+                    rows = pa.array([n if good else None for n, good in enumerate(passed)], pa.int64())
+                    for name in of_links:
+                        batch = batch.set_column(names.index(name), name, batch[name].take(rows))
+                if drop:
+                    batch = batch.filter(pa.array([each in linked for each in documents], pa.bool_()))
+                writer.write_batch(batch)
+    if drop:
+        counts.documents["without a link"] = len(everybody - linked)
