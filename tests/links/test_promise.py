@@ -233,7 +233,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
         rule = rule_of(batches, table, 0.3, "paragraph")
         pairs = [each for each in tested if each.decoy is not None]
         scores = np.array([(each.own, each.decoy) for each in pairs], np.float64).reshape(-1, 2).T
-        good = competition(*scores, 0.3)
+        good = competition(scores[0], scores[1], 0.3)
         wanted = {"document": {each.document for each, passed in zip(pairs, good, strict=True) if passed}}
         for claim in ("paragraph", "sentence"):
             known = [each for each in tested if each.kind == KIND and getattr(each, claim) is not None]
@@ -241,7 +241,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
             good = benjamini_hochberg(p, 0.3)
             wanted[claim] = {each.document for each, passed in zip(known, good, strict=True) if passed}
         assert {each.claim: each.kept for each in rule.made} == {claim: len(some) for claim, some in wanted.items()}
-        found = {claim: set() for claim in wanted}
+        found: dict[str, set[str]] = {claim: set() for claim in wanted}
         for batch in batches:
             for claim, images in rule.promises(batch, table).passed.items():
                 found[claim] |= set(images)
