@@ -37,11 +37,12 @@ from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.links.caption import Encode, Reading, texts_of
 from iconotext.links.combine import subset_name
-from iconotext.links.evidence import Gathered, gather_evidence, gathered_places, weigh_gathered
+from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.links.link_document import choose_links
 from iconotext.links.matcher import PROBE
 from iconotext.links.promise import benjamini_hochberg, conformal_p_values
+from iconotext.links.weighing import gathered_places, weigh_gathered
 from iconotext.serve.doubt import CANDIDATES, doubts, in_order
 from iconotext.serve.records import Picture
 from iconotext.train.evidence import FIRST, common_habit, example, fit_subset, with_habits
@@ -183,7 +184,7 @@ def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
     gold: dict[int, tuple[int, ...]] = {}
     for sentence, image in sorted(document.links or ()):
         gold[image] = (*gold.get(image, ()), sentence)
-    places = gathered_places(found, evidence=("caption", "reference"), coefficients=learned.coefficients)
+    (places,) = gathered_places([found], evidence=("caption", "reference"), coefficients=learned.coefficients)
     return Tried(document, found, places, gold)
 
 
@@ -198,7 +199,8 @@ def habit_of(of: Collected, said: Said) -> Habit:
 
 
 def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocument:
-    found = weigh_gathered(one.gathered, evidence=BLIND, coefficients=of.learned.coefficients, habit=habit)
+    weights = of.learned.coefficients
+    (found,) = weigh_gathered([one.gathered], evidence=BLIND, coefficients=weights, habits=[habit])
     return choose_links(one.document, found, k=k, min_confidence=0.0)
 
 

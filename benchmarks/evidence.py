@@ -49,7 +49,7 @@ from iconotext.features import (
 )
 from iconotext.features.backbone import Picture
 from iconotext.links.caption import Encode, texts_of
-from iconotext.links.combine import Coefficients, combine, dump_coefficients, load_coefficients
+from iconotext.links.combine import Coefficients, Weighable, combine, dump_coefficients, load_coefficients
 from iconotext.links.layout import PLACES
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.words import stems
@@ -330,7 +330,7 @@ def weighed(coefficients: Mapping[str, Coefficients], *kinds: Evidence) -> Score
     def score(e: Example) -> tuple[FloatMatrix, FloatMatrix]:
         features = {kind: e.features[kind] for kind in kinds if kind in e.features}
         shape = (e.positive.shape[0], e.positive.shape[1])
-        found = combine(features, shape=shape, has_text=e.has_text, coefficients=coefficients)
+        (found,) = combine([Weighable(features, shape, e.has_text)], coefficients)
         return found.score, found.confidence
 
     return score

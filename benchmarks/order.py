@@ -30,7 +30,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.evaluate import Scored, evaluate
 from iconotext.evaluate.intervals import bootstrap_intervals
 from iconotext.evaluate.reorder import reorder
-from iconotext.links.combine import Coefficients, combine
+from iconotext.links.combine import Coefficients, Weighable, combine
 from iconotext.links.matcher import PROBE
 from iconotext.links.select import best, in_order
 from iconotext.pipeline import Linker, LinkSettings
@@ -94,7 +94,7 @@ def report_select(data: Path, looking: Looking) -> None:
 def confidence(e: Example, kinds: Sequence[Evidence], coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
     features = {kind: e.features[kind] for kind in kinds if kind in e.features}
     shape = (e.positive.shape[0], e.positive.shape[1])
-    return combine(features, shape=shape, has_text=e.has_text, coefficients=coefficients).confidence
+    return combine([Weighable(features, shape, e.has_text)], coefficients)[0].confidence
 
 
 def logarithm(confidence: FloatMatrix) -> FloatMatrix:

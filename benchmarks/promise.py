@@ -38,13 +38,14 @@ from iconotext.links.calibration import Calibration, Figure, calibration_of, dum
 from iconotext.links.caption import Encode, Reading
 from iconotext.links.combine import Coefficients
 from iconotext.links.decoys import DecoyPool
-from iconotext.links.evidence import gather_evidence, gathered_places
+from iconotext.links.evidence import gather_evidence
 from iconotext.links.habit import PlaceEvidence, infer_habit
 from iconotext.links.link_document import link_document
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
 from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
+from iconotext.links.weighing import gathered_places
 from iconotext.train.evidence import common_habit, example, fit_coefficients
 from iconotext.train.evidence_documents import Cited, variants
 from iconotext.train.matcher import fit_matcher
@@ -194,14 +195,14 @@ def link_sources(
     places: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for source in found:
         own, cited = learned[source.group], source.cited
-        (gathered,) = gather_evidence(
+        gathered = gather_evidence(
             [cited.document],
             [cited.similarity if "picture" in evidence else None],
             [Reading(encode, cited.sentence_vectors)],
             evidence=evidence,
             matcher=own.matcher,
         )
-        place = gathered_places(gathered, evidence=evidence, coefficients=own.coefficients)
+        (place,) = gathered_places(gathered, evidence=evidence, coefficients=own.coefficients)
         if place is not None:
             places.setdefault(cited.collection, []).append((cited.document.id, place))
     common = {source.cited.collection: learned[source.group].common for source in found}

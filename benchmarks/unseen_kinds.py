@@ -34,7 +34,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.embed.bridge import centred, concept_vectors
 from iconotext.embed.projection import Projection
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
-from iconotext.links.evidence import weigh_evidence
+from iconotext.links.weighing import weigh_evidence
 from iconotext.objectives import posterior
 from iconotext.similarity.sets import set_similarities
 from iconotext.types import Document, Evidence

@@ -34,8 +34,9 @@ from iconotext.features.cached import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
 from iconotext.links.caption import Reading
 from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients
-from iconotext.links.evidence import fitted_features, weigh_evidence
+from iconotext.links.evidence import fitted_features
 from iconotext.links.text import text_in
+from iconotext.links.weighing import weigh_evidence
 from iconotext.links.words import stems
 from iconotext.train.evidence_added import Added, fit_added
 from iconotext.types import Document, Evidence

@@ -15,10 +15,10 @@ from iconotext.links.caption import (
 from iconotext.links.cells import Cells
 from iconotext.links.citing import looks
 from iconotext.links.common_words import word_features
-from iconotext.links.evidence import has_places
 from iconotext.links.image import image_features
-from iconotext.links.layout import layout_features
+from iconotext.links.layout import layout_features, places
 from iconotext.links.matcher import load_matcher
+from iconotext.links.weighing import has_places
 from iconotext.links.words import file_words, rareness, remembered, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, features, workshop
@@ -241,7 +241,9 @@ def test_a_wider_encoder_changes_nothing() -> None:
 
 
 def features_at(d: Any) -> Any:
-    return layout_features(d, np.full((len(d.sentences), len(d.images)), 1 / 60, np.float32))
+    place = places([d])
+    found = layout_features([d], place, np.full(len(d.sentences) * len(d.images), 1 / 60, np.float32))
+    return {name: place.cells.matrices(values)[0] for name, values in found.items()}
 
 
 def test_layout_by_hand() -> None:

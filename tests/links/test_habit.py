@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError
-from iconotext.links.evidence import weigh_evidence
 from iconotext.links.habit import (
     GIVEN,
     STRENGTH,
@@ -24,7 +24,8 @@ from iconotext.links.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.links.layout import PLACES, place_numbers
+from iconotext.links.layout import PLACES, place_numbers, places
+from iconotext.links.weighing import weigh_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import encode
 
@@ -40,7 +41,12 @@ def told(document: Document, sure: float) -> PlaceEvidence:
     """Other evidence that finds the own sentence of each image by ``sure`` log-odds."""
     log_odds = np.zeros((len(document.sentences), len(document.images)), np.float32)
     np.fill_diagonal(log_odds, sure)
-    return place_evidence(document, log_odds)
+    return place_evidence(places([document]), log_odds.T.ravel())
+
+
+def probability_of(document: Document, found: PlaceEvidence, habit: Habit) -> Any:
+    place = places([document])
+    return place.cells.matrices(habit_probability([document], place, found, [habit]))[0]
 
 
 def test_places_of_a_picture_between_two_paragraphs_and_inside_one():
@@ -68,7 +74,7 @@ def test_a_habit_is_learned_without_labels_and_moves_the_links(above: bool):
     clear = [guide(f"clear{n}", above=above) for n in range(4)]
     habit = infer_habit((d.id, told(d, 3.0)) for d in clear)
     silent = guide("silent", above=above)
-    probability = habit_probability(silent, told(silent, 0.0), habit)
+    probability = probability_of(silent, told(silent, 0.0), habit)
     inner = range(1, 5)  # at the ends one side has no sentence
     assert [int(probability[:, j].argmax()) for j in inner] == list(inner)
     side = "above" if above else "below"
@@ -81,14 +87,14 @@ def test_a_document_alone_learns_from_its_own_images():
     found = told(document, 6.0)
     odd = 15  # nothing is known of this one but what the others show
     found.likelihood[odd] = (found.sentences[odd] > 0).astype(float)
-    probability = habit_probability(document, found, Habit())
+    probability = probability_of(document, found, Habit())
     assert int(probability[:, odd].argmax()) == odd
 
 
 def test_an_image_is_not_judged_by_its_own_evidence():
     found = told(guide("d", above=True), 9.0)
     alone = PlaceEvidence(found.likelihood[:1], found.sentences[:1])
-    habit, _ = infer_shares(alone, STRENGTH * common_shares())
+    habit, _ = infer_shares(alone, STRENGTH * common_shares()[None], [len(alone.sentences)])
     there = alone.sentences[0] > 0
     np.testing.assert_allclose(habit[0], there * common_shares() / common_shares()[there].sum())
 
@@ -122,7 +128,7 @@ def test_shares_are_a_fixed_point_written_out_in_loops(images: int, places: int,
     count[:, :places] = rng.integers(1, 4, (images, places))
     likelihood = np.where(count > 0, rng.random((images, 20)) + 0.1, 0.0)
     pseudo = rng.random(20) + 5.0
-    habit, shares = infer_shares(PlaceEvidence(likelihood, count), pseudo)
+    habit, shares = infer_shares(PlaceEvidence(likelihood, count), pseudo[None], [len(count)])
     for j in range(images):
         others = [pseudo[k] + sum(shares[i, k] for i in range(images) if i != j) for k in range(places)]
         weight = [likelihood[j, k] * others[k] for k in range(places)]
@@ -136,16 +142,16 @@ def test_probabilities_of_a_column_sum_to_one_whatever_the_order_of_documents():
     one = infer_habit((d.id, told(d, 2.0)) for d in documents)
     other = infer_habit((d.id, told(d, 2.0)) for d in reversed(documents))
     for d in documents:
-        probability = habit_probability(d, told(d, 2.0), one)
+        probability = probability_of(d, told(d, 2.0), one)
         np.testing.assert_allclose(probability.sum(axis=0), 1.0, rtol=1e-5)
-        np.testing.assert_allclose(probability, habit_probability(d, told(d, 2.0), other), atol=1e-4)
+        np.testing.assert_allclose(probability, probability_of(d, told(d, 2.0), other), atol=1e-4)
     assert one.digest != Habit().digest
 
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_a_given_habit_stands_for_all_inference(name: str):
     document = guide("d", above=name != "above")  # the evidence says something else
-    probability = habit_probability(document, told(document, 1.0), Habit(given=name))
+    probability = probability_of(document, told(document, 1.0), Habit(given=name))
     numbers = place_numbers(document)
     if name != "inside":  # there is no such place here
         for i, j in itertools.product(range(1, 5), range(1, 5)):
@@ -213,9 +219,9 @@ def test_a_guide_whose_pictures_stand_on_one_side_of_their_steps_is_linked_right
 def test_what_people_said_of_some_images_says_where_the_others_stand():
     silent = guide("silent", above=True, steps=12)
     found = told(silent, 0.0)
-    before = habit_probability(silent, found, Habit())
+    before = probability_of(silent, found, Habit())
     judged = {image: (image,) for image in range(1, 7)}
-    after = habit_probability(silent, judged_evidence(silent, found, judged), Habit())
+    after = probability_of(silent, judged_evidence(silent, found, judged), Habit())
     others = range(7, 11)
     assert all(after[j, j] > before[j, j] for j in others)
     assert [int(after[:, j].argmax()) for j in others] == list(others)
@@ -223,8 +229,8 @@ def test_what_people_said_of_some_images_says_where_the_others_stand():
     habit = infer_habit([("silent", judged_evidence(silent, found, judged))])
     plain = infer_habit([("silent", found)])
     assert (
-        habit_probability(elsewhere, told(elsewhere, 0.0), habit)[2, 2]
-        > (habit_probability(elsewhere, told(elsewhere, 0.0), plain)[2, 2])
+        probability_of(elsewhere, told(elsewhere, 0.0), habit)[2, 2]
+        > (probability_of(elsewhere, told(elsewhere, 0.0), plain)[2, 2])
     )
 
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients
-from iconotext.links.evidence import weigh_evidence
+from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, Weighable, combine, load_coefficients
 from iconotext.links.link_document import choose_links, link_document
 from iconotext.links.select import SELECTIONS, in_order
+from iconotext.links.weighing import weigh_evidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import BLOCKS, TEXTS, document, encode, workshop
 
@@ -204,17 +204,13 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ShapeError, match="sentence_vectors"):
         link_document(d, None, encode, sentence_vectors=np.zeros((1, 3), np.float32))
     with pytest.raises(ShapeError, match="reference"):
-        combine({}, shape=(2, 1), has_text=np.ones(1, bool), reference=np.zeros((1, 1), np.float32))
+        combine([Weighable({}, (2, 1), np.ones(1, bool), np.zeros((1, 1), np.float32))])
 
 
 def test_great_log_odds_do_not_overflow() -> None:
     column = np.array([[1000.0], [-1000.0]], np.float32)
-    found = combine(
-        {"layout": {"layout.x": column}},
-        shape=(2, 1),
-        has_text=np.ones(1, bool),
-        coefficients={"layout": Coefficients(0.0, {"layout.x": 1.0})},
-    )
+    known = Weighable({"layout": {"layout.x": column}}, (2, 1), np.ones(1, bool))
+    (found,) = combine([known], {"layout": Coefficients(0.0, {"layout.x": 1.0})})
     np.testing.assert_allclose(found.confidence[:, 0], [1, 0])
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from iconotext.links.caption import Reading
-from iconotext.links.evidence import gather_evidence, weigh_gathered
+from iconotext.links.evidence import gather_evidence
 from iconotext.links.habit import Habit
 from iconotext.links.link_windows import Known
+from iconotext.links.weighing import weigh_gathered
 from iconotext.serve import kept as module
 from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
 from iconotext.types import Document, Image, Sentence
@@ -42,8 +43,8 @@ def test_it_is_weighed_alike(known, tmp_path, evidence):
     assert found.known.note == "a note"
     assert found.document.meta == {"book": "b"}
     habit = Habit(judged={"guide/a": {2: (3,)}})
-    before = weigh_gathered(known.gathered, evidence=evidence, habit=habit)
-    after = weigh_gathered(found.known.gathered, evidence=evidence, habit=habit)
+    (before,) = weigh_gathered([known.gathered], evidence=evidence, habits=[habit])
+    (after,) = weigh_gathered([found.known.gathered], evidence=evidence, habits=[habit])
     np.testing.assert_array_equal(before.confidence, after.confidence)
     assert before.contributions.keys() == after.contributions.keys()
 

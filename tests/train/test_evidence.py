@@ -9,7 +9,7 @@ from iconotext.links.caption import Reading
 from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients
 from iconotext.links.evidence import fitted_features
 from iconotext.links.habit import common_shares
-from iconotext.links.layout import layout_features
+from iconotext.links.layout import layout_features, places
 from iconotext.links.matcher import WEIGHTS
 from iconotext.train.conditional_logit import fit_logit
 from iconotext.train.evidence import common_habit, example, fit_coefficients
@@ -28,7 +28,7 @@ def test_every_combination_ships_with_the_features_there_are() -> None:
         Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words), Image("b.jpg", alt="Lone alt", position=3)
     )
     features = fitted_features(d, np.zeros((6, 2), np.float32), Reading(encode))
-    features["layout"] = layout_features(d, np.full((6, 2), 1 / 6, np.float32))
+    features["layout"] = layout_features([d], places([d]), np.full(12, 1 / 6, np.float32))
     for name, entry in shipped.items():
         assert set(entry.weights) == {feature for kind in name.split("+") for feature in features[kind]}
     assert (

@@ -21,9 +21,9 @@ from iconotext.evaluate.random_scores import random_scores
 from iconotext.evaluate.scores import UnseenImages
 from iconotext.features.ocr import with_lines
 from iconotext.links.caption import texts_of
-from iconotext.links.evidence import weigh_evidence
 from iconotext.links.labels import unlabelled
 from iconotext.links.layout import places
+from iconotext.links.weighing import weigh_evidence
 from iconotext.links.words import stems
 from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Evidence
@@ -174,7 +174,7 @@ def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
     images = [document.images[j] for j in order]
     kept = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
     there = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
-    place = places(replace(document, sentences=kept, images=there))
+    place = places([replace(document, sentences=kept, images=there)])
     if len(set(place.position.tolist())) < 2:
         return "its pictures stand at one place"
     around = (place.rank == place.above[:, None]) | (place.rank == place.below[:, None])

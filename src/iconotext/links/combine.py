@@ -22,17 +22,18 @@ are right.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import ShapeError
+from iconotext.links.cells import Cells
 from iconotext.links.reference import DIRECTED, EXPLICIT, VAGUE
-from iconotext.types import Evidence
+from iconotext.types import EVIDENCE, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,104 +107,145 @@ def load_coefficients() -> Mapping[str, Coefficients]:
     return {name: Coefficients(entry["null"], entry["weights"]) for name, entry in json.loads(text).items()}
 
 
-def combine(
-    features: Mapping[Evidence, Mapping[str, FloatMatrix]],
-    *,
-    shape: tuple[int, int],
-    has_text: NDArray[np.bool_],
-    reference: FloatMatrix | None = None,
-    image_similarity: FloatMatrix | None = None,
-    coefficients: Mapping[str, Coefficients] | None = None,
-) -> Combination:
-    """Weighs the evidence of a document.
+class Weighable(NamedTuple):
+    """What is known of a document with S sentences and V images.
 
-    Args:
-        features: Of each fitted kind that is there, name to (S, V).
+    Attributes:
+        features: Of each kind that is there, name to (S, V).
         shape: (S, V).
         has_text: (V,) whether there is anything to compare for the caption evidence.
         reference: (S, V) from ``reference_evidence``, None where it is switched off.
         image_similarity: (S, V) cosines; the score where images are the only evidence.
+    """
+
+    features: Mapping[Evidence, Mapping[str, FloatMatrix]]
+    shape: tuple[int, int]
+    has_text: NDArray[np.bool_]
+    reference: FloatMatrix | None = None
+    image_similarity: FloatMatrix | None = None
+
+    @property
+    def kinds(self) -> list[Evidence]:
+        """The kinds that speak, in the order in which they are added up."""
+        known: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if self.features.get(kind)]
+        return known if self.reference is None else [*known, "reference"]
+
+
+def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients] | None = None) -> list[Combination]:
+    """Weighs the evidence of each of some documents.
+
+    Args:
+        several: What is known of each.
         coefficients: By ``subset_name``; those of the package by default.
 
     Raises:
         ShapeError: A matrix is not (S, V).
     """
-    for name, matrix in [(n, m) for kind in features.values() for n, m in kind.items()] + [
-        ("reference", reference),
-        ("image_similarity", image_similarity),
+    for each in several:
+        _check(each)
+    found = [
+        Combination(
+            {kind: np.zeros(each.shape, np.float32) for kind in each.kinds}, *np.zeros((2, *each.shape), np.float32)
+        )
+        for each in several
+    ]
+    numbers = [number for number, each in enumerate(several) if each.shape[0] and each.shape[1]]
+    if numbers:
+        full = _combined([several[number] for number in numbers], coefficients or load_coefficients())
+        for number, combination in zip(numbers, full, strict=True):
+            found[number] = combination
+    return found
+
+
+def _check(each: Weighable) -> None:
+    for name, matrix in [
+        *((name, matrix) for columns in each.features.values() for name, matrix in columns.items()),
+        ("reference", each.reference),
+        ("image_similarity", each.image_similarity),
     ]:
-        if matrix is not None and matrix.shape != shape:
-            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {shape} (sentences, images)")
-    coefficients = load_coefficients() if coefficients is None else coefficients
-    kinds = [kind for kind in FITTED if features.get(kind)]
-    contributions: dict[Evidence, FloatMatrix] = {kind: np.zeros(shape, np.float32) for kind in kinds}
-    null = np.full(shape[1], _NOTHING, dtype=np.float32)
-    for columns, name in _by_subset(kinds, has_text):
-        entry = coefficients[name]
-        null[columns] = entry.null
-        for kind in kinds:
-            if kind in name.split("+"):
-                contributions[kind][:, columns] = _weighted(features[kind], entry.weights, columns)
+        if matrix is not None and matrix.shape != each.shape:
+            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
+
+
+def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
+    """Of documents with sentences and images."""
+    sentences, images = np.array([each.shape for each in several]).T
+    cells = Cells(sentences, images)
+    of, kinds = cells.of_image, [each.kinds for each in several]
+    there = {kind: np.array([kind in own for own in kinds])[of] for kind in EVIDENCE}
+    has_text = np.concatenate([each.has_text for each in several])
+    null = np.full(len(of), _NOTHING, dtype=np.float32)
+    contributions = {kind: np.zeros(len(cells.image), np.float32) for kind in EVIDENCE if there[kind].any()}
+    for chosen, own in _by_subset(there, has_text):
+        entry = coefficients[subset_name(own)]
+        null[chosen] = entry.null
+        for kind in own:
+            np.copyto(contributions[kind], _weighted(cells, several, kind, entry.weights), where=chosen[cells.image])
     for kind in ADDED:
-        if some := features.get(kind):
-            contributions[kind] = _against_mean(_weighted(some, coefficients[kind].weights, np.arange(shape[1])))
-            null[contributions[kind].any(axis=0) & (null == _NOTHING)] = np.log(max(shape[0], 1) * NOWHERE)
-    if reference is not None:
+        if kind in contributions:
+            own_odds = _against_mean(cells, _weighted(cells, several, kind, coefficients[kind].weights))
+            contributions[kind] = own_odds
+            speaks = cells.image_sums(own_odds != 0) > 0
+            null[speaks & (null == _NOTHING)] = np.log(sentences * NOWHERE)[of][speaks & (null == _NOTHING)]
+    reference = cells.joined([each.reference for each in several])
+    if "reference" in contributions:
         contributions["reference"] = _reference_weight(reference)
-    log_odds = sum(contributions.values(), np.zeros(shape, np.float32)) - null
-    confidence = _share(log_odds)
-    if reference is not None:
-        explicit = reference >= EXPLICIT
-        confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
-    only_image = list(contributions) == ["picture"] and image_similarity is not None
-    score = image_similarity if only_image and image_similarity is not None else confidence
-    return Combination(contributions, score, confidence)
+    log_odds = -null[cells.image]
+    for kind in (*FITTED, *ADDED, "reference"):
+        if kind in contributions:
+            log_odds += contributions[kind]
+    confidence = _share(cells, log_odds)
+    explicit = reference >= EXPLICIT
+    confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
+    matrices = {kind: cells.matrices(values) for kind, values in contributions.items()}
+    return [
+        Combination(
+            {kind: matrices[kind][number] for kind in own},
+            each.image_similarity if own == ["picture"] and each.image_similarity is not None else sure,
+            sure,
+        )
+        for number, (each, own, sure) in enumerate(zip(several, kinds, cells.matrices(confidence), strict=True))
+    ]
 
 
-def _by_subset(kinds: list[Evidence], has_text: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64], str]]:
-    """Images that are judged by the same weights, with the name of these."""
-    groups = []
-    for with_text in (True, False):
-        own = [kind for kind in kinds if kind != "caption" or with_text]
-        columns = np.flatnonzero(has_text == with_text)
-        if own and len(columns):
-            groups.append((columns, subset_name(own)))
+def _by_subset(
+    there: Mapping[Evidence, NDArray[np.bool_]], has_text: NDArray[np.bool_]
+) -> list[tuple[NDArray[np.bool_], list[Evidence]]]:
+    """Which images are judged by the same weights, with the kinds of these."""
+    groups: list[tuple[NDArray[np.bool_], list[Evidence]]] = []
+    for written, placed in ((True, True), (True, False), (False, True)):
+        chosen = ((there["caption"] & has_text) == written) & (there["layout"] == placed)
+        if chosen.any():
+            groups.append((chosen, [kind for kind, is_in in zip(FITTED, (written, placed), strict=True) if is_in]))
     return groups
 
 
-def _weighted(
-    features: Mapping[str, FloatMatrix], weights: Mapping[str, float], columns: NDArray[np.int64]
-) -> FloatMatrix:
-    """(S, columns) weighted sum of one kind's features."""
-    shape = next(iter(features.values())).shape
-    names = [name for name in features if weights.get(name, 0.0)]
-    stacked = np.zeros((len(names), *shape), np.float32)
-    for number, name in enumerate(names):
-        stacked[number] = features[name]
-    total = np.array([weights[name] for name in names], np.float32) @ stacked.reshape(len(names), -1)
-    return total.reshape(shape)[:, columns]
+def _weighted(cells: Cells, several: Sequence[Weighable], kind: Evidence, weights: Mapping[str, float]) -> FloatMatrix:
+    """(cells,) weighted sum of one kind's features; 0 for a document that has none."""
+    total = np.zeros(len(cells.image), np.float32)
+    for name in next(each.features[kind] for each in several if each.features.get(kind)):
+        if weight := weights.get(name, 0.0):
+            total += np.float32(weight) * cells.joined([each.features.get(kind, {}).get(name) for each in several])
+    return total
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
-    """(S, V) log-odds of the references."""
+    """Log-odds of the references."""
     weight = np.zeros(reference.shape, dtype=np.float32)
     for strength in sorted(REFERENCE_WEIGHTS):
         weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
     return weight
 
 
-def _against_mean(log_odds: FloatMatrix) -> FloatMatrix:
-    """The odds of each row against those of the column's mean; of a column of zeros, zeros exactly."""
-    if not len(log_odds):
-        return log_odds
-    top = log_odds.max(axis=0)
-    against: FloatMatrix = log_odds - (top + np.log(np.exp(log_odds - top).mean(axis=0)))
-    return against
+def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
+    """The odds of each cell against those of its image's mean; of zeros, zeros exactly."""
+    top = cells.image_tops(log_odds)
+    mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
+    return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
 
 
-def _share(log_odds: FloatMatrix) -> FloatMatrix:
-    """exp(x) / (1 + sum of exp over the column), without overflow; the 1 is the null option."""
-    top = np.maximum(log_odds.max(axis=0, initial=0.0), 0.0)
-    mass = np.exp(log_odds - top)
-    share: FloatMatrix = mass / (mass.sum(axis=0) + np.exp(-top))
-    return share
+def _share(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
+    """exp(x) / (1 + sum of exp over the image), without overflow; the 1 is the null option."""
+    top = np.maximum(cells.image_tops(log_odds), 0.0)
+    mass = np.exp(log_odds - top[cells.image])
+    return np.asarray(mass / (cells.image_sums(mass) + np.exp(-top))[cells.image], np.float32)

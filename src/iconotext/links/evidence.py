@@ -1,20 +1,17 @@
-"""All kinds of evidence about a document, combined."""
+"""All kinds of evidence about documents but the layout, gathered for a window of them at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.links.caption import Encode, Reading, caption_features, texts_of
+from iconotext.links.caption import Reading, caption_features, texts_of
 from iconotext.links.cells import Cells
-from iconotext.links.combine import Coefficients, Combination, combine
-from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, judged_evidence, place_evidence
 from iconotext.links.image import image_features
-from iconotext.links.layout import Places, layout_features, places
 from iconotext.links.reference import reference_evidence
 from iconotext.links.text import text_features, text_in
 from iconotext.types import EVIDENCE, Document, Evidence
@@ -24,43 +21,6 @@ if TYPE_CHECKING:
 
     from iconotext.links.matcher import Matcher
     from iconotext.types import FloatMatrix
-
-
-def weigh_evidence(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    encode: Encode,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
-    coefficients: Mapping[str, Coefficients] | None = None,
-    matcher: Matcher | None = None,
-    habit: Habit | None = None,
-) -> Combination:
-    """Everything known about which sentence belongs to which image.
-
-    Args:
-        document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
-        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
-        encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
-        evidence: The kinds to use. Kinds that the document does not have are left out.
-        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
-        coefficients: Fitted weights, those of the package by default.
-        matcher: Of captions with sentences, that of the package by default.
-        habit: Where the author puts images; from this document alone by default.
-
-    Raises:
-        SettingError: A kind has an unknown name.
-        ShapeError: A matrix does not fit the document.
-    """
-    (found,) = gather_evidence(
-        [document],
-        [image_similarity],
-        [Reading(encode, sentence_vectors)],
-        evidence=evidence,
-        matcher=matcher,
-    )
-    return weigh_gathered(found, evidence=evidence, coefficients=coefficients, habit=habit)
 
 
 class Gathered(NamedTuple):
@@ -81,57 +41,6 @@ class Gathered(NamedTuple):
     similarity: FloatMatrix | None
     numbers: NDArray[np.int64]
     images: int
-
-
-def weigh_gathered(
-    found: Gathered,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    coefficients: Mapping[str, Coefficients] | None = None,
-    habit: Habit | None = None,
-) -> Combination:
-    """What was gathered of a document, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer."""
-    sound, good = found.document, found.numbers
-    shape = (len(sound.sentences), found.images)
-    features = {kind: columns for kind, columns in found.features.items() if kind in evidence}
-    reference = found.reference if "reference" in evidence else None
-    if "layout" in evidence and has_places(sound):
-        usual = habit or Habit()
-        place = places(sound)
-        found_at = places_by_evidence(sound, features, reference, coefficients, place)
-        found_at = judged_evidence(sound, found_at, usual.judged.get(sound.id, {}), good.tolist())
-        features["layout"] = layout_features(sound, habit_probability(sound, found_at, usual, place), place)
-    weighed = combine(
-        features,
-        shape=(shape[0], len(good)),
-        has_text=images_with_text(sound),
-        reference=reference,
-        image_similarity=found.similarity if "picture" in evidence else None,
-        coefficients=coefficients,
-    )
-    return Combination(
-        {kind: _spread(matrix, good, shape) for kind, matrix in weighed.contributions.items()},
-        _spread(weighed.score, good, shape),
-        _spread(weighed.confidence, good, shape),
-    )
-
-
-def gathered_places(
-    found: Gathered,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    coefficients: Mapping[str, Coefficients] | None = None,
-) -> PlaceEvidence | None:
-    """Where the images of a document stand by all evidence but the layout; kinds may be fewer.
-
-    Returns:
-        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
-    """
-    if not has_places(found.document):
-        return None
-    features = {kind: columns for kind, columns in found.features.items() if kind in evidence}
-    reference = found.reference if "reference" in evidence else None
-    return places_by_evidence(found.document, features, reference, coefficients)
 
 
 class Written(NamedTuple):
@@ -196,7 +105,7 @@ def gather_evidence(
         written: What ``what_is_written`` gave for the documents and these kinds, where the caller has it; saves time.
 
     Raises:
-        SettingError, ShapeError: As for ``weigh_evidence``.
+        SettingError, ShapeError: As for ``links.weighing.weigh_evidence``.
     """
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
@@ -299,44 +208,3 @@ def _of_those(
             for n, matrix in zip(numbers, cells.matrices(values), strict=True):
                 every[n][name] = matrix
     return every
-
-
-def has_places(document: Document) -> bool:
-    """Whether there is a layout with sentences and images in it."""
-    return document.has_layout and bool(document.sentences and document.images)
-
-
-def places_by_evidence(
-    document: Document,
-    features: Mapping[Evidence, Mapping[str, FloatMatrix]],
-    reference: FloatMatrix | None,
-    coefficients: Mapping[str, Coefficients] | None = None,
-    place: Places | None = None,
-) -> PlaceEvidence:
-    """Where the images of a document stand by all evidence but the layout: what a habit is inferred from.
-
-    Args:
-        document: For which ``has_places`` is true.
-        features: Of ``fitted_features``.
-        reference: (S, V) of ``reference_evidence``, if references count.
-        coefficients: Fitted weights, those of the package by default.
-        place: What ``places`` gave for the document, where the caller has it; saves time.
-    """
-    shape = (len(document.sentences), len(document.images))
-    has_text = images_with_text(document)
-    known = combine(features, shape=shape, has_text=has_text, reference=reference, coefficients=coefficients)
-    return place_evidence(document, sum(known.contributions.values(), np.zeros(shape, np.float32)), place)
-
-
-def images_with_text(document: Document) -> NDArray[np.bool_]:
-    """(V,) whether an image has a caption, an alt text or a file name that says something."""
-    return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
-
-
-def _spread(matrix: FloatMatrix, columns: NDArray[np.int64], shape: tuple[int, int]) -> FloatMatrix:
-    """The matrix with its columns at their places among columns of 0."""
-    if matrix.shape == shape:
-        return matrix
-    spread = np.zeros(shape, dtype=np.float32)
-    spread[:, columns] = matrix
-    return spread

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.links.layout import PLACES, Places, place_numbers, places
+from iconotext.links.layout import PLACES, Places, place_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,21 +138,26 @@ def common_shares() -> NDArray[np.float64]:
     return np.array([json.loads(text)[place] for place in PLACES])
 
 
-def place_evidence(document: Document, log_odds: FloatMatrix, place: Places | None = None) -> PlaceEvidence:
-    """What the other evidence says about the places of a document's images.
+def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
+    """What the other evidence says about the places of the images of some documents.
 
     Args:
-        document: With S sentences and V images, and a layout.
-        log_odds: (S, V) of sentence for image, by all evidence but the layout.
-        place: What ``places`` gave for the document, where the caller has it; saves time.
+        place: Theirs.
+        log_odds: (cells,) of sentence for image, by all evidence but the layout.
     """
-    numbers = (place or places(document)).numbers
-    odds = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0, keepdims=True, initial=-np.inf))
-    shape = (len(document.images), len(PLACES))
-    cells = (numbers + len(PLACES) * np.arange(shape[0])).ravel()
-    total = np.bincount(cells, odds.ravel(), shape[0] * shape[1]).reshape(shape)
-    count = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    cells = place.cells
+    odds = np.exp(log_odds.astype(np.float64) - cells.image_tops(log_odds)[cells.image])
+    shape = (len(cells.of_image), len(PLACES))
+    at = place.numbers + len(PLACES) * cells.image
+    total = np.bincount(at, odds, shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     return PlaceEvidence(total / np.maximum(count, 1), count)
+
+
+def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
+    """The evidence about the images of all."""
+    likelihood, sentences = zip(*several, strict=True)
+    return PlaceEvidence(np.concatenate(likelihood), np.concatenate(sentences))
 
 
 def judged_evidence(
@@ -178,42 +183,55 @@ def judged_evidence(
     return found._replace(likelihood=likelihood)
 
 
-def infer_shares(found: PlaceEvidence, pseudo_counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """The iteration of this module.
+def infer_shares(
+    found: PlaceEvidence, pseudo_counts: NDArray[np.float64], images: Sequence[int]
+) -> tuple[NDArray[np.float64], ...]:
+    """The iteration of this module, for some documents at once, each until nothing changes in it.
 
     Args:
-        found: Of V images.
-        pseudo_counts: (K,), above 0.
+        found: Of the images of all.
+        pseudo_counts: (documents, K), above 0.
+        images: How many each document has, one at least.
 
     Returns:
-        (V, K) the probability of each place by the habit of the other images, over the places that there are around
-        an image; and (V, K) the same after the image's own evidence.
+        (images, K) the probability of each place by the habit of the document's other images, over the places that
+        there are around an image; and (images, K) the same after the image's own evidence.
     """
     there = found.sentences > 0
-    habit = _scaled(there * pseudo_counts)
+    own = np.repeat(pseudo_counts, images, axis=0)
+    habit = _scaled(there * own)
     shares = _scaled(found.likelihood * habit)
-    for _ in range(_STEPS):
-        habit = _scaled(there * (pseudo_counts + shares.sum(axis=0) - shares))
-        before, shares = shares, _scaled(found.likelihood * habit)
-        if not shares.size or np.abs(shares - before).max() < _STILL:
+    of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
+    begin = np.cumsum([0, *images[:-1]])
+    for _ in range(_STEPS if len(of) else 0):
+        rows = np.flatnonzero(moving[of])
+        others = own[rows] + np.add.reduceat(shares, begin, axis=0)[of[rows]] - shares[rows]
+        habit[rows] = _scaled(there[rows] * others)
+        after = _scaled(found.likelihood[rows] * habit[rows])
+        change = np.zeros(len(of))
+        change[rows] = np.abs(shares[rows] - after).max(axis=1)
+        shares[rows] = after
+        moving &= np.maximum.reduceat(change, begin) >= _STILL
+        if not moving.any():
             break
     return habit, shares
 
 
 def habit_probability(
-    document: Document, found: PlaceEvidence, habit: Habit, place: Places | None = None
+    documents: Sequence[Document], place: Places, found: PlaceEvidence, habits: Sequence[Habit]
 ) -> FloatMatrix:
-    """(S, V) the probability of each sentence by its place alone; sentences at one place share it alike.
+    """(cells,) the probability of each sentence by its place alone; sentences at one place share it alike.
 
     Args:
-        document: With S sentences and V images, and a layout.
-        found: Of its images.
-        habit: Of its collection.
-        place: What ``places`` gave for the document, where the caller has it; saves time.
+        documents: With sentences, images, and a layout.
+        place: Theirs.
+        found: Of all their images.
+        habits: Of the collection of each.
     """
-    shares, _ = infer_shares(found, habit.pseudo_counts(document.id))
+    prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]
+    shares, _ = infer_shares(found, np.stack(prior), place.cells.images.tolist())
     each = shares / np.maximum(found.sentences, 1)
-    return each[np.arange(len(each)), (place or places(document)).numbers].astype(np.float32)
+    return each[place.cells.image, place.numbers].astype(np.float32)
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
@@ -227,10 +245,8 @@ def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[
     common = common_shares() if common is None else common
     if not named:
         return Habit(common=common)
-    found = PlaceEvidence(
-        *(np.concatenate([getattr(each, part) for _, each in named]) for part in PlaceEvidence._fields)
-    )
-    _, shares = infer_shares(found, STRENGTH * common)
+    found = joined_places([each for _, each in named])
+    _, shares = infer_shares(found, STRENGTH * common[None], [len(found.sentences)])  # as if they were one document
     ends = np.cumsum([len(each.sentences) for _, each in named])
     parts = np.split(shares, ends[:-1])
     counts: dict[str, NDArray[np.float64]] = {}

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.links.cells import Cells
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.links.cells import Ints
     from iconotext.types import Document, FloatMatrix
 
 _ENDS = re.compile(r"[.!?…:;,。！？]['\"”’»)\]]*$")
@@ -21,58 +24,72 @@ _HEADING_WORDS = 12
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where sentences and images of a document stand, as arrays. S sentences, V images.
+    """Where sentences and images of some documents stand, as arrays; each number is one within its document.
 
     Attributes:
-        position: (V,) int, number of sentences before each image.
-        rank: (S,) int, text blocks counted from 0, without those that hold only images.
-        above: (V,) int, rank of the last text block before the image, -1 for none.
-        below: (V,) int, rank of the first text block after the image. Equal to ``above`` inside a block.
-        order: (V,) int, place of each image among the images in reading order.
-        inside: (S, V) bool, sentence and image stand in the same block.
+        cells: Of the documents.
+        position: (images,) number of sentences before each image.
+        rank: (sentences,) text blocks counted from 0, without those that hold only images.
+        above: (images,) rank of the last text block before the image, -1 for none.
+        below: (images,) rank of the first text block after the image. Equal to ``above`` inside a block.
+        order: (images,) place of each image among the images in reading order.
+        inside: (cells,) bool, sentence and image stand in the same block.
     """
 
-    position: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    above: NDArray[np.int64]
-    below: NDArray[np.int64]
-    order: NDArray[np.int64]
+    cells: Cells
+    position: Ints
+    rank: Ints
+    above: Ints
+    below: Ints
+    order: Ints
     inside: NDArray[np.bool_]
 
     @cached_property
-    def numbers(self) -> NDArray[np.int64]:
-        """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence."""
-        row, rank = np.arange(len(self.rank))[:, None], self.rank[:, None]
-        below = row < self.position  # the image stands below the sentence
-        between = np.where(below, self.above - rank, rank - self.below)
-        nearest = (row == self.position - 1) | (row == self.position)
+    def row(self) -> Ints:
+        """(cells,) number of the sentence in its document."""
+        return self.cells.sentence - self.cells.first_sentence[self.cells.of_image][self.cells.image]
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """(cells,) number in ``PLACES`` of where the image stands, seen from the sentence."""
+        image, rank = self.cells.image, self.rank[self.cells.sentence]
+        position = self.position[image]
+        below = self.row < position  # the image stands below the sentence
+        between = np.where(below, self.above[image] - rank, rank - self.below[image])
+        nearest = (self.row == position - 1) | (self.row == position)
         apart = np.where((between == 0) & nearest, 4, _APART[np.minimum(between, len(_APART) - 1)])
-        result: NDArray[np.int64] = np.where(self.inside, np.where(nearest, 0, 2), apart) + ~below
+        result: Ints = np.where(self.inside, np.where(nearest, 0, 2), apart) + ~below
         return result
 
 
-def places(document: Document) -> Places:
-    """Where the sentences and images stand; the document must have a layout and a sentence."""
-    n = len(document.sentences)
-    blocks = np.array([s.block for s in document.sentences], dtype=np.int64)
-    rank = block_ranks([document])
-    position = np.array([i.position for i in document.images], dtype=np.int64)
-    above = np.where(position > 0, rank[np.clip(position - 1, 0, n - 1)], -1)
-    below = np.where(position < n, rank[np.clip(position, 0, n - 1)], rank[-1] + 1)
+def places(documents: Sequence[Document]) -> Places:
+    """Where the sentences and images stand; the documents must have a layout and a sentence each."""
+    cells = Cells.of(documents)
+    blocks = np.array([s.block for d in documents for s in d.sentences], dtype=np.int64)
+    rank = block_ranks(documents)
+    position = np.array([i.position for d in documents for i in d.images], dtype=np.int64)
+    first, size = cells.first_sentence[cells.of_image], cells.sentences[cells.of_image]
+    above = np.where(position > 0, rank[first + np.clip(position - 1, 0, size - 1)], -1)
+    below = np.where(position < size, rank[first + np.clip(position, 0, size - 1)], rank[first + size - 1] + 1)
     # An image between two sentences of one block is inside it even where the source gives images no block.
-    inside = (rank[:, None] == above) & (above == below)
-    own = np.array([-1 if i.block is None else i.block for i in document.images], dtype=np.int64)
-    inside |= blocks[:, None] == own
+    inside = (rank[cells.sentence] == above[cells.image]) & (above == below)[cells.image]
+    own = np.array([-1 if i.block is None else i.block for d in documents for i in d.images], dtype=np.int64)
+    inside |= blocks[cells.sentence] == own[cells.image]
     order = np.empty(len(position), dtype=np.int64)
-    order[np.argsort(position, kind="stable")] = np.arange(len(position))
-    return Places(position, rank, above, below, order, inside)
+    order[np.lexsort((position, cells.of_image))] = np.arange(len(position)) - cells.first_image[cells.of_image]
+    return Places(cells, position, rank, above, below, order, inside)
 
 
-def images_between(place: Places) -> NDArray[np.int64]:
-    """(S, V) number of other images that stand between the sentence and the image."""
-    row = np.arange(len(place.rank))[:, None]
-    before = np.searchsorted(np.sort(place.position), row, side="right")  # images that stand before the sentence
-    return np.maximum(np.where(row < place.position, place.order - before, before - place.order - 1), 0)
+def images_between(place: Places) -> Ints:
+    """(cells,) number of other images that stand between the sentence and the image."""
+    cells = place.cells
+    wide = int(max(place.position.max(initial=0), cells.sentences.max(initial=0))) + 1
+    stand = np.sort(cells.of_image * wide + place.position)
+    of = cells.of_image[cells.image]
+    # images that stand before the sentence
+    before = np.searchsorted(stand, of * wide + place.row, side="right") - cells.first_image[of]
+    order = place.order[cells.image]
+    return np.maximum(np.where(place.row < place.position[cells.image], order - before, before - order - 1), 0)
 
 
 PLACES = (
@@ -93,38 +110,40 @@ _FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between, from which on the
 _APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # by the blocks between, from 17 on the last
 
 
-def place_numbers(document: Document) -> NDArray[np.int64]:
+def place_numbers(document: Document) -> Ints:
     """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence; the document has a layout."""
-    return places(document).numbers
+    place = places([document])
+    return place.cells.matrices(place.numbers)[0]
 
 
-def layout_features(document: Document, habit: FloatMatrix, place: Places | None = None) -> dict[str, FloatMatrix]:
+def layout_features(documents: Sequence[Document], place: Places, habit: FloatMatrix) -> dict[str, FloatMatrix]:
     """Features of the place of every sentence against every image.
 
     Args:
-        document: With S sentences and V images, and a layout.
-        habit: (S, V) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
-        place: What ``places`` gave for the document, where the caller has it; saves time.
+        documents: With a layout.
+        place: Theirs.
+        habit: (cells,) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
 
     Returns:
-        Name to (S, V) float32: ``habit`` the log of the probability, over that of one in sixty; ``between`` log(1 +
+        Name to (cells,) float32: ``habit`` the log of the probability, over that of one in sixty; ``between`` log(1 +
         number of other images between the two); ``section`` no heading stands between them; ``heading`` the sentence
         is one.
     """
-    place = place or places(document)
-    titles = headings([document])
+    cells, titles = place.cells, headings(documents)
     section = np.cumsum(titles)
-    here = np.where(place.position > 0, section[place.position - 1], 0)
+    section = section - (section - titles)[cells.first_sentence][cells.of_sentence]
+    before = section[cells.first_sentence[cells.of_image] + place.position - 1]
+    here = np.where(place.position > 0, before, 0)
     columns = {
         "layout.habit": np.log(60 * habit + 1e-4),
         "layout.between": np.log1p(images_between(place)),
-        "layout.section": section[:, None] == here,
-        "layout.heading": np.broadcast_to(titles[:, None], habit.shape),
+        "layout.section": section[cells.sentence] == here[cells.image],
+        "layout.heading": titles[cells.sentence],
     }
-    return {name: np.ascontiguousarray(column, dtype=np.float32) for name, column in columns.items()}
+    return {name: column.astype(np.float32) for name, column in columns.items()}
 
 
-def block_ranks(documents: Sequence[Document]) -> NDArray[np.int64]:
+def block_ranks(documents: Sequence[Document]) -> Ints:
     """Of each sentence the number of its block, counted from 0 without gaps in each of some documents.
 
     Without a layout each is its own.

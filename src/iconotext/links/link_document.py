@@ -11,10 +11,10 @@ import numpy as np
 from iconotext.errors import SettingError
 from iconotext.links.caption import Encode
 from iconotext.links.combine import Coefficients, Combination
-from iconotext.links.evidence import weigh_evidence
 from iconotext.links.habit import Habit
 from iconotext.links.matcher import Matcher
 from iconotext.links.select import Selection, in_order, selection
+from iconotext.links.weighing import weigh_evidence
 from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
 
 if TYPE_CHECKING:

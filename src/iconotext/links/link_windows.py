@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError
-from iconotext.links.evidence import Gathered, gather_evidence, weigh_gathered
+from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, collection_of
 from iconotext.links.link_document import choose_links
+from iconotext.links.weighing import weigh_gathered
 from iconotext.links.windows import Told, failure_of, see_images
 from iconotext.read import Failure
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
+    from iconotext.links.combine import Combination
     from iconotext.links.settings import LinkSettings
     from iconotext.types import Document, LinkedDocument
 
@@ -92,7 +94,7 @@ def link_known(
     Nothing is read, looked at or encoded but what says relations and explains. The evidence may be less than was
     gathered.
     """
-    linked = [each if isinstance(each, Failure) else _linked(each, encoder, settings, habits) for each in known]
+    linked = _linked(known, encoder, settings, habits)
     good = [
         (found, each.seen)
         for found, each in zip(linked, known, strict=True)
@@ -136,21 +138,34 @@ def _known(
 
 
 def _linked(
-    known: Known, encoder: Encoder, settings: LinkSettings, habits: Mapping[str, Habit]
-) -> LinkedDocument | Failure:
+    known: Sequence[Known | Failure], encoder: Encoder, settings: LinkSettings, habits: Mapping[str, Habit]
+) -> list[LinkedDocument | Failure]:
     own = Habit(given=settings.habit) if settings.habit is not None else None
-    habit = own or habits.get(collection_of(known.document)) or Habit()
+    good = [each for each in known if not isinstance(each, Failure)]
+    usual = [own or habits.get(collection_of(each.document)) or Habit() for each in good]
     try:
-        linked = choose_links(
-            known.document,
-            weigh_gathered(known.gathered, evidence=settings.evidence, habit=habit),
-            select=settings.select,
-            k=settings.k,
-            min_confidence=settings.min_confidence,
-            model=encoder.name,
-        )
+        weighed = weigh_gathered([each.gathered for each in good], evidence=settings.evidence, habits=usual)
+        chosen = [_chosen(*each, encoder, settings) for each in zip(good, weighed, usual, strict=True)]
     except IconotextError as error:
-        return failure_of(known.document, error)
+        if len(good) > 1:  # of one of them, and the others do not suffer
+            return [one for each in known for one in _linked([each], encoder, settings, habits)]
+        failed = failure_of(good[0].document, error)
+        return [each if isinstance(each, Failure) else failed for each in known]
+    found = iter(chosen)
+    return [each if isinstance(each, Failure) else next(found) for each in known]
+
+
+def _chosen(
+    known: Known, weighed: Combination, habit: Habit, encoder: Encoder, settings: LinkSettings
+) -> LinkedDocument:
+    linked = choose_links(
+        known.document,
+        weighed,
+        select=settings.select,
+        k=settings.k,
+        min_confidence=settings.min_confidence,
+        model=encoder.name,
+    )
     usual = habit.summary() if "layout" in settings.evidence else None
     return replace(linked, notes=(known.note,) if known.note else (), habit=usual)
 

@@ -38,7 +38,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
     evidence = np.zeros((len(document.sentences), len(document.images)), dtype=np.float32)
     if evidence.size == 0:
         return evidence
-    place = places(document) if document.has_layout else None
+    place = places([document]) if document.has_layout else None
     labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
     anchors: dict[str, list[int]] = {}
     for j, image in enumerate(document.images):
@@ -92,8 +92,9 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
     blocks_after = place.above - place.rank[sentence]
     blocks_before = place.rank[sentence] - place.below
-    after[(blocks_after > _FAR) & ~place.inside[sentence]] = np.iinfo(np.int64).max
-    before[(blocks_before > _FAR) & ~place.inside[sentence]] = np.iinfo(np.int64).max
+    apart = ~place.cells.matrices(place.inside)[0][sentence]
+    after[(blocks_after > _FAR) & apart] = np.iinfo(np.int64).max
+    before[(blocks_before > _FAR) & apart] = np.iinfo(np.int64).max
     distance = {"below": after, "above": before, "near": np.minimum(after, before)}[found.direction]
     nearest = int(distance.min())
     if nearest == np.iinfo(np.int64).max:

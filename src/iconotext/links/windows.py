@@ -23,7 +23,6 @@ from iconotext.links.caption import Reading, compared_text
 from iconotext.links.evidence import (
     Written,
     gather_evidence,
-    gathered_places,
     only_images,
     sound_images,
     what_is_written,
@@ -31,6 +30,7 @@ from iconotext.links.evidence import (
 from iconotext.links.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.links.language import is_foreign, language_note, no_meaning
 from iconotext.links.matcher import PROBE
+from iconotext.links.weighing import gathered_places
 from iconotext.read import Failure
 from iconotext.types import Document, Evidence
 
@@ -139,15 +139,15 @@ def taught(
         some = [told.document for told in good]
         written = what_is_written(some, readings, evidence=evidence)
         gathered = gather_evidence(some, [None] * len(some), readings, evidence=teachers, written=written)
-        known = iter(zip(written, gathered, strict=True))
+        places = gathered_places(gathered, evidence=teachers) if teachers else [None] * len(some)
+        known = iter(zip(written, places, strict=True))
         for told in window:
             if isinstance(told, Failure):
                 yield told
                 continue
             said, found = next(known)
-            places = gathered_places(found, evidence=teachers) if teachers else None
             small = sum(matrix.size for matrix in said.captions.values()) <= KEPT
-            yield replace(told, encode=None, written=said if small else None, places=places)
+            yield replace(told, encode=None, written=said if small else None, places=found)
 
 
 def habits_of(

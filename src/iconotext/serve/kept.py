@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext import __version__
-from iconotext.links.evidence import Gathered, gathered_places
+from iconotext.links.evidence import Gathered
 from iconotext.links.habit import PlaceEvidence
 from iconotext.links.link_windows import Known
+from iconotext.links.weighing import gathered_places
 from iconotext.links.windows import KEPT
 from iconotext.plain_text import json_text
 from iconotext.types import Document, Evidence, Image, Sentence
@@ -92,7 +93,8 @@ def keep(known: Known, model: str, digest: str, folder: Path) -> None:
             arrays[name] = matrix
     if sum(matrix.size for matrix in arrays.values()) > KEPT:
         arrays = {}
-    if (places := gathered_places(gathered, evidence=TEACHERS)) is not None:
+    (places,) = gathered_places([gathered], evidence=TEACHERS)
+    if places is not None:
         arrays |= {f"places {name}": matrix for name, matrix in places._asdict().items()}
     about = {
         "form": _form(model),

@@ -10,10 +10,11 @@ import numpy as np
 
 from iconotext.errors import ShapeError
 from iconotext.links.caption import Reading
-from iconotext.links.combine import FITTED, Coefficients, combine, subset_name
-from iconotext.links.evidence import fitted_features, has_places, images_with_text, places_by_evidence
-from iconotext.links.habit import Habit, PlaceEvidence, habit_probability, infer_habit
-from iconotext.links.layout import PLACES, layout_features, place_numbers
+from iconotext.links.combine import FITTED, Coefficients, Weighable, combine, subset_name
+from iconotext.links.evidence import fitted_features
+from iconotext.links.habit import Habit, PlaceEvidence, infer_habit
+from iconotext.links.layout import PLACES, place_numbers
+from iconotext.links.weighing import has_places, images_with_text, layouts, places_by_evidence
 from iconotext.train.conditional_logit import fit_logit
 from iconotext.train.evidence_added import Added, fit_added
 from iconotext.train.evidence_documents import Cited
@@ -83,7 +84,7 @@ def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
     """(S, V) what captions and layout say of an example."""
     features = {kind: e.features[kind] for kind in FITTED if kind in e.features}
     shape = (e.positive.shape[0], e.positive.shape[1])
-    return combine(features, shape=shape, has_text=e.has_text, coefficients=coefficients).score
+    return combine([Weighable(features, shape, e.has_text)], coefficients)[0].score
 
 
 FIRST: tuple[tuple[Evidence, ...], ...] = (("layout",), ("caption", "layout"))
@@ -104,7 +105,7 @@ def with_habits(
         together: Whether the documents of a collection are seen together; else each alone.
     """
     places: list[PlaceEvidence | None] = [
-        places_by_evidence(e.document, {k: v for k, v in e.features.items() if k == "caption"}, None, coefficients)
+        places_by_evidence(e.document, {k: v for k, v in e.features.items() if k == "caption"}, coefficients)
         if has_places(e.document)
         else None
         for e in examples
@@ -116,15 +117,13 @@ def with_habits(
     habits = {name: infer_habit(some, common) for name, some in collections.items()}
     alone = Habit(common=common)
     return [
-        e._replace(features=e.features | {"layout": _layout(e.document, found, habits.get(e.collection, alone))})
+        e._replace(
+            features=e.features | {"layout": layouts([e.document], [found], [habits.get(e.collection, alone)])[0]}
+        )
         if found is not None
         else e
         for e, found in zip(examples, places, strict=True)
     ]
-
-
-def _layout(document: Document, found: PlaceEvidence, habit: Habit) -> dict[str, FloatMatrix]:
-    return layout_features(document, habit_probability(document, found, habit))
 
 
 def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from iconotext.embed.trained import CAPTIONS
 from iconotext.features.model_folder import folder_of_model, revised_name
-from iconotext.links.evidence import weigh_evidence
 from iconotext.links.language import is_foreign, no_meaning
+from iconotext.links.weighing import weigh_evidence
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.arrays import ArrayWriter

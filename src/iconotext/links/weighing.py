@@ -1,0 +1,207 @@
+"""The evidence of documents weighed: captions and references say where images stand, the places what is probable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.links.caption import Encode, Reading, texts_of
+from iconotext.links.combine import Coefficients, Combination, Weighable, combine
+from iconotext.links.evidence import Gathered, gather_evidence
+from iconotext.links.habit import (
+    Habit,
+    PlaceEvidence,
+    habit_probability,
+    joined_places,
+    judged_evidence,
+    place_evidence,
+)
+from iconotext.links.layout import Places, layout_features, places
+from iconotext.types import EVIDENCE, Document, Evidence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.links.matcher import Matcher
+    from iconotext.types import FloatMatrix
+
+Features = Mapping[Evidence, Mapping[str, "FloatMatrix"]]
+
+
+def weigh_evidence(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    coefficients: Mapping[str, Coefficients] | None = None,
+    matcher: Matcher | None = None,
+    habit: Habit | None = None,
+) -> Combination:
+    """Everything known about which sentence belongs to which image.
+
+    Args:
+        document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
+        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
+        evidence: The kinds to use. Kinds that the document does not have are left out.
+        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
+        coefficients: Fitted weights, those of the package by default.
+        matcher: Of captions with sentences, that of the package by default.
+        habit: Where the author puts images; from this document alone by default.
+
+    Raises:
+        SettingError: A kind has an unknown name.
+        ShapeError: A matrix does not fit the document.
+    """
+    (found,) = gather_evidence(
+        [document],
+        [image_similarity],
+        [Reading(encode, sentence_vectors)],
+        evidence=evidence,
+        matcher=matcher,
+    )
+    (weighed,) = weigh_gathered([found], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
+    return weighed
+
+
+def weigh_gathered(
+    found: Sequence[Gathered],
+    *,
+    habits: Sequence[Habit],
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> list[Combination]:
+    """What was gathered of each of some documents, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer.
+
+    Args:
+        found: Of each document.
+        habits: Of the collection of each.
+    """
+    known = [_weighable(each, evidence) for each in found]
+    placed = [n for n, each in enumerate(found) if "layout" in evidence and has_places(each.document)]
+    if placed:
+        documents, usual = [found[n].document for n in placed], [habits[n] for n in placed]
+        place = places(documents)
+        stand = [
+            judged_evidence(document, where, habit.judged.get(document.id, {}), found[n].numbers.tolist())
+            for n, document, where, habit in zip(
+                placed,
+                documents,
+                _places_by_evidence([known[n] for n in placed], place, coefficients),
+                usual,
+                strict=True,
+            )
+        ]
+        for n, columns in zip(placed, layouts(documents, stand, usual, place), strict=True):
+            known[n] = known[n]._replace(features={**known[n].features, "layout": columns})
+    if "picture" in evidence:
+        known = [each._replace(image_similarity=of.similarity) for each, of in zip(known, found, strict=True)]
+    return [
+        Combination(
+            {kind: _spread(matrix, each) for kind, matrix in weighed.contributions.items()},
+            _spread(weighed.score, each),
+            _spread(weighed.confidence, each),
+        )
+        for weighed, each in zip(combine(known, coefficients), found, strict=True)
+    ]
+
+
+def gathered_places(
+    found: Sequence[Gathered],
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> list[PlaceEvidence | None]:
+    """Where the images of each document stand by all evidence but the layout; kinds may be fewer.
+
+    Returns:
+        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
+    """
+    every: list[PlaceEvidence | None] = [None] * len(found)
+    placed = [n for n, each in enumerate(found) if has_places(each.document)]
+    if placed:
+        place = places([found[n].document for n in placed])
+        some = _places_by_evidence([_weighable(found[n], evidence) for n in placed], place, coefficients)
+        for n, where in zip(placed, some, strict=True):
+            every[n] = where
+    return every
+
+
+def places_by_evidence(
+    document: Document, features: Features, coefficients: Mapping[str, Coefficients] | None = None
+) -> PlaceEvidence:
+    """Where the images of a document stand by some features: what a habit is inferred from.
+
+    Args:
+        document: For which ``has_places`` is true.
+        features: Of ``fitted_features``.
+        coefficients: Fitted weights, those of the package by default.
+    """
+    shape = (len(document.sentences), len(document.images))
+    known = Weighable(features, shape, images_with_text(document))
+    return _places_by_evidence([known], places([document]), coefficients)[0]
+
+
+def _places_by_evidence(
+    known: Sequence[Weighable], place: Places, coefficients: Mapping[str, Coefficients] | None
+) -> list[PlaceEvidence]:
+    weighed = combine(known, coefficients)
+    log_odds = [
+        sum(each.contributions.values(), np.zeros(of.shape, np.float32))
+        for each, of in zip(weighed, known, strict=True)
+    ]
+    found = place_evidence(place, place.cells.joined(log_odds))
+    ends = np.cumsum(place.cells.images)[:-1]
+    return list(map(PlaceEvidence, np.split(found.likelihood, ends), np.split(found.sentences, ends)))
+
+
+def layouts(
+    documents: Sequence[Document],
+    found: Sequence[PlaceEvidence],
+    habits: Sequence[Habit],
+    place: Places | None = None,
+) -> list[dict[str, FloatMatrix]]:
+    """The features of the layout of each document, for which ``has_places`` is true.
+
+    Args:
+        documents: The documents.
+        found: Where their images stand by other evidence.
+        habits: Of their collections.
+        place: What ``places`` gives for the documents, where the caller has it; saves time.
+    """
+    place = place or places(documents)
+    usual = habit_probability(documents, place, joined_places(found), habits)
+    columns = {name: place.cells.matrices(values) for name, values in layout_features(documents, place, usual).items()}
+    return [{name: matrices[n] for name, matrices in columns.items()} for n in range(len(documents))]
+
+
+def _weighable(found: Gathered, evidence: Collection[Evidence]) -> Weighable:
+    return Weighable(
+        {kind: columns for kind, columns in found.features.items() if kind in evidence},
+        (len(found.document.sentences), len(found.document.images)),
+        images_with_text(found.document),
+        found.reference if "reference" in evidence else None,
+    )
+
+
+def has_places(document: Document) -> bool:
+    """Whether there is a layout with sentences and images in it."""
+    return bool(document.sentences and document.images) and document.has_layout
+
+
+def images_with_text(document: Document) -> NDArray[np.bool_]:
+    """(V,) whether an image has a caption, an alt text or a file name that says something."""
+    return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
+
+
+def _spread(matrix: FloatMatrix, of: Gathered) -> FloatMatrix:
+    """The matrix with its columns at their places among columns of 0."""
+    if len(of.numbers) == of.images:
+        return matrix
+    spread = np.zeros((len(matrix), of.images), dtype=np.float32)
+    spread[:, of.numbers] = matrix
+    return spread
