@@ -87,7 +87,7 @@ def images_between(place: Places) -> Ints:
     stand = np.sort(cells.of_image * wide + place.position)
     of = cells.of_image[cells.image]
     # images that stand before the sentence
-    before = np.searchsorted(stand, of * wide + place.row, side="right") - cells.first_image[of]
+    before: Ints = np.searchsorted(stand, of * wide + place.row, side="right") - cells.first_image[of]
     order = place.order[cells.image]
     return np.maximum(np.where(place.row < place.position[cells.image], order - before, before - order - 1), 0)
 
@@ -132,7 +132,7 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
     cells, titles = place.cells, headings(documents)
     section = np.cumsum(titles)
     section = section - (section - titles)[cells.first_sentence][cells.of_sentence]
-    before = section[cells.first_sentence[cells.of_image] + place.position - 1]
+    before: Ints = section[cells.first_sentence[cells.of_image] + place.position - 1]
     here = np.where(place.position > 0, before, 0)
     columns = {
         "layout.habit": np.log(60 * habit + 1e-4),
